@@ -1,0 +1,49 @@
+# Two commands set everything up: `make demo` and `make test`. `make help` lists the rest.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-slow lint types check format bench clean
+
+help:  ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+$(READY): pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+setup: $(READY)  ## create the environment in .venv and install discreet into it
+
+demo: $(READY)  ## design, prove and apply a mechanism to real data
+	$(BIN)/discreet demo
+
+# One thread per worker: two workers already fill two cores.
+PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadgroup -q
+
+test: $(READY)  ## run the tests (under 15 minutes on two cores)
+	$(PYTEST) -m "not slow"
+
+test-slow: $(READY)  ## run the slow tests (under 30 minutes)
+	$(PYTEST) -m slow
+
+lint: $(READY)  ## style
+	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/ruff format --check src tests benchmarks
+
+types: $(READY)  ## static types, strictly
+	$(BIN)/mypy
+
+check: lint types  ## style and types
+
+format: $(READY)  ## rewrite the code in the house style
+	$(BIN)/ruff check --fix src tests benchmarks
+	$(BIN)/ruff format src tests benchmarks
+
+bench: $(READY)  ## measure speed side by side with peers (makes an environment of their own)
+	$(BIN)/python benchmarks/run.py
+
+clean:  ## remove what the other targets made
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache build dist src/*.egg-info benchmarks/.peers

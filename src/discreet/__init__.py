@@ -1,0 +1,69 @@
+"""discreet: private counts, from design to release.
+
+>>> import discreet as dc
+>>> m = dc.explicit_fair(8, alpha="10/11")
+>>> m.certificate.ratio
+Fraction(11, 10)
+
+Names are loaded when first used, so that importing the package costs almost nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+_ROOMS = {
+    ".spaces": ("Counts", "Integers", "Grid", "Labels"),
+    ".mechanism": ("Mechanism",),
+    ".mechanisms.geometric": ("geometric", "two_sided_geometric"),
+    ".mechanisms.response": ("randomized_response", "uniform"),
+    ".mechanisms.fair": ("explicit_fair",),
+    ".mechanisms.gaussian": ("discrete_gaussian",),
+    ".mechanisms.laplace": ("rounded_laplace",),
+    ".mechanisms.planar": ("planar_geometric", "planar_laplace"),
+    ".mechanisms.matrices": ("exponential", "from_matrix"),
+    ".files": ("load",),
+    ".privacy.verify": ("verify", "Verdict"),
+    ".privacy.certificate": ("Certificate", "Privacy"),
+    ".privacy.witness": ("Witness",),
+    ".properties": ("check", "pathologies"),
+    ".utility": ("cost", "expected_loss", "bias", "variance", "tail", "probability_of_truth", "kantorovich"),
+}
+_MODULES = ("errors", "losses", "properties", "utility")
+_HOME = {name: room for room, names in _ROOMS.items() for name in names}
+
+__all__ = [
+    # where values live
+    "Counts", "Integers", "Grid", "Labels",
+    # mechanisms
+    "Mechanism", "geometric", "two_sided_geometric", "randomized_response", "uniform", "explicit_fair",
+    "discrete_gaussian", "rounded_laplace", "planar_geometric", "planar_laplace", "exponential", "from_matrix", "load",
+    # the judge
+    "verify", "Verdict", "Certificate", "Privacy", "Witness",
+    # properties, losses, utility
+    "check", "pathologies", "cost", "expected_loss", "bias", "variance", "tail", "probability_of_truth", "kantorovich",
+    # rooms
+    "errors", "losses", "properties", "utility",
+]  # fmt: skip
+
+try:
+    __version__ = version("discreet")
+except PackageNotFoundError:  # a source tree that is not installed
+    __version__ = "0"
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        value = getattr(import_module(_HOME[name], __name__), name)
+    elif name in _MODULES:
+        value = import_module(f".{name}", __name__)
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,127 @@
+"""Where randomness comes from.
+
+Every sampler reads three streams. The *main* stream gives each draw its first few bits, in order; the *extra* stream
+gives 64 more to the few draws that need them, again in order; the *deep* stream serves the ones that even those leave
+open. Because the streams never mix, the results of seeded bits do not depend on how the work is cut into chunks.
+
+- :class:`SecureBits` asks the operating system's cryptographic generator, through OpenSSL where Python has it. It
+  keeps no state in the process, so a fork cannot repeat its bytes. Releases use nothing else.
+- :class:`SeededBits` is reproducible, for experiments. Never for releases.
+- :class:`ReplayBits` plays back given bytes, for tests.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InvalidInput, WrongType
+
+try:
+    from ssl import RAND_bytes as _random_bytes
+except ImportError:  # pragma: no cover - a Python built without OpenSSL
+    _random_bytes = os.urandom
+
+Words = NDArray[Any]
+
+
+class Bits(Protocol):
+    """A source of uniform random bits."""
+
+    def main(self, size: int, dtype: type[np.unsignedinteger[Any]]) -> Words:
+        """The next ``size`` words of the main stream."""
+
+    def extra(self, size: int) -> NDArray[np.uint64]:
+        """The next ``size`` 64-bit words of the extra stream."""
+
+    def deep(self) -> int:
+        """The next 64-bit word of the deep stream."""
+
+
+def _words(data: bytes, dtype: type[np.unsignedinteger[Any]]) -> Words:
+    return np.frombuffer(data, np.dtype(dtype).newbyteorder("<")).astype(dtype, copy=False)
+
+
+class SecureBits:
+    """Cryptographically secure bits from the operating system. Stateless, hence safe across forks and threads."""
+
+    def main(self, size: int, dtype: type[np.unsignedinteger[Any]]) -> Words:
+        return np.frombuffer(_random_bytes(size * np.dtype(dtype).itemsize), dtype)
+
+    def extra(self, size: int) -> NDArray[np.uint64]:
+        return np.frombuffer(_random_bytes(size * 8), np.uint64)
+
+    def deep(self) -> int:
+        return self.integer(8)
+
+    @staticmethod
+    def integer(size: int) -> int:
+        """One integer of ``size`` bytes: the fast way for a single draw."""
+        return int.from_bytes(_random_bytes(size), "little")
+
+
+class _Stream:
+    """Philox output as one endless string of bytes, the same on every machine."""
+
+    def __init__(self, seed: int, stream: int) -> None:
+        self._generator = np.random.Philox(seed=np.random.SeedSequence([seed, stream]))
+        self._left = b""
+
+    def take(self, size: int) -> bytes:
+        missing = size - len(self._left)
+        if missing > 0:
+            raw: NDArray[np.uint64] = self._generator.random_raw((missing + 7) // 8)
+            self._left += raw.astype("<u8", copy=False).tobytes()
+        taken, self._left = self._left[:size], self._left[size:]
+        return taken
+
+
+class SeededBits:
+    """Reproducible bits for experiments: the same seed gives the same results on every machine and chunk size."""
+
+    def __init__(self, seed: int) -> None:
+        if isinstance(seed, bool) or not isinstance(seed, int | np.integer):
+            raise WrongType(f"seed must be an integer; got {seed!r}.")
+        if seed < 0:
+            raise InvalidInput(f"seed must not be negative; got {seed}.")
+        self._main, self._extra, self._deep = (_Stream(int(seed), stream) for stream in range(3))
+
+    def main(self, size: int, dtype: type[np.unsignedinteger[Any]]) -> Words:
+        return _words(self._main.take(size * np.dtype(dtype).itemsize), dtype)
+
+    def extra(self, size: int) -> NDArray[np.uint64]:
+        return _words(self._extra.take(size * 8), np.uint64)
+
+    def deep(self) -> int:
+        return int.from_bytes(self._deep.take(8), "little")
+
+
+class ReplayBits:
+    """Given bytes, played back; reading past the end is an error. For tests."""
+
+    def __init__(self, main: bytes = b"", extra: bytes = b"", deep: bytes = b"") -> None:
+        self._streams = {"main": main, "extra": extra, "deep": deep}
+
+    def _take(self, stream: str, size: int) -> bytes:
+        data = self._streams[stream]
+        if size > len(data):
+            raise InvalidInput(f"the replayed {stream} stream has {len(data)} bytes left; {size} were asked for.")
+        self._streams[stream] = data[size:]
+        return data[:size]
+
+    def main(self, size: int, dtype: type[np.unsignedinteger[Any]]) -> Words:
+        return _words(self._take("main", size * np.dtype(dtype).itemsize), dtype)
+
+    def extra(self, size: int) -> NDArray[np.uint64]:
+        return _words(self._take("extra", size * 8), np.uint64)
+
+    def deep(self) -> int:
+        return int.from_bytes(self._take("deep", 8), "little")
+
+    @property
+    def left(self) -> dict[str, int]:
+        """How many bytes of each stream were not read."""
+        return {stream: len(data) for stream, data in self._streams.items()}

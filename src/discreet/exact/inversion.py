@@ -1,0 +1,152 @@
+"""Exact sampling by inverting a cumulative distribution that is known by rational bounds.
+
+Look at the first 16 random bits; nearly always they decide the outcome whatever the further bits will be. When they do
+not, look at 64; when even those do not, draw more and compare with ever narrower bounds of the exact threshold until it
+is decided. What comes out follows exactly the given law, not a rounded one. (Knuth and Yao 1976; Devroye 1986, II.2.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .bits import Bits, SecureBits
+from .laws import Interval
+
+IntArray = NDArray[np.int64]
+
+_WORDS: dict[int, type[np.unsignedinteger[Any]]] = {2: np.uint16, 4: np.uint32, 8: np.uint64}
+
+#: Marks a 16-bit word that does not decide the outcome.
+UNDECIDED = -32768
+
+
+def one_word(bits: Bits, size: int) -> int:
+    """One integer of ``size`` bytes from the main stream."""
+    if isinstance(bits, SecureBits):
+        return bits.integer(size)
+    return int(bits.main(1, _WORDS[size])[0])
+
+
+def is_below(value: int, known: int, threshold: Callable[[int], Interval], bits: Bits) -> tuple[bool, int, int]:
+    """Whether a uniform number lies below an exact threshold; draws more of its bits if they are needed.
+
+    Parameters
+    ----------
+    value, known
+        The first ``known`` bits of the number, as an integer: it lies in [value, value + 1) / 2^known.
+    threshold
+        ``threshold(b)`` gives integer bounds of 2^b times the threshold.
+
+    Returns
+    -------
+    below, value, known
+        The answer, and what is known of the number now.
+    """
+    while True:
+        low, high = threshold(known + 128)
+        if (value + 1) << 128 <= low:
+            return True, value, known
+        if value << 128 >= high:
+            return False, value, known
+        value, known = (value << 64) | bits.deep(), known + 64
+
+
+class Inversion:
+    """Outcomes 0, 1, 2, ... by inverting exact cumulative probabilities.
+
+    Parameters
+    ----------
+    cumulative
+        ``cumulative(k, b)`` gives integer bounds of ``2**b P(outcome <= k)``.
+    outcomes
+        How many outcomes there are; None for an unbounded law, whose tail is then extended when it is drawn.
+    """
+
+    def __init__(self, cumulative: Callable[[int, int], Interval], outcomes: int | None) -> None:
+        self._cumulative = cumulative
+        self._outcomes = outcomes
+        thresholds: list[int] = []
+        while outcomes is None or len(thresholds) < outcomes - 1:
+            thresholds.append(min(self._floor(len(thresholds)), 2**64 - 1))
+            if outcomes is None and thresholds[-1] == 2**64 - 1:
+                break  # less than 2^-64 is left
+        #: floor(2^64 P(outcome <= k)); a last threshold of exactly 1 is written 2^64 - 1 and decided as a tie.
+        self.thresholds = np.array(thresholds, dtype=np.uint64)
+        self.lookup = self._make_lookup()
+
+    def _floor(self, k: int) -> int:
+        """floor(2^64 P(outcome <= k)), from bounds refined until both ends agree."""
+        bits = 128
+        while True:
+            low, high = self._cumulative(k, bits)
+            if low >> (bits - 64) == high >> (bits - 64):
+                return low >> (bits - 64)
+            bits *= 2
+            if bits > 1 << 16:  # pragma: no cover - a dyadic probability known by bounds only; laws give those exactly
+                raise ArithmeticError("the bounds of a threshold do not close")
+
+    def _make_lookup(self) -> NDArray[np.int16]:
+        """The outcome for each value of the first 16 bits, or UNDECIDED.
+
+        The word c stands for numbers in [c, c + 1) 2^-16. It decides when no threshold can lie inside. A threshold
+        whose floor equals c 2^48 may, since it is known only to lie in [floor, floor + 1] 2^-64.
+        """
+        first = np.arange(1 << 16, dtype=np.uint64) << np.uint64(48)
+        passed_before = np.searchsorted(self.thresholds, first, side="left")
+        passed_after = np.searchsorted(self.thresholds, first + np.uint64(2**48 - 1), side="right")
+        decided = (passed_before == passed_after) & (passed_before < 32768)
+        if self._outcomes is None:
+            decided &= passed_before < len(self.thresholds)
+        return np.where(decided, passed_before, UNDECIDED).astype(np.int16)
+
+    def decide(self, words: NDArray[np.uint16], rest: NDArray[np.uint64], bits: Bits) -> IntArray:
+        """The outcomes for words that the lookup leaves open, given 64 more bits for each."""
+        value = (words.astype(np.uint64) << np.uint64(48)) | (rest >> np.uint64(16))
+        outcome = np.searchsorted(self.thresholds, value, side="right").astype(np.int64)
+        tied = np.searchsorted(self.thresholds, value, side="left") != outcome
+        if self._outcomes is None:
+            tied |= outcome == len(self.thresholds)
+        for k in np.flatnonzero(tied).tolist():
+            first = int(np.searchsorted(self.thresholds, value[k], side="left"))
+            outcome[k] = self._decide_exactly((int(words[k]) << 64) | int(rest[k]), first, bits)
+        return outcome
+
+    def _decide_exactly(self, value: int, k: int, bits: Bits) -> int:
+        """The outcome of a uniform number with these first 80 bits, which is k or more."""
+        known = 80
+        while self._outcomes is None or k < self._outcomes - 1:
+            below, value, known = is_below(value, known, lambda b, k=k: self._cumulative(k, b), bits)  # type: ignore[misc]
+            if below:
+                return k
+            k += 1
+        return k
+
+    @cached_property
+    def listed(self) -> list[int]:
+        """The lookup as a list, which is faster to read one at a time."""
+        listed: list[int] = self.lookup.tolist()
+        return listed
+
+
+def draw_independent(inversions: Sequence[Inversion], size: int, bits: Bits) -> IntArray:
+    """``size`` rows of independent outcomes, one column per inversion.
+
+    The words of one row lie together in the main stream, and open places are settled row by row, so that the result
+    does not depend on how many rows are drawn at a time.
+    """
+    words = bits.main(size * len(inversions), np.uint16).reshape(size, len(inversions))
+    outcomes = np.empty(words.shape, np.int64)
+    for k, inversion in enumerate(inversions):
+        outcomes[:, k] = inversion.lookup[words[:, k]]
+    rows, columns = np.nonzero(outcomes == UNDECIDED)
+    if rows.size:
+        rest = bits.extra(rows.size)
+        for row, column, more in zip(rows.tolist(), columns.tolist(), rest, strict=True):
+            word, extra = words[row, column : column + 1], np.array([more], np.uint64)
+            outcomes[row, column] = inversions[column].decide(word, extra, bits)[0]
+    return outcomes

@@ -1,0 +1,388 @@
+"""Kernels: the frozen exact objects that are sampled, proved and saved.
+
+A kernel gives the probability of each report for each truth, both by index. Four kinds cover every mechanism here:
+
+==============  ============================================================================================
+``Table``        any exact weights, row by row (:mod:`.tables`)
+``Noise``        truth plus integer noise, clamped or not; own laws for the smallest truths if need be
+``Response``     keep the truth with some probability, else report any other value, all alike (k-RR, uniform)
+``Lattice``      truth plus noise in two dimensions, on a map (:mod:`.lattice`)
+==============  ============================================================================================
+
+``forward`` and ``backward`` use the structure: O(n) for geometric noise and for response, without any matrix.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InvalidInput, Unsupported
+from .bits import Bits
+from .inversion import UNDECIDED
+from .laws import Finite, GeometricTails, Law, law_from
+from .sampling import NoiseSampler, ResponseSampler, Sampler
+from .tables import Table
+
+FloatArray = NDArray[np.float64]
+
+#: Tables are expanded up to this many places; beyond it a kernel answers by its structure alone.
+MOST_PLACES = 16_000_000
+
+
+class Kernel(Protocol):
+    """What every kernel can do. Truths and reports are indices of the mechanism's spaces."""
+
+    def probability(self, i: int, j: int) -> Fraction:
+        """P(report j | truth i), exactly."""
+
+    def table(self) -> Table:
+        """The same kernel as a table; refused when it would be infinite or too large."""
+
+    def matrix(self) -> FloatArray:
+        """The probabilities as doubles; refused when there would be too many."""
+
+    def forward(self, distribution: FloatArray) -> FloatArray:
+        """The distribution of reports when truths have this one: p P."""
+
+    def backward(self, values: FloatArray) -> FloatArray:
+        """For each truth, the expectation of these values of the reports: P v."""
+
+    def sampler(self) -> Sampler:
+        """What draws reports from exactly this kernel."""
+
+    def describe(self) -> dict[str, Any]:
+        """The exact parameters, as plain JSON values."""
+
+
+def refuse_large(rows: int, columns: int) -> None:
+    """Refuse to expand a kernel to more places than memory should hold."""
+    if rows * columns > MOST_PLACES:
+        raise Unsupported(
+            f"a table of {rows} x {columns} probabilities is too large to write out. Use probability(x, y), "
+            "forward(p), backward(v) or release(x), which work without it."
+        )
+
+
+# ------------------------------------------------------------------------------------------------ noise
+
+
+@dataclass(frozen=True)
+class Noise:
+    """Report = truth + Z, clamped to a range if one is given.
+
+    Parameters
+    ----------
+    law
+        The law of the noise Z for every truth that has no law of its own.
+    truths
+        The least and the largest truth; None where there is none.
+    clamp
+        Reports below the first or above the second are moved there; None where reports are free.
+    own
+        Finite laws for the smallest truths: ``own[k]`` for truth ``truths[0] + k``.
+    """
+
+    law: Law
+    truths: tuple[int | None, int | None] = (None, None)
+    clamp: tuple[int | None, int | None] = (None, None)
+    own: tuple[Finite, ...] = ()
+
+    def __post_init__(self) -> None:
+        low, high = self.clamp
+        if low is not None and high is not None and low >= high:
+            raise InvalidInput(f"a clamp needs low < high; got {self.clamp}.")
+        if self.own and self.truths[0] is None:
+            raise InvalidInput("own laws for the smallest truths need a smallest truth.")
+
+    def law_at(self, truth: int) -> Law:
+        """The law of the noise added to this truth."""
+        if self.own:
+            assert self.truths[0] is not None
+            k = truth - self.truths[0]
+            if k < len(self.own):
+                return self.own[k]
+        return self.law
+
+    def probability(self, i: int, j: int) -> Fraction:
+        law, (low, high) = self.law_at(i), self.clamp
+        if (low is not None and j < low) or (high is not None and j > high):
+            return Fraction(0)
+        if low is not None and j == low:
+            return 1 - law.upper(j - i + 1)
+        if high is not None and j == high:
+            return law.upper(j - i)
+        return law.probability(j - i)
+
+    @property
+    def rational(self) -> bool:
+        return self.law.rational
+
+    def approximate(self, i: int, j: int) -> float:
+        """P(report j | truth i) as a double, also where it is irrational."""
+        law, (low, high) = self.law_at(i), self.clamp
+        if (low is not None and j < low) or (high is not None and j > high):
+            return 0.0
+        if low is not None and j == low:
+            return 1 - law.float_tail(j - i + 1)
+        if high is not None and j == high:
+            return law.float_tail(j - i)
+        return float(law.floats(j - i, j - i)[0])
+
+    def _range(self, purpose: str) -> tuple[int, int]:
+        """The number of truths and the least truth, if this is a square finite kernel."""
+        if None in self.truths or self.clamp != self.truths:
+            raise Unsupported(
+                f"{purpose} needs finitely many counts, and this noise is unbounded. "
+                "Choose a range with m.on(Counts(n), clamp=True) first."
+            )
+        low, high = self.truths
+        assert low is not None and high is not None
+        return high - low + 1, low
+
+    def table(self) -> Table:
+        size, first = self._range("a table")
+        refuse_large(size, size)
+        if not self.rational:
+            raise Unsupported(f"the probabilities of the {self.law.name} are not rational, so it has no exact table.")
+        fractions: dict[Fraction, int] = {}
+        codes = np.empty((size, size), np.int32)
+
+        def code(p: Fraction) -> int:
+            return fractions.setdefault(p, len(fractions))
+
+        shared = [code(self.law.probability(z)) for z in range(2 - size, size - 1)]  # the middle of a row, by noise
+        middle = np.array(shared, np.int32)
+        for x in range(size):
+            law = self.law_at(first + x)
+            if law is self.law:
+                codes[x, 1:-1] = middle[size - 1 - x : 2 * size - 3 - x]
+            else:
+                codes[x, 1:-1] = [code(law.probability(y - x)) for y in range(1, size - 1)]
+            codes[x, 0] = code(1 - law.upper(1 - x))
+            codes[x, -1] = code(law.upper(size - 1 - x))
+        denominator = math.lcm(*(p.denominator for p in fractions))
+        weights = [p.numerator * (denominator // p.denominator) for p in fractions]
+        return Table.from_codes(weights, codes)
+
+    def matrix(self) -> FloatArray:
+        size, first = self._range("a matrix")
+        refuse_large(size, size)
+        middle = self.law.floats(2 - size, size - 2)
+        rows = np.empty((size, size))
+        for x in range(size):
+            law = self.law_at(first + x)
+            shared = law is self.law
+            rows[x, 1:-1] = middle[size - 1 - x : 2 * size - 3 - x] if shared else law.floats(1 - x, size - 2 - x)
+            rows[x, 0] = 1 - law.float_tail(1 - x) if x == 0 or not law.symmetric else law.float_tail(x)
+            rows[x, -1] = law.float_tail(size - 1 - x)
+        return rows
+
+    @cached_property
+    def _end_masses(self) -> tuple[FloatArray, FloatArray]:
+        """P(clamped to the least report) and P(clamped to the largest), for each truth."""
+        size, _ = self._range("this")
+        law = self.law
+        if isinstance(law, GeometricTails):
+            tails = np.concatenate([[float((1 + law.atom) / 2)], float(law.side) * _powers(law.ratio, size - 1)])
+        else:
+            tails = np.array([law.float_tail(k) for k in range(size)])
+        heads = tails if law.symmetric else np.array([1 - law.float_tail(1 - k) for k in range(size)])
+        return heads, tails[::-1]
+
+    def forward(self, distribution: FloatArray) -> FloatArray:
+        size, _ = self._range("forward")
+        if self.own:
+            return distribution @ self._floats
+        heads, tails = self._end_masses
+        reports = np.empty(size)
+        reports[1:-1] = self._convolve(distribution)[1:-1]
+        reports[0], reports[-1] = distribution @ heads, distribution @ tails
+        return reports
+
+    def backward(self, values: FloatArray) -> FloatArray:
+        size, _ = self._range("backward")
+        if self.own:
+            return self._floats @ values
+        heads, tails = self._end_masses
+        middle = np.zeros(size)
+        middle[1:-1] = values[1:-1]
+        return np.asarray(heads * values[0] + self._convolve(middle[::-1])[::-1] + tails * values[-1])
+
+    @cached_property
+    def _floats(self) -> FloatArray:
+        return self.matrix()
+
+    def _convolve(self, distribution: FloatArray) -> FloatArray:
+        """sum_x distribution[x] P(Z = y - x) for y in the range."""
+        if isinstance(self.law, GeometricTails):
+            from scipy.signal import lfilter
+
+            a = float(self.law.ratio)
+            step = float(self.law.side * (1 - self.law.ratio))
+            below = lfilter([0.0, step], [1.0, -a], distribution)
+            above = lfilter([0.0, step], [1.0, -a], distribution[::-1])[::-1]
+            return np.asarray(float(self.law.atom) * distribution + below + above)
+        reach = len(distribution) - 1
+        weights = self.law.floats(-reach, reach)
+        keep = np.flatnonzero(weights > 1e-300)
+        first, last = int(keep[0]), int(keep[-1])
+        if (last - first) * len(distribution) < 1 << 20:
+            whole = np.convolve(distribution, weights[first : last + 1])
+        else:
+            from scipy.signal import oaconvolve
+
+            whole = np.maximum(oaconvolve(distribution, weights[first : last + 1]), 0.0)
+        return np.asarray(np.pad(whole, (first, 2 * reach - last))[reach : 2 * reach + 1])
+
+    def sampler(self) -> Sampler:
+        return _ShiftSampler(self)
+
+    def describe(self) -> dict[str, Any]:
+        return {
+            "kernel": "noise",
+            "law": self.law.describe(),
+            "truths": list(self.truths),
+            "clamp": list(self.clamp),
+            **({"own": [law.describe() for law in self.own]} if self.own else {}),
+        }
+
+
+def _powers(ratio: Fraction, count: int) -> FloatArray:
+    """1, ratio, ratio^2, ..., each correct to a few units in the last place."""
+    log = math.log1p(float(ratio - 1)) if ratio > Fraction(1, 2) else math.log(float(ratio))
+    return np.asarray(np.exp(np.maximum(np.arange(count) * log, -745.2)))
+
+
+class _ShiftSampler:
+    """Draws the noise of a :class:`Noise` kernel, adds it and clamps."""
+
+    def __init__(self, kernel: Noise) -> None:
+        self._kernel = kernel
+        self._low, self._high = kernel.clamp
+        self._first = kernel.truths[0] or 0
+
+    @cached_property
+    def _shared(self) -> NoiseSampler:
+        return NoiseSampler(self._kernel.law)
+
+    @cached_property
+    def _own(self) -> list[NoiseSampler]:
+        return [NoiseSampler(law) for law in self._kernel.own]
+
+    def draw(self, truths: NDArray[Any], bits: Bits) -> NDArray[Any]:
+        noise = self._draw_mixed(truths, bits) if self._kernel.own else self._shared.draw(len(truths), bits)
+        reports: NDArray[np.int64] = np.add(truths, noise, dtype=np.int64, casting="unsafe")
+        if self._low is not None:
+            np.maximum(reports, self._low, out=reports)
+        if self._high is not None:
+            np.minimum(reports, self._high, out=reports)
+        return reports
+
+    def _draw_mixed(self, truths: NDArray[Any], bits: Bits) -> NDArray[Any]:
+        """Each truth by the law that is its own, with one word of the main stream each, as for a single law."""
+        numbers = np.minimum(truths - self._first, len(self._own)).astype(np.int64)
+        if not self._shared.by_lookup:  # a wide geometric beside own laws: rare, and drawn one by one
+            return np.array([self._sampler(k).draw_one(bits) for k in numbers.tolist()], np.int64)
+        words = bits.main(len(truths), np.uint16)
+        noise: NDArray[np.int64] = self._lookups[numbers, words].astype(np.int64)
+        unsettled = np.flatnonzero(noise == UNDECIDED)
+        for k, rest in zip(unsettled.tolist(), bits.extra(unsettled.size), strict=True):
+            more = np.array([rest], np.uint64)
+            noise[k] = self._sampler(int(numbers[k])).settle(words[k : k + 1], more, bits)[0]
+        return noise
+
+    @cached_property
+    def _lookups(self) -> NDArray[Any]:
+        return np.stack([sampler.values for sampler in [*self._own, self._shared]])
+
+    def _sampler(self, number: int) -> NoiseSampler:
+        return self._own[number] if number < len(self._own) else self._shared
+
+    def draw_one(self, truth: int, bits: Bits) -> int:
+        sampler = self._sampler(truth - self._first) if self._kernel.own else self._shared
+        report = truth + sampler.draw_one(bits)
+        if self._low is not None and report < self._low:
+            return self._low
+        if self._high is not None and report > self._high:
+            return self._high
+        return report
+
+
+# ------------------------------------------------------------------------------------------------ response
+
+
+@dataclass(frozen=True)
+class Response:
+    """Report the truth with weight ``stay`` and each of the other ``size - 1`` values with weight ``other``.
+
+    ``P(j | i) = stay / T if i == j else other / T`` with ``T = stay + (size - 1) other`` and stay >= other >= 0.
+    """
+
+    size: int
+    stay: int
+    other: int
+
+    def __post_init__(self) -> None:
+        if not (2 <= self.size <= 2**31 and self.stay >= self.other >= 0 and self.stay > 0):
+            raise InvalidInput(f"response needs 2 <= size <= 2**31 and stay >= other >= 0; got {self!r}.")
+
+    @property
+    def total(self) -> int:
+        return self.stay + (self.size - 1) * self.other
+
+    def probability(self, i: int, j: int) -> Fraction:
+        return Fraction(self.stay if i == j else self.other, self.total)
+
+    def table(self) -> Table:
+        refuse_large(self.size, self.size)
+        if self.stay == self.other:
+            return Table.from_codes([1], np.zeros((self.size, self.size), np.int32))
+        return Table.from_codes([self.other, self.stay], np.eye(self.size, dtype=np.int32))
+
+    def matrix(self) -> FloatArray:
+        refuse_large(self.size, self.size)
+        rows = np.full((self.size, self.size), float(self.probability(0, 1)))
+        np.fill_diagonal(rows, float(self.probability(0, 0)))
+        return rows
+
+    def forward(self, distribution: FloatArray) -> FloatArray:
+        gain = float(Fraction(self.stay - self.other, self.total))
+        return np.asarray(float(self.probability(0, 1)) * distribution.sum() + gain * distribution)
+
+    def backward(self, values: FloatArray) -> FloatArray:
+        return self.forward(values)  # the matrix is symmetric
+
+    def sampler(self) -> ResponseSampler:
+        return ResponseSampler(self.size, Fraction(self.stay - self.other, self.total))
+
+    def describe(self) -> dict[str, Any]:
+        return {"kernel": "response", "size": self.size, "stay": str(self.stay), "other": str(self.other)}
+
+
+def kernel_from(description: dict[str, Any]) -> Kernel:
+    """The kernel with this description (the inverse of ``describe``)."""
+    kind = description.get("kernel")
+    if kind == "table":
+        palette = [int(w) for w in description["palette"]]
+        codes = np.array(description["codes"], dtype=np.int64)
+        if codes.ndim != 2 or codes.min() < 0 or codes.max() >= len(palette):
+            raise InvalidInput("the codes of a table must be a matrix of positions in its palette.")
+        return Table.from_codes(palette, codes)
+    if kind == "noise":
+        own = tuple(law for law in map(law_from, description.get("own", [])) if isinstance(law, Finite))
+        truths, clamp = description["truths"], description["clamp"]
+        return Noise(law_from(description["law"]), (truths[0], truths[1]), (clamp[0], clamp[1]), own)
+    if kind == "response":
+        return Response(description["size"], int(description["stay"]), int(description["other"]))
+    if kind == "lattice":
+        from .lattice import Lattice
+
+        return Lattice.from_description(description)
+    raise InvalidInput(f"{kind!r} is not a kind of kernel; the kinds are table, noise, response, lattice.")

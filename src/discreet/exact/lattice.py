@@ -1,0 +1,368 @@
+"""Noise on a map: one exact law of displacements, shared by all cells.
+
+A mechanism on a 300 x 300 map has 8 billion probabilities but only 90,000 different displacements up to reflection.
+:class:`Lattice` keeps the integer weight of each displacement and what happens at the border, and answers everything
+else from that: single probabilities, products with vectors (by Fourier transform), and exact samples.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InvalidInput, UnreadableFile, Unsupported
+from .bits import Bits
+from .sampling import AliasSampler
+from .tables import Table
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+Border = Literal["remap", "normalise"]
+
+#: The exact table of all pairs of cells is written out up to this many cells.
+LARGEST_TABLE = 2500
+
+#: The float matrix of all pairs of cells is written out up to this many cells (half a gigabyte).
+LARGEST_MATRIX = 8192
+
+#: Up to this many cells a product with the matrix is faster than Fourier transforms (measured), and more precise.
+DENSE_CELLS = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class Lattice:
+    """Exact probabilities of reporting one cell of a grid for another, from weights of displacements.
+
+    ``w[a, b]`` is the integer weight of moving by (+-a rows, +-b columns): the law is the same in all four quadrants.
+    At the border, either
+
+    - ``"remap"``: the report is the cell of the grid nearest to (true cell + displacement), each coordinate clamped.
+      Weights in the last row and column stand for *that or any longer* displacement, which clamps to the same cell. ::
+
+          P(y | x) = sum of w over the displacements that clamp to y / sum of all w
+
+    - ``"normalise"``: displacements that leave the grid are excluded, so the total depends on the true cell x. ::
+
+          P(y | x) = w[|y - x|] / S(x),    S(x) = sum over cells y of w[|y - x|]
+
+    ``normalise`` is the form of Alvim, Chatzikokolakis, Palamidessi and Pazii, *LDP on metric spaces*, section IV.
+
+    Build one with :meth:`from_weights`.
+    """
+
+    palette: tuple[int, ...]
+    codes: NDArray[np.int32]
+    border: Border
+    name: ClassVar[str] = "lattice"
+
+    def __post_init__(self) -> None:
+        if self.border not in get_args(Border):
+            raise InvalidInput(f"border must be 'remap' or 'normalise'; got {self.border!r}.")
+        if self.codes.ndim != 2 or self.codes.size < 2:
+            raise InvalidInput("a lattice needs weights for a grid of at least two cells.")
+        if not 0 <= int(self.codes.min()) <= int(self.codes.max()) < len(self.palette):
+            raise InvalidInput(f"every code must be the number of one of the {len(self.palette)} weights.")
+        if min(self.palette) < 0:
+            raise InvalidInput(f"weights must not be negative; got {min(self.palette)}.")
+        if self.total == 0 or (self.border == "normalise" and not self.palette[self.codes[0, 0]]):
+            raise InvalidInput("the weights are all zero, or no displacement at all has none: not a distribution.")
+        self.codes.flags.writeable = False
+
+    @classmethod
+    def from_weights(cls, weights: Sequence[Sequence[int]] | NDArray[Any], border: Border) -> Lattice:
+        """A lattice from integer weights, one row for each row displacement 0, 1, ..., rows - 1."""
+        listed = [[int(w) for w in row] for row in weights]
+        if len({len(row) for row in listed}) != 1:
+            raise InvalidInput("every row of weights needs the same length, one weight for each column displacement.")
+        palette = sorted({w for row in listed for w in row})
+        number = {w: k for k, w in enumerate(palette)}
+        return cls(tuple(palette), np.array([[number[w] for w in row] for row in listed], np.int32), border)
+
+    # -------------------------------------------------------------------------------------------- the law
+
+    @property
+    def rows(self) -> int:
+        return len(self.codes)
+
+    @property
+    def cols(self) -> int:
+        return len(self.codes[0])
+
+    @property
+    def size(self) -> int:
+        """The number of cells."""
+        return self.codes.size
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The number of true and of reported cells."""
+        return self.size, self.size
+
+    @cached_property
+    def weights(self) -> NDArray[np.object_]:
+        """The integer weights ``w[a, b]`` as an array of Python integers."""
+        return np.array(self.palette, dtype=object)[self.codes]
+
+    @cached_property
+    def total(self) -> int:
+        """The sum of the weights of all displacements, in all four quadrants."""
+        twice = [np.where(np.arange(n) == 0, 1, 2) for n in self.codes.shape]
+        times = np.bincount(self.codes.ravel(), np.outer(*twice).ravel(), minlength=len(self.palette))
+        return sum(w * int(t) for w, t in zip(self.palette, times.tolist(), strict=True))
+
+    @cached_property
+    def _totals(self) -> NDArray[np.object_]:
+        """S(x) for every cell x of the grid, exactly (``normalise``): sums over rectangles, by running sums."""
+        sums = self.weights
+        for axis in (0, 1):
+            running = np.cumsum(sums, axis=axis)
+            # displacements 0..x to one side, 0..n-1-x to the other, and 0 only once
+            sums = running + np.flip(running, axis) - np.take(sums, [0], axis)
+        return sums
+
+    def probability(self, i: int, j: int) -> Fraction:
+        """P(report j | truth i), exactly."""
+        (row, col), (to_row, to_col) = divmod(i, self.cols), divmod(j, self.cols)
+        if self.border == "normalise":
+            weight = self.palette[self.codes[abs(row - to_row), abs(col - to_col)]]
+            return Fraction(weight, self._totals[row, col])
+        part = self.weights[_clamping(self.rows, row, to_row), _clamping(self.cols, col, to_col)]
+        return Fraction(sum(part.ravel().tolist()), self.total)
+
+    def _events(self) -> tuple[NDArray[np.object_], IntArray, IntArray]:
+        """The distinct weights of a report, and their number for each pair (true, reported) of rows and of columns."""
+        remap = self.border == "remap"
+        law = _with_tails(_with_tails(self.weights).T).T if remap else self.weights
+        return law, _event_numbers(self.rows, remap), _event_numbers(self.cols, remap)
+
+    def table(self) -> Table:
+        """The exact table of all pairs of cells."""
+        self._refuse_above(LARGEST_TABLE, "the exact table of all pairs of cells")
+        law, by_row, by_col = self._events()
+        palette = sorted(set(law.ravel().tolist()))
+        number = {w: k for k, w in enumerate(palette)}
+        codes = np.array([[number[w] for w in row] for row in law.tolist()], np.int32)
+        places = codes[by_row[:, None, :, None], by_col[None, :, None, :]]
+        return Table.from_codes(palette, places.reshape(self.shape))
+
+    def matrix(self) -> FloatArray:
+        """The probabilities as doubles, each correct to within a few units in the last place."""
+        self._refuse_above(LARGEST_MATRIX, "the matrix of all pairs of cells")
+        law, by_row, by_col = self._events()
+        values = _quotients(law, self.total)[by_row[:, None, :, None], by_col[None, :, None, :]].reshape(self.shape)
+        if self.border == "normalise":
+            values /= self._shares[:, None]
+        return values
+
+    def _refuse_above(self, limit: int, what: str) -> None:
+        if self.size > limit:
+            raise Unsupported(
+                f"{what} is written out for up to {limit} cells; this grid has {self.size}. "
+                "Use probability(x, y), forward(p) and backward(v), which need no matrix."
+            )
+
+    # -------------------------------------------------------------------------------------------- products
+
+    @cached_property
+    def _dense(self) -> FloatArray:
+        return self.matrix()
+
+    @cached_property
+    def _shares(self) -> FloatArray:
+        """S(x) / total for every cell (``normalise``)."""
+        return _quotients(self._totals, self.total).ravel()
+
+    @cached_property
+    def _convolution(self) -> _Convolution:
+        return _Convolution(np.array([w / self.total for w in self.palette])[self.codes], self.border == "remap")
+
+    def forward(self, distribution: FloatArray) -> FloatArray:
+        """The distribution of reports when truths have this one: ``p @ matrix()``, without the matrix.
+
+        With Fourier transforms (above 1000 cells) the error is about 1e-16 times the largest entry, not relative to
+        each entry; for p >= 0, entries are at least what the smallest probability makes of p, so they stay positive.
+        """
+        p = np.asarray(distribution, np.float64)
+        if self.size <= DENSE_CELLS:
+            return np.asarray(p @ self._dense)
+        images = (p if self.border == "remap" else p / self._shares).reshape(*p.shape[:-1], *self.codes.shape)
+        moved = self._convolution(images)
+        if self.border == "remap":
+            for axis, n in ((-2, self.rows), (-1, self.cols)):
+                # coordinate c of the grid is place c + n - 1: all up to n - 1 clamp to 0, all from 2n - 2 on to n - 1
+                starts = [0, *range(n, 2 * n - 1)]
+                moved = np.add.reduceat(np.take(moved, range(3 * n - 2), axis), starts, axis)
+        return self._at_least(moved[..., : self.rows, : self.cols].reshape(p.shape), p)
+
+    def backward(self, values: FloatArray) -> FloatArray:
+        """For each truth, the expectation of these values of the reports: ``matrix() @ v``, without the matrix.
+
+        The error is as in :meth:`forward`.
+        """
+        v = np.asarray(values, np.float64)
+        if self.size <= DENSE_CELLS:
+            return np.asarray(v @ self._dense.T)
+        images = v.reshape(*v.shape[:-1], *self.codes.shape)
+        rows, cols = self.rows, self.cols
+        if self.border == "normalise":
+            means = self._convolution(images)[..., :rows, :cols].reshape(v.shape) / self._shares
+        else:
+            outside = [(0, 0)] * (v.ndim - 1) + [(rows - 1, rows - 1), (cols - 1, cols - 1)]
+            moved = self._convolution.apply(np.pad(images, outside, mode="edge"))
+            means = moved[..., rows - 1 : 2 * rows - 1, cols - 1 : 2 * cols - 1].reshape(v.shape)
+        return self._at_least(means, v)
+
+    def _at_least(self, result: FloatArray, given: FloatArray) -> FloatArray:
+        if given.size and given.min() >= 0:
+            np.maximum(result, min(self.palette) / self.total * given.sum(-1, keepdims=True), out=result)
+        return result
+
+    # -------------------------------------------------------------------------------------------- samples
+
+    def sampler(self) -> LatticeSampler | AliasSampler:
+        """Draws reports from exactly this law."""
+        if self.border == "remap":
+            return LatticeSampler(self)
+        if self.size > LARGEST_TABLE:
+            raise Unsupported(
+                f"border='normalise' is sampled for up to {LARGEST_TABLE} cells; this grid has {self.size}. Use "
+                "border='remap', which is sampled on any grid (drawing again until the report falls inside would "
+                "give the place away by the time it takes)."
+            )
+        return AliasSampler(self.table())
+
+    # -------------------------------------------------------------------------------------------- files
+
+    def describe(self) -> dict[str, Any]:
+        """The exact parameters as plain JSON values; :meth:`from_description` reads them back."""
+        return {
+            "kernel": self.name,
+            "border": self.border,
+            "weights": [hex(w) for w in self.palette],
+            "codes": self.codes.tolist(),
+        }
+
+    @classmethod
+    def from_description(cls, description: Mapping[str, Any]) -> Lattice:
+        """The lattice with these parameters."""
+        try:
+            palette = tuple(int(w, 16) for w in description["weights"])
+            return cls(palette, np.array(description["codes"], np.int32), description["border"])
+        except (KeyError, TypeError, ValueError, OverflowError) as problem:
+            raise UnreadableFile(
+                f"this does not describe a lattice: {problem}. Save it again with describe()."
+            ) from None
+
+
+class LatticeSampler:
+    """Draws a displacement, the same law for every cell, and clamps: the work does not depend on the place."""
+
+    def __init__(self, lattice: Lattice) -> None:
+        self._rows, self._cols = lattice.rows, lattice.cols
+        law = _mirrored(lattice.codes).reshape(1, -1)
+        self._alias = AliasSampler(Table.from_codes(lattice.palette, law))
+
+    def draw(self, truths: NDArray[Any], bits: Bits) -> IntArray:
+        """One report for each true cell."""
+        truths = np.asarray(truths, np.int64)
+        moves = self._alias.draw(np.zeros(len(truths), np.int64), bits).astype(np.int64)
+        down, right = np.divmod(moves, 2 * self._cols - 1)
+        rows, cols = np.divmod(truths, self._cols)
+        rows += down - (self._rows - 1)
+        cols += right - (self._cols - 1)
+        return np.asarray(np.clip(rows, 0, self._rows - 1) * self._cols + np.clip(cols, 0, self._cols - 1))
+
+    def draw_one(self, truth: int, bits: Bits) -> int:
+        """One report."""
+        down, right = divmod(int(self._alias.draw_one(0, bits)), 2 * self._cols - 1)
+        row, col = divmod(truth, self._cols)
+        row = min(max(row + down - (self._rows - 1), 0), self._rows - 1)
+        col = min(max(col + right - (self._cols - 1), 0), self._cols - 1)
+        return row * self._cols + col
+
+
+# ------------------------------------------------------------------------------------------------ clamping
+
+
+def _clamping(n: int, x: int, y: int) -> slice:
+    """The sizes of the displacements from x that clamp to y, on an axis of n cells."""
+    if n > 1 and y in (0, n - 1):
+        return slice(abs(y - x), n)
+    return slice(abs(y - x), abs(y - x) + 1)
+
+
+def _with_tails(weights: NDArray[np.object_]) -> NDArray[np.object_]:
+    """The weights of single displacements 0..n-2, then those of "at least k" for k = 0..n-1, along the first axis."""
+    if len(weights) == 1:
+        return weights
+    return np.concatenate([weights[:-1], np.cumsum(weights[::-1], axis=0)[::-1]])
+
+
+def _event_numbers(n: int, remap: bool) -> IntArray:
+    """For each pair (true, reported) on an axis of n cells: how far apart, or its place in :func:`_with_tails`."""
+    gap = np.abs(np.subtract.outer(np.arange(n), np.arange(n)))
+    if remap and n > 1:
+        gap[:, [0, -1]] += n - 1
+    return np.asarray(gap)
+
+
+# ------------------------------------------------------------------------------------------------ floats
+
+
+def _mirrored(quadrant: NDArray[Any]) -> NDArray[Any]:
+    """All displacements -(n-1)..n-1 on both axes, from the non-negative ones."""
+    rows, cols = (np.abs(np.arange(1 - n, n)) for n in quadrant.shape)
+    return np.asarray(quadrant[np.ix_(rows, cols)])
+
+
+def _quotients(numerators: NDArray[np.object_], denominator: int) -> FloatArray:
+    return np.array([[w / denominator for w in row] for row in numerators.tolist()])
+
+
+def _fast_size(least: int) -> int:
+    """The smallest number >= least without prime factors above 5: fast to transform."""
+
+    def candidates() -> Iterator[int]:
+        for five in range(least.bit_length()):
+            for three in range(least.bit_length()):
+                odd = 5**five * 3**three
+                yield odd << max(0, math.ceil(math.log2(least / odd)))
+
+    return min(n for n in candidates() if n >= least)
+
+
+class _Convolution:
+    """Convolution of images with a law of displacements that is symmetric in both axes, by Fourier transform.
+
+    With ``outside`` the images are moved to the middle of a field three times as wide, so that every displacement
+    lands on it; without, what leaves the image is lost.
+    """
+
+    def __init__(self, quadrant: FloatArray, outside: bool) -> None:
+        rows, cols = quadrant.shape
+        self._offset = (rows - 1, cols - 1) if outside else (0, 0)
+        self._size = tuple(_fast_size((3 * n - 2) if outside else (2 * n - 1)) for n in (rows, cols))
+        window = np.zeros(self._size)
+        window[np.ix_(np.arange(1 - rows, rows), np.arange(1 - cols, cols))] = _mirrored(quadrant)
+        # The transform of a symmetric law is real.
+        self._spectrum = np.ascontiguousarray(np.fft.rfft2(window).real)
+
+    def apply(self, field: FloatArray) -> FloatArray:
+        """A whole field convolved with the law, around the edges."""
+        return np.asarray(np.fft.irfft2(np.fft.rfft2(field, self._size) * self._spectrum, self._size))
+
+    def __call__(self, images: FloatArray) -> FloatArray:
+        """Images placed on the field, and convolved."""
+        rows, cols = images.shape[-2:]
+        top, left = self._offset
+        field = np.zeros((*images.shape[:-2], *self._size))
+        field[..., top : top + rows, left : left + cols] = images
+        return self.apply(field)

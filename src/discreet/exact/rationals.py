@@ -1,0 +1,233 @@
+"""Rational numbers, and rational bounds of e^x and log x.
+
+Nothing here rounds silently. A function whose true result is irrational returns an interval ``(low, high)`` that
+contains it, as narrow as asked for; a function that returns a float says which way it rounds.
+"""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+
+from ..errors import InvalidInput, WrongType
+
+#: Parameters people may write: the exact ones, and floats, which stand for the simplest rational that rounds to them.
+Number = int | float | str | Fraction | Decimal
+
+#: How far alpha may lie above e^-epsilon, relatively: the price of a small denominator, paid on the private side.
+ALPHA_SLACK = Fraction(1, 2**40)
+
+SMALLEST_EPSILON = Fraction(1, 10**9)
+LARGEST_EPSILON = Fraction(500)
+
+
+def simplest_between(low: Fraction, high: Fraction) -> Fraction:
+    """The rational in [low, high] with the smallest denominator (by continued fractions, the Stern-Brocot walk)."""
+    if low > high:
+        raise InvalidInput(f"an interval needs low <= high; got {low} and {high}.")
+    if low <= 0 <= high:
+        return Fraction(0)
+    if high < 0:
+        return -simplest_between(-high, -low)
+    # Invariant: the answer is (h1 x + h0) / (k1 x + k0) with x the simplest rational of the current interval.
+    h0, k0, h1, k1 = 0, 1, 1, 0
+    a, b, c, d = low.numerator, low.denominator, high.numerator, high.denominator
+    while True:
+        whole = a // b
+        if whole * b == a or (whole + 1) * d <= c:
+            digit = whole if whole * b == a else whole + 1
+            return Fraction(h1 * digit + h0, k1 * digit + k0)
+        h0, k0, h1, k1 = h1, k1, h1 * whole + h0, k1 * whole + k0
+        a, b, c, d = d, c - whole * d, b, a - whole * b
+
+
+def as_fraction(value: object, what: str = "the number") -> Fraction:
+    """Read a parameter exactly. A float means the simplest rational that rounds to that double: .9 is 9/10.
+
+    >>> as_fraction(10 / 11), as_fraction("1/3"), as_fraction(0.1)
+    (Fraction(10, 11), Fraction(1, 3), Fraction(1, 10))
+    """
+    if isinstance(value, bool | np.bool_):
+        raise WrongType(f"{what} must be a number; got the boolean {value!r}.")
+    if isinstance(value, Fraction):
+        return value
+    if isinstance(value, int | np.integer):
+        return Fraction(int(value))
+    if isinstance(value, float | np.floating):
+        return _float_as_fraction(float(value), what)
+    if isinstance(value, str | Decimal):
+        try:
+            return Fraction(value)
+        except (ValueError, ZeroDivisionError, OverflowError):
+            raise InvalidInput(
+                f"{what} must be a finite number such as 0.9, '9/10' or '1e-3'; got {value!r}."
+            ) from None
+    raise WrongType(f"{what} must be a number (int, float, str, Fraction); got {type(value).__name__}.")
+
+
+@lru_cache(maxsize=1024)
+def _float_as_fraction(value: float, what: str) -> Fraction:
+    if not math.isfinite(value):
+        raise InvalidInput(f"{what} must be a finite number; got {value!r}.")
+    if value < 0:
+        return -_float_as_fraction(-value, what)
+    exact = Fraction(value)
+    below, above = math.nextafter(value, 0.0), math.nextafter(value, math.inf)
+    if value == 0 or not math.isfinite(above):
+        return exact
+    low, high = (Fraction(below) + exact) / 2, (exact + Fraction(above)) / 2
+    best = simplest_between(low, high)
+    # The ends of the interval round to this double only when its last bit is even.
+    return best if float(best) == value else exact
+
+
+# ------------------------------------------------------------------------------------------------ e^x and log x
+
+
+@lru_cache(maxsize=4096)
+def exp_bounds(x: Fraction, bits: int = 128) -> tuple[Fraction, Fraction]:
+    """Rationals low <= e^x <= high with ``high - low <= 2**-bits * e^x`` (equal only for x = 0).
+
+    The argument is halved until it is below 2^-8, the Taylor series is summed in integers with both roundings, and
+    the interval is squared back.
+    """
+    if x == 0:
+        return Fraction(1), Fraction(1)
+    if x < 0:
+        below, above = exp_bounds(-x, bits)
+        return 1 / above, 1 / below
+    halvings = max(0, math.ceil(x).bit_length() + 8)
+    work = bits + 2 * halvings + 16
+    scale = 1 << work
+    small = x / (1 << halvings)
+    low_x = (small.numerator << work) // small.denominator
+    high_x = low_x + 1
+    low = low_term = high = high_term = scale
+    k = 0
+    while high_term > 1:
+        k += 1
+        low_term = (low_term * low_x >> work) // k
+        high_term = -((-high_term * high_x >> work) // k)
+        low += low_term
+        high += high_term
+    high += 2  # what follows the last term is less than the last term
+    for _ in range(halvings):
+        low = low * low >> work
+        high = -((-high * high) >> work)
+    return Fraction(low, scale), Fraction(high, scale)
+
+
+@lru_cache(maxsize=4096)
+def log_bounds(x: Fraction, bits: int = 128) -> tuple[Fraction, Fraction]:
+    """Rationals low <= log x <= high with ``high - low <= 2**-bits`` (equal only for x = 1).
+
+    x is written as 2^k m with m in [1, 2), and log m = 2 artanh((m-1)/(m+1)) is summed in integers.
+    """
+    if x <= 0:
+        raise InvalidInput(f"the logarithm needs a positive number; got {x}.")
+    if x == 1:
+        return Fraction(0), Fraction(0)
+    k = x.numerator.bit_length() - x.denominator.bit_length()
+    if x < Fraction(2) ** k:
+        k -= 1
+    m = x / Fraction(2) ** k
+    work = bits + 16 + abs(k).bit_length()
+    low, high = _log_near_one(m, work)
+    if k:
+        two_low, two_high = _log_two(work)
+        low, high = (low + k * two_low, high + k * two_high) if k > 0 else (low + k * two_high, high + k * two_low)
+    return low, high
+
+
+@lru_cache(maxsize=64)
+def _log_two(work: int) -> tuple[Fraction, Fraction]:
+    return _log_near_one(Fraction(2), work)
+
+
+def _log_near_one(m: Fraction, work: int) -> tuple[Fraction, Fraction]:
+    scale = 1 << work
+    t = (m - 1) / (m + 1)  # in [0, 1/3]
+    low_t = (t.numerator << work) // t.denominator
+    high_t = low_t + 1
+    low_square, high_square = low_t * low_t >> work, -((-high_t * high_t) >> work)
+    low_power, high_power, low, high, k = low_t, high_t, 0, 0, 1
+    while high_power > 1 and k < 2 * work:
+        low += low_power // k
+        high += -(-high_power // k)
+        low_power = low_power * low_square >> work
+        high_power = -((-high_power * high_square) >> work)
+        k += 2
+    high += 2 * high_power + 1  # the rest is a geometric series with ratio at most 1/9
+    return Fraction(2 * low, scale), Fraction(2 * high, scale)
+
+
+def at_most_exp(ratio: Fraction, x: Fraction) -> bool:
+    """Whether ``ratio <= e^x``, decided exactly (e^x is irrational for rational x other than 0)."""
+    if x == 0:
+        return ratio <= 1
+    bits = 64
+    while True:
+        low, high = exp_bounds(x, bits)
+        if ratio <= low:
+            return True
+        if ratio > high:
+            return False
+        bits *= 2
+
+
+def float_up(x: Fraction) -> float:
+    """The least double that is at least x (infinity above the largest double)."""
+    try:
+        near = float(x)
+    except OverflowError:
+        return math.inf if x > 0 else -1.7976931348623157e308
+    return near if near == math.inf or Fraction(near) >= x else math.nextafter(near, math.inf)
+
+
+def float_down(x: Fraction) -> float:
+    """The largest double that is at most x."""
+    return -float_up(-x)
+
+
+def log_up(x: Fraction) -> float:
+    """The logarithm of a positive rational as a double, rounded up (within one unit in the last place)."""
+    return float_up(log_bounds(x, 96)[1]) if x != 1 else 0.0
+
+
+# ------------------------------------------------------------------------------------------------ privacy parameters
+
+
+def read_epsilon(epsilon: object) -> Fraction:
+    """An epsilon that mechanisms can be built for."""
+    value = as_fraction(epsilon, "epsilon")
+    if not SMALLEST_EPSILON <= value <= LARGEST_EPSILON:
+        raise InvalidInput(
+            f"epsilon must be between 1e-9 and 500; got {epsilon!r}. Smaller means more private: 0.1 is strong, "
+            "1 is usual, 10 protects little."
+        )
+    return value
+
+
+def alpha_from_epsilon(epsilon: Fraction) -> Fraction:
+    """The smallest-denominator rational in [e^-eps, e^-eps (1 + 2^-40)]: at least as private as asked for."""
+    low, high = exp_bounds(-epsilon, 128)
+    return simplest_between(high, low * (1 + ALPHA_SLACK))
+
+
+def read_alpha(alpha: object | None, epsilon: object | None) -> Fraction:
+    """The privacy parameter alpha = e^-epsilon, from exactly one of its two spellings."""
+    if (alpha is None) == (epsilon is None):
+        given = "both" if alpha is not None else "neither"
+        raise InvalidInput(f"give exactly one of epsilon=... and alpha=... (alpha = e^-epsilon); got {given}.")
+    if alpha is None:
+        return alpha_from_epsilon(read_epsilon(epsilon))
+    value = as_fraction(alpha, "alpha")
+    if not 0 < value < 1:
+        raise InvalidInput(
+            f"alpha = e^-epsilon must lie strictly between 0 and 1; got {alpha!r}. Closer to 1 means more private."
+        )
+    return value

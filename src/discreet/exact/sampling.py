@@ -1,0 +1,320 @@
+"""Samplers: reports for true values, drawn from exactly the law of the kernel, fast.
+
+- :class:`NoiseSampler` draws integer noise of any law of :mod:`.laws` by inversion. A geometric tail much wider than
+  the 16-bit lookup is drawn digit by digit, since the digits of a geometric number are independent.
+- :class:`AliasSampler` draws from rows of exact weights by the alias method (Walker 1977, Vose 1991), one word a draw,
+  with thresholds that are exact rationals.
+- :class:`ResponseSampler` keeps a value or replaces it by a uniform one.
+
+The work for one draw does not grow with the size of the noise, and what a chunk touches stays in the cache.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .bits import Bits
+from .inversion import UNDECIDED, IntArray, Inversion, draw_independent, is_below, one_word
+from .laws import GeometricTails, Interval, Law, power_bounds, scaled
+from .tables import Table
+
+#: Draws are made this many at a time, so that what a chunk touches stays in the processor's cache.
+CHUNK = 1 << 14
+
+#: Geometric noise with more outcomes than this (until less than 2^-64 is left) is drawn digit by digit.
+DIRECT_OUTCOMES = 1 << 13
+
+#: Tables with at most this many places build all their rows at once.
+EAGER_PLACES = 1 << 17
+
+
+class Sampler(Protocol):
+    """Draws reports for true values, both as indices."""
+
+    def draw(self, truths: NDArray[Any], bits: Bits) -> NDArray[Any]:
+        """One report for each of many truths (a one-dimensional array)."""
+
+    def draw_one(self, truth: int, bits: Bits) -> int:
+        """One report."""
+
+
+# ------------------------------------------------------------------------------------------------ noise
+
+
+def _unfold(k: Any) -> Any:
+    """0, 1, 2, 3, 4, ... -> 0, -1, 1, -2, 2, ...: the outcomes of a symmetric law in order of size."""
+    return ((k + 1) >> 1) * (1 - 2 * (k & 1))
+
+
+class NoiseSampler:
+    """Draws integer noise from exactly the given law."""
+
+    def __init__(self, law: Law) -> None:
+        self._law = law
+        low, high = law.support
+        self._low = low
+        self._digits: _GeometricDigits | None = None
+        if low is not None and high is not None:
+            self._inversion = Inversion(self._ascending, high - low + 1)
+        elif isinstance(law, GeometricTails) and _outcomes_needed(law) > DIRECT_OUTCOMES:
+            self._digits = _GeometricDigits(law)
+            return
+        else:
+            self._inversion = Inversion(self._by_size, None)
+        lookup = self._inversion.lookup
+        wide = np.where(lookup == UNDECIDED, UNDECIDED, self._as_noise(lookup.astype(np.int64)))
+        #: the noise for each 16-bit word, or UNDECIDED
+        self.values = wide.astype(np.int16 if wide[wide != UNDECIDED].min(initial=0) > -32768 else np.int64)
+
+    def _as_noise(self, outcome: Any) -> Any:
+        return _unfold(outcome) if self._low is None else outcome + self._low
+
+    def _ascending(self, k: int, bits: int) -> Interval:
+        """P(outcome <= k) for the outcomes low, low + 1, ..."""
+        assert self._low is not None
+        low, high = self._law.tail(self._low + k + 1, bits)
+        return (1 << bits) - high, (1 << bits) - low
+
+    def _by_size(self, k: int, bits: int) -> Interval:
+        """P(outcome <= k) for the outcomes 0, -1, 1, -2, ...: all but the two tails that are left."""
+        m = (k + 1) >> 1
+        low, high = self._law.tail(m + 1, bits)
+        other_low, other_high = self._law.tail(m, bits) if k & 1 else (low, high)
+        return (1 << bits) - high - other_high, (1 << bits) - low - other_low
+
+    def draw(self, size: int, bits: Bits) -> NDArray[Any]:
+        """``size`` draws, as integers of any width."""
+        if self._digits is not None:
+            return self._digits.draw(size, bits)
+        words = bits.main(size, np.uint16)
+        noise = self.values.take(words)
+        unsettled = np.flatnonzero(noise == UNDECIDED)
+        if unsettled.size:
+            settled = self.settle(words[unsettled], bits.extra(unsettled.size), bits)
+            if np.abs(settled).max() > 32767:
+                noise = noise.astype(np.int64)
+            noise[unsettled] = settled
+        return noise
+
+    @property
+    def by_lookup(self) -> bool:
+        """Whether one 16-bit word nearly always decides, by ``values``."""
+        return self._digits is None
+
+    def settle(self, words: NDArray[np.uint16], rest: NDArray[np.uint64], bits: Bits) -> IntArray:
+        """The noise for words that do not decide, given 64 more bits for each."""
+        return np.asarray(self._as_noise(self._inversion.decide(words, rest, bits)))
+
+    @cached_property
+    def _listed(self) -> list[int]:
+        listed: list[int] = self.values.tolist()
+        return listed
+
+    def draw_one(self, bits: Bits) -> int:
+        if self._digits is not None:
+            return int(self._digits.draw(1, bits)[0])
+        word = one_word(bits, 2)
+        noise = self._listed[word]
+        if noise != UNDECIDED:
+            return noise
+        return int(self.settle(np.array([word], np.uint16), bits.extra(1), bits)[0])
+
+
+def _log(ratio: Fraction) -> float:
+    return math.log1p(float(ratio - 1)) if ratio > Fraction(1, 2) else math.log(ratio.numerator / ratio.denominator)
+
+
+def _outcomes_needed(law: GeometricTails) -> float:
+    """How many outcomes of the law there are until less than about 2^-64 is left."""
+    return 2 * 45 / -_log(law.ratio)
+
+
+class _GeometricDigits:
+    """A two-sided geometric number by its sign and its digits in base 256, each drawn exactly and independently.
+
+    If P(G = g) = (1-r) r^g, then the digits of G in base B are independent, the i-th with P(d) ~ (r^(B^i))^d, and what
+    is above digit m is again geometric, with ratio r^(B^m).
+    """
+
+    BASE = 256
+
+    def __init__(self, law: GeometricTails) -> None:
+        signs = (law.atom, law.atom + law.side, Fraction(1))
+        parts = [Inversion(lambda k, bits: scaled(signs[k], bits), 3)]
+        exponent = 1
+        places = []
+        while 45 / (-_log(law.ratio) * exponent) > DIRECT_OUTCOMES / 2:
+            places.append(Inversion(_digit(law.ratio, exponent, self.BASE), self.BASE))
+            exponent *= self.BASE
+        parts.append(Inversion(_digit(law.ratio, exponent, None), None))
+        self._parts = parts + places[::-1]  # the sign, what is above the digits, the digits from the highest on
+
+    def draw(self, size: int, bits: Bits) -> IntArray:
+        outcomes = draw_independent(self._parts, size, bits)
+        magnitude = outcomes[:, 1].copy()
+        for k in range(2, len(self._parts)):
+            magnitude = magnitude * self.BASE + outcomes[:, k]
+        sign = outcomes[:, 0]
+        return np.where(sign == 0, 0, np.where(sign == 1, -1 - magnitude, 1 + magnitude))
+
+
+def _digit(ratio: Fraction, exponent: int, base: int | None) -> Any:
+    """P(digit <= d) = (1 - s^(d+1)) / (1 - s^base) with s = ratio^exponent; no denominator without a base."""
+
+    def cumulative(d: int, bits: int) -> Interval:
+        if base is not None and d >= base - 1:
+            return 1 << bits, 1 << bits
+        work = bits + 64 + max(0, -math.frexp(float(1 - ratio))[1])  # 1 - s may be as small as 1 - ratio
+        one = 1 << work
+        low, high = power_bounds(ratio, exponent * (d + 1), work)
+        if base is None:
+            return (one - high) >> (work - bits), -((low - one) >> (work - bits))
+        whole_low, whole_high = power_bounds(ratio, exponent * base, work)
+        return ((one - high) << bits) // (one - whole_low), -((-(one - low) << bits) // (one - whole_high))
+
+    return cumulative
+
+
+# ------------------------------------------------------------------------------------------------ tables
+
+
+class AliasSampler:
+    """Draws columns of a table of exact weights.
+
+    A row with total T is cut into 2^b columns of height T (after multiplying its weights by 2^b); each column holds
+    at most two reports. A draw picks a column by b bits and one of its two reports by comparing further bits with the
+    exact rational threshold inside the column.
+    """
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        rows, columns = table.shape
+        self._shift = max(1, (columns - 1).bit_length())
+        #: one word a draw: wide enough that it rarely leaves a draw open
+        self._word: type[np.unsignedinteger[Any]] = np.uint32 if self._shift <= 12 else np.uint64
+        self._width = 32 if self._shift <= 12 else 64
+        self._thresholds = np.zeros((rows, 1 << self._shift), self._word)
+        self._aliases = np.zeros((rows, 1 << self._shift), np.uint32)
+        self._built = np.zeros(rows, dtype=bool)
+        if rows * columns <= EAGER_PLACES:
+            for row in range(rows):
+                self._build(row)
+
+    def _split(self, row: int) -> tuple[list[int], list[int], int]:
+        """For each column: how much of its height belongs to its own report, and who has the rest (exactly)."""
+        size = 1 << self._shift
+        height = self._table.totals[row]
+        own = [w << self._shift for w in self._table.row(row)]
+        own += [0] * (size - len(own))
+        alias = list(range(size))
+        small = [k for k, part in enumerate(own) if part < height]
+        large = [k for k, part in enumerate(own) if part > height]
+        while small:
+            k, giver = small.pop(), large[-1]
+            alias[k] = giver
+            own[giver] -= height - own[k]
+            if own[giver] <= height:
+                large.pop()
+                if own[giver] < height:
+                    small.append(giver)
+        return own, alias, height
+
+    def _build(self, row: int) -> None:
+        own, alias, height = self._split(row)
+        free = self._width - self._shift
+        thresholds = [0 if alias[k] == k else (part << free) // height << self._shift for k, part in enumerate(own)]
+        self._thresholds[row] = thresholds
+        self._aliases[row] = alias
+        self._built[row] = True
+
+    def _prepare(self, truths: NDArray[Any]) -> None:
+        if not self._built.all():
+            for row in np.unique(truths[~self._built[truths]]).tolist():
+                self._build(row)
+
+    def draw(self, truths: NDArray[Any], bits: Bits) -> NDArray[Any]:
+        self._prepare(truths)
+        word = self._word
+        words = bits.main(len(truths), word)
+        column = words >> word(self._width - self._shift)
+        place = np.left_shift(truths, self._shift, dtype=np.int64)
+        place += column
+        threshold = self._thresholds.ravel().take(place)
+        rest = words << word(self._shift)
+        chosen: NDArray[Any] = np.where(rest < threshold, column, self._aliases.ravel().take(place))
+        tied = rest == threshold
+        if tied.any():
+            for k in np.flatnonzero(tied).tolist():
+                chosen[k] = self._settle(int(truths[k]), int(words[k]), bits)
+        return chosen
+
+    def draw_one(self, truth: int, bits: Bits) -> int:
+        if not self._built[truth]:
+            self._build(truth)
+        word = one_word(bits, self._width // 8)
+        column = word >> (self._width - self._shift)
+        threshold = self._thresholds.item(truth, column)
+        rest = (word << self._shift) & ((1 << self._width) - 1)
+        if rest == threshold:
+            return self._settle(truth, word, bits)
+        return column if rest < threshold else self._aliases.item(truth, column)
+
+    def _settle(self, row: int, word: int, bits: Bits) -> int:
+        """The report for a word that ties with its threshold: compare further bits with the exact threshold."""
+        free = self._width - self._shift
+        column = word >> free
+        if self._aliases.item(row, column) == column:
+            return column
+        own, alias, height = self._split(row)
+        exact = Fraction(own[column], height)
+        below, _, _ = is_below(word & ((1 << free) - 1), free, lambda b: scaled(exact, b), bits)
+        return column if below else alias[column]
+
+
+# ------------------------------------------------------------------------------------------------ response
+
+
+class ResponseSampler:
+    """Keeps a value with probability ``keep``, otherwise draws one uniformly from all ``size`` values.
+
+    One 64-bit word a draw: its upper half decides whether to keep, its lower half is the uniform value. Either half is
+    extended when it does not decide.
+    """
+
+    def __init__(self, size: int, keep: Fraction) -> None:
+        self._size, self._keep = size, keep
+        self._threshold = scaled(keep, 32)[0]
+
+    def draw(self, truths: NDArray[Any], bits: Bits) -> NDArray[Any]:
+        words = bits.main(len(truths), np.uint64)
+        upper = words >> np.uint64(32)
+        product = (words & np.uint64(0xFFFFFFFF)) * np.uint64(self._size)
+        uniform = (product >> np.uint64(32)).astype(np.int64)
+        chosen = np.where(upper < np.uint64(self._threshold), truths, uniform)
+        open_ = (upper == np.uint64(self._threshold)) | self._straddles(product)
+        if open_.any():
+            for k in np.flatnonzero(open_).tolist():
+                chosen[k] = self._settle(int(truths[k]), int(words[k]), bits)
+        return chosen
+
+    def _straddles(self, product: Any) -> Any:
+        """Whether the next 32-bit number would give another uniform value: then this one is not decided."""
+        return (product & np.uint64(0xFFFFFFFF)) > np.uint64(2**32 - self._size)
+
+    def draw_one(self, truth: int, bits: Bits) -> int:
+        return self._settle(truth, one_word(bits, 8), bits)
+
+    def _settle(self, truth: int, word: int, bits: Bits) -> int:
+        keep, _, _ = is_below(word >> 32, 32, lambda b: scaled(self._keep, b), bits)
+        if keep:
+            return truth
+        value, known = word & 0xFFFFFFFF, 32
+        while (value * self._size) >> known != ((value + 1) * self._size - 1) >> known:
+            value, known = (value << 64) | bits.deep(), known + 64
+        return (value * self._size) >> known

@@ -1,0 +1,145 @@
+"""Tables of exact probabilities: integer weights, one row per true value.
+
+A table keeps each distinct weight once (the *palette*) and, for every place, the number of its weight (the *code*).
+A mechanism on a thousand counts whose entries are powers of one ratio has a million places but a thousand weights of
+ten thousand bits; kept this way it fits in a few megabytes, and the judge looks at each distinct pair of weights once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InvalidInput
+
+if TYPE_CHECKING:
+    from .sampling import AliasSampler
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Exact conditional probabilities: ``P(report j | truth i) = palette[codes[i, j]] / totals[i]``.
+
+    Build one with :meth:`from_rows` or :meth:`from_codes`; both check that every row adds up to its total.
+    """
+
+    palette: tuple[int, ...]
+    codes: NDArray[np.int32]
+    totals: tuple[int, ...]
+
+    @classmethod
+    def from_rows(cls, rows: Iterable[Sequence[int]]) -> Table:
+        """A table from rows of nonnegative integers; each row is divided by its own sum."""
+        listed = [tuple(int(w) for w in row) for row in rows]
+        if not listed or not listed[0]:
+            raise InvalidInput("a table needs at least one row and one column; got none.")
+        width = len(listed[0])
+        if any(len(row) != width for row in listed):
+            raise InvalidInput("every row of a table needs the same length.")
+        palette = sorted({w for row in listed for w in row})
+        number = {w: k for k, w in enumerate(palette)}
+        codes = np.array([[number[w] for w in row] for row in listed], dtype=np.int32)
+        return cls.from_codes(palette, codes)
+
+    @classmethod
+    def from_array(cls, weights: NDArray[Any]) -> Table:
+        """A table from an integer array; each row is divided by its own sum. Faster than :meth:`from_rows`."""
+        distinct, inverse = np.unique(weights, return_inverse=True)
+        return cls.from_codes([int(w) for w in distinct], inverse.reshape(weights.shape))
+
+    @classmethod
+    def from_codes(cls, palette: Sequence[int], codes: NDArray[Any]) -> Table:
+        """A table from distinct weights and, for each place, the number of its weight."""
+        weights = tuple(int(w) for w in palette)
+        if weights and min(weights) < 0:
+            raise InvalidInput(f"weights must not be negative; got {min(weights)}.")
+        numbers = np.ascontiguousarray(codes, dtype=np.int32)
+        numbers.flags.writeable = False
+        totals = tuple(_weighted_sum(weights, row) for row in numbers)
+        for i, total in enumerate(totals):
+            if total == 0:
+                raise InvalidInput(f"row {i} is all zero: it is not a distribution.")
+        return cls(weights, numbers, totals)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.codes.shape[0], self.codes.shape[1]
+
+    @property
+    def common_total(self) -> int | None:
+        """The total that every row shares, or None."""
+        return self.totals[0] if len(set(self.totals)) == 1 else None
+
+    def weight(self, i: int, j: int) -> int:
+        return self.palette[int(self.codes[i, j])]
+
+    def row(self, i: int) -> list[int]:
+        """The integer weights of one row."""
+        return [self.palette[c] for c in self.codes[i].tolist()]
+
+    def probability(self, i: int, j: int) -> Fraction:
+        return Fraction(self.weight(i, j), self.totals[i])
+
+    def matrix(self) -> FloatArray:
+        """The probabilities as doubles, each within 2^-51 of its value, relatively (below 1e-300, absolutely)."""
+        shared = self.common_total
+        if shared is not None:
+            return np.asarray(np.array([w / shared for w in self.palette])[self.codes])
+        # Scale palette and totals by one power of two, so that their quotient needs no further care.
+        shift = max(max(self.totals).bit_length(), max(self.palette).bit_length()) - 900
+        if shift <= 0:
+            weights = np.array([float(w) for w in self.palette])[self.codes]
+            return np.asarray(weights / np.array([[float(t)] for t in self.totals]))
+        return np.array([[w / t for w in self.row(i)] for i, t in enumerate(self.totals)])
+
+    def log_weights(self) -> FloatArray:
+        """log of the palette, minus infinity for zero; absolute error below 2^-52 (1 + |log|)."""
+        return np.array([math.log(w) if w else -math.inf for w in self.palette])
+
+    def table(self) -> Table:
+        """Itself: what every finite kernel can be expanded to."""
+        return self
+
+    def forward(self, distribution: FloatArray) -> FloatArray:
+        """The distribution of reports when truths have this one."""
+        return distribution @ self._floats
+
+    def backward(self, values: FloatArray) -> FloatArray:
+        """For each truth, the expectation of these values of the reports."""
+        return self._floats @ values
+
+    @cached_property
+    def _floats(self) -> FloatArray:
+        matrix = self.matrix()
+        matrix.flags.writeable = False
+        return matrix
+
+    def sampler(self) -> AliasSampler:
+        from .sampling import AliasSampler
+
+        return AliasSampler(self)
+
+    def describe(self) -> dict[str, Any]:
+        return {"kernel": "table", "palette": [str(w) for w in self.palette], "codes": self.codes.tolist()}
+
+    def reduced(self) -> Table:
+        """The same probabilities with the greatest common divisor of all weights taken out."""
+        divisor = math.gcd(*self.palette)
+        if divisor <= 1:
+            return self
+        return Table.from_codes([w // divisor for w in self.palette], self.codes)
+
+
+def _weighted_sum(palette: tuple[int, ...], row: NDArray[np.int32]) -> int:
+    codes, times = np.unique(row, return_counts=True)
+    return sum(palette[c] * t for c, t in zip(codes.tolist(), times.tolist(), strict=True))

@@ -1,0 +1,338 @@
+"""Losses: what a wrong report costs. Every loss is defined once, here.
+
+The same object is the objective of a linear program, the yardstick of a reported cost and a plain name in a sentence.
+
+=================  =================================  ==============================================
+loss               value for truth i and report j     in words
+=================  =================================  ==============================================
+``"L0"``           1 if i != j, else 0                wrong or not
+``"L1"``           \\|i - j\\|                          the absolute error
+``"L2"``           \\|i - j\\|^2                        the squared error
+``beyond(d)``      1 if \\|i - j\\| > d, else 0         off by more than d (``"L0_d"`` in [C])
+``power(p)``       \\|i - j\\|^p                        L0, L1 and L2 are p = 0, 1 and 2
+``matrix(L)``      L[i, j]                            any losses, one row per truth
+=================  =================================  ==============================================
+
+On a grid \\|i - j\\| is the distance between centres; on labels it is 0 or 1. Values are exact fractions wherever the
+number is rational, and floats otherwise (the distance along a diagonal of a grid).
+
+[C] is Cormode, Kulkarni, Srivastava, *Constrained Differential Privacy for Count Data*, definition 3.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import InvalidInput, Unsupported, WrongType
+from .exact.rationals import Number, as_fraction
+from .spaces import Counts, Integers, Space
+
+__all__ = ["L0", "L1", "L2", "Loss", "beyond", "matrix", "power", "resolve", "squared_distances"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+
+class Loss(ABC):
+    """What it costs to report j when the truth is i. Rows are truths and columns are reports, as everywhere."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The short name, such as "L1"; :func:`resolve` reads it back."""
+
+    @property
+    @abstractmethod
+    def sentence(self) -> str:
+        """The loss in plain words."""
+
+    @property
+    @abstractmethod
+    def symmetric(self) -> bool:
+        """Whether counting from the other end changes nothing: loss(n-i, n-j) = loss(i, j)."""
+
+    @property
+    @abstractmethod
+    def nondecreasing(self) -> bool:
+        """Whether, for every truth, the loss is a function of the distance \\|i - j\\| that never falls."""
+
+    @abstractmethod
+    def exact(self, i: int, j: int, space: Space | None = None) -> Fraction:
+        """The exact loss of reporting index j when the truth has index i (in counts, unless a space is given)."""
+
+    @abstractmethod
+    def levels(self, inputs: Space, outputs: Space) -> tuple[tuple[Fraction | float, ...], IntArray]:
+        """The distinct values and, for every (truth, report), the number of its value.
+
+        A value is a Fraction where the loss is rational there, and a float where it is not.
+        """
+
+    def of(self, inputs: Space, outputs: Space) -> FloatArray:
+        """The matrix of losses, as floats: one row per truth, one column per report."""
+        try:
+            values, codes = self.levels(inputs, outputs)
+            return np.array([float(v) for v in values])[codes]
+        except OverflowError:
+            raise InvalidInput(f"the loss {self.name} is too large here for a float; give a smaller power.") from None
+
+    def exact_levels(self, inputs: Space, outputs: Space) -> tuple[tuple[Fraction, ...], IntArray]:
+        """:meth:`levels` where every value is rational; refuses otherwise."""
+        values, codes = self.levels(inputs, outputs)
+        exact = tuple(v for v in values if isinstance(v, Fraction))
+        if len(exact) != len(values):
+            raise _irrational(self, inputs)
+        return exact, codes
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def _irrational(loss: Loss, space: Space) -> Unsupported:
+    return Unsupported(
+        f"the loss {loss.name} has irrational values on this space ({space.name}), so there is no exact answer. Ask "
+        "without exact=True, or use L0, L2 or losses.beyond(d), which are rational everywhere."
+    )
+
+
+def squared_distances(inputs: Space, outputs: Space) -> IntArray:
+    """The integers k[i, j] for which the distance from truth i to report j is ``outputs.unit * sqrt(k[i, j])``.
+
+    Both must be counts, or both the same grid or labels: there is no distance from a label to a count.
+    """
+    if inputs.size is None or outputs.size is None:
+        raise Unsupported(
+            "a matrix of losses needs finitely many true and reported values; these have no end. "
+            "Use m.on(Counts(n), clamp=True) first."
+        )
+    line = isinstance(inputs, Counts | Integers) and isinstance(outputs, Counts | Integers)
+    if not line and inputs != outputs:
+        raise Unsupported(
+            f"there is no distance between a true {inputs.noun} and a reported {outputs.noun} of another space. "
+            "Give the losses yourself with losses.matrix(L), one row per true value."
+        )
+    return outputs.squared_distance(np.arange(inputs.size)[:, None], np.arange(outputs.size)[None, :])
+
+
+class _DistanceLoss(Loss):
+    """A loss that looks at the distance only."""
+
+    @property
+    def symmetric(self) -> bool:
+        return True
+
+    @property
+    def nondecreasing(self) -> bool:
+        return True
+
+    @abstractmethod
+    def at(self, unit: Fraction, k: int) -> Fraction | float:
+        """The loss at the distance ``unit * sqrt(k)``."""
+
+    def exact(self, i: int, j: int, space: Space | None = None) -> Fraction:
+        if space is None or isinstance(space, Counts | Integers):
+            unit, k = Fraction(1), (int(i) - int(j)) ** 2  # in Python's integers: 64 bits are too few for 2^62 squared
+        else:
+            unit, k = space.unit, int(space.squared_distance(np.asarray(i), np.asarray(j)))
+        value = self.at(unit, k)
+        if isinstance(value, Fraction):
+            return value
+        raise _irrational(self, Counts(1) if space is None else space)
+
+    def levels(self, inputs: Space, outputs: Space) -> tuple[tuple[Fraction | float, ...], IntArray]:
+        squares = squared_distances(inputs, outputs)
+        present = np.flatnonzero(np.bincount(squares.ravel()))
+        number = np.zeros(int(present[-1]) + 1, dtype=np.int64)
+        number[present] = np.arange(len(present))
+        return tuple(self.at(outputs.unit, k) for k in present.tolist()), number[squares]
+
+
+_IN_WORDS = {
+    "L0": "wrong or not: 1 for every report that is not the truth",
+    "L1": "the absolute error: how far off",
+    "L2": "the squared error: how far off, squared",
+}
+
+
+@dataclass(frozen=True)
+class _Power(_DistanceLoss):
+    """\\|i - j\\|^p, with 0^0 = 0."""
+
+    p: Fraction
+
+    @property
+    def name(self) -> str:
+        return f"L{self.p}"
+
+    @property
+    def sentence(self) -> str:
+        return _IN_WORDS.get(self.name, f"how far off, to the power {self.p}")
+
+    def at(self, unit: Fraction, k: int) -> Fraction | float:
+        if k == 0 or self.p == 0:
+            return Fraction(int(k > 0))
+        square = unit * unit * k
+        if self.p % 2 == 0:
+            return square ** int(self.p / 2)
+        root = math.isqrt(k)
+        if root * root == k and (self.p.denominator == 1 or square == 1):
+            return (unit * root) ** int(self.p)
+        return math.pow(square, self.p / 2)
+
+
+@dataclass(frozen=True)
+class _Beyond(_DistanceLoss):
+    """1 if \\|i - j\\| > d, else 0."""
+
+    d: Fraction
+
+    @property
+    def name(self) -> str:
+        return f"L0_{self.d}"
+
+    @property
+    def sentence(self) -> str:
+        return f"off by more than {self.d}, or not"
+
+    def at(self, unit: Fraction, k: int) -> Fraction:
+        return Fraction(int(unit * unit * k > self.d * self.d))
+
+
+@dataclass(frozen=True, eq=False)
+class _Matrix(Loss):
+    """Losses given one by one."""
+
+    values: NDArray[Any] = field(repr=False)
+
+    @property
+    def name(self) -> str:
+        return "matrix"
+
+    @property
+    def sentence(self) -> str:
+        rows, cols = self.values.shape
+        return f"the given losses, for {rows} true and {cols} reported values"
+
+    @property
+    def symmetric(self) -> bool:
+        return bool(np.array_equal(self.values, self.values[::-1, ::-1]))
+
+    @property
+    def nondecreasing(self) -> bool:
+        rows, cols = self.values.shape
+        for i in range(rows):
+            distance = np.abs(np.arange(cols) - i)
+            order = np.argsort(distance, kind="stable")
+            losses = self.values[i][order]
+            rises, apart = losses[1:] > losses[:-1], np.diff(distance[order]) > 0
+            # Two reports at one distance, left and right of the truth, must cost the same.
+            if np.any(losses[1:] < losses[:-1]) or np.any(rises & ~apart):
+                return False
+        return True
+
+    def exact(self, i: int, j: int, space: Space | None = None) -> Fraction:
+        return as_fraction(self.values[i, j], "a loss")
+
+    def _fits(self, inputs: Space, outputs: Space) -> None:
+        if self.values.shape != (inputs.size, outputs.size):
+            raise InvalidInput(
+                f"the matrix of losses has shape {self.values.shape}, but there are {inputs.size} true and "
+                f"{outputs.size} reported values. Give one row per true value and one column per reported value."
+            )
+
+    def levels(self, inputs: Space, outputs: Space) -> tuple[tuple[Fraction | float, ...], IntArray]:
+        self._fits(inputs, outputs)
+        distinct, codes = np.unique(self.values, return_inverse=True)
+        return tuple(as_fraction(v, "a loss") for v in distinct), codes.reshape(self.values.shape).astype(np.int64)
+
+    def of(self, inputs: Space, outputs: Space) -> FloatArray:
+        self._fits(inputs, outputs)
+        return self.values.astype(np.float64)
+
+
+# ------------------------------------------------------------------------------------------------ building losses
+
+#: Wrong or not: 1 for every report that is not the truth.
+L0: Loss = _Power(Fraction(0))
+#: The absolute error.
+L1: Loss = _Power(Fraction(1))
+#: The squared error.
+L2: Loss = _Power(Fraction(2))
+
+
+def power(p: Number) -> Loss:
+    """The p-th power of the distance, \\|i - j\\|^p, for any p >= 0 (with 0^0 = 0, so that ``power(0)`` is L0).
+
+    >>> power(3).exact(1, 4)
+    Fraction(27, 1)
+    """
+    exponent = as_fraction(p, "p, the power,")
+    if exponent < 0:
+        raise InvalidInput(
+            f"p, the power, must not be negative, or errors would cost less the larger they are; got {p!r}."
+        )
+    return _Power(exponent)
+
+
+def beyond(d: Number) -> Loss:
+    """1 for reports further than d from the truth, else 0; [C]'s L0_d. On a grid d is in the unit of its cells.
+
+    >>> beyond(1).exact(1, 2), beyond(1).exact(1, 3)
+    (Fraction(0, 1), Fraction(1, 1))
+    """
+    radius = as_fraction(d, "d, the largest error that costs nothing,")
+    if radius < 0:
+        raise InvalidInput(f"d, the largest error that costs nothing, must not be negative; got {d!r}.")
+    return _Beyond(radius)
+
+
+def matrix(losses: object) -> Loss:
+    """Any losses: L[i, j] is the cost of reporting j when the truth is i.
+
+    Integers and Fractions are taken as they are. In exact answers a float means the simplest rational that rounds to
+    it, so .1 is 1/10.
+    """
+    if isinstance(losses, np.ma.MaskedArray):
+        raise WrongType("a matrix of losses must not be masked; fill in the missing losses.")
+    try:
+        values = np.array(losses)
+    except ValueError:
+        raise InvalidInput("a matrix of losses needs rows of one length.") from None
+    if values.dtype.kind not in "iufO":
+        raise WrongType(f"a matrix of losses must hold numbers; got {values.dtype} values.")
+    if values.ndim != 2 or values.size == 0:
+        raise InvalidInput(f"a matrix of losses needs rows (truths) and columns (reports); got shape {values.shape}.")
+    if values.dtype.kind == "O":
+        listed = [[as_fraction(v, "a loss") for v in row] for row in values]
+        values = np.empty(values.shape, dtype=object)
+        values[:] = listed
+    elif not np.all(np.isfinite(values)):
+        i, j = (int(k) for k in np.argwhere(~np.isfinite(values))[0])
+        raise InvalidInput(f"losses must be finite numbers; the loss of truth {i}, report {j} is {values[i, j]}.")
+    values.flags.writeable = False
+    return _Matrix(values)
+
+
+def resolve(loss: object) -> Loss:
+    """The loss that is meant: a Loss, a name ("L0", "L1", "L2", "L3", "L0_1" for beyond(1)), or a matrix of losses."""
+    if isinstance(loss, Loss):
+        return loss
+    if isinstance(loss, str):
+        named = re.fullmatch(r"L(0_)?(\d+(?:[./]\d+)?)", loss)
+        if named is not None:
+            return beyond(named[2]) if named[1] else power(named[2])
+    elif isinstance(loss, np.ndarray | list | tuple):
+        return matrix(loss)
+    elif callable(loss):
+        raise WrongType(f"a loss is not a function; got {loss!r}. Fill a matrix with it and give losses.matrix(L).")
+    raise InvalidInput(
+        f"{loss!r} is not a loss. Give 'L0' (wrong or not), 'L1' (absolute error), 'L2' (squared error), 'L0_1' "
+        "(off by more than 1), losses.beyond(d), losses.power(p) or losses.matrix(L)."
+    )

@@ -1,0 +1,206 @@
+"""The mechanism: the one noun that crosses rooms.
+
+A space of true values, a space of reported values, and the exact probability of each report given each truth. Rows are
+truths and columns are reports, everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .errors import InvalidInput, Unsupported
+from .exact.bits import Bits, SecureBits, SeededBits
+from .exact.kernels import Kernel, Noise
+from .exact.sampling import CHUNK, Sampler
+from .privacy.certificate import Certificate, certify
+from .privacy.verify import verify
+from .spaces import Counts, Integers, Space, is_integer
+
+FloatArray = NDArray[np.float64]
+
+_SECURE = SecureBits()
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Mechanism:
+    """A proved mechanism: true value in, report out.
+
+    Made by the families (:func:`discreet.geometric` and the others), :func:`discreet.from_matrix` and
+    :func:`discreet.load`, which have the judge look at it and hand it its certificate.
+
+    Attributes
+    ----------
+    inputs, outputs
+        The spaces of true and of reported values.
+    kernel
+        The exact object that is sampled.
+    certificate
+        What was proved.
+    family, parameters
+        How it was made; ``parameters`` are exact, so that a file can hold them instead of the whole table.
+    """
+
+    inputs: Space
+    outputs: Space
+    kernel: Kernel
+    certificate: Certificate
+    family: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+    # ---------------------------------------------------------------- probabilities
+
+    def probability(self, x: object, y: object) -> Fraction | float:
+        """P(report y | truth x): exact where it is rational, a double for the discrete Gaussian."""
+        i, j = self.inputs.index(x), self.outputs.index(y)
+        if isinstance(self.kernel, Noise) and not self.kernel.rational:
+            return self.kernel.approximate(i, j)
+        return self.kernel.probability(i, j)
+
+    @cached_property
+    def matrix(self) -> FloatArray:
+        """All probabilities as doubles, a row for each truth (read-only, made when first asked for)."""
+        matrix = self.kernel.matrix()
+        matrix.flags.writeable = False
+        return matrix
+
+    def forward(self, distribution: ArrayLike) -> FloatArray:
+        """The distribution of reports when truths have this one: p P, without the matrix where structure allows."""
+        return self.kernel.forward(self._vector(distribution, self.inputs, "a distribution of truths"))
+
+    def backward(self, values: ArrayLike) -> FloatArray:
+        """For each truth, the mean of these values of the report: P v, without the matrix where structure allows."""
+        return self.kernel.backward(self._vector(values, self.outputs, "values of the reports"))
+
+    @staticmethod
+    def _vector(values: ArrayLike, space: Space, what: str) -> FloatArray:
+        if space.size is None:
+            raise Unsupported(
+                f"{what}: there are infinitely many. Choose a range with m.on(Counts(n), clamp=True) first."
+            )
+        vector = np.asarray(values, dtype=float)
+        if vector.shape != (space.size,):
+            raise InvalidInput(f"{what} must be {space.size} numbers; got an array of shape {vector.shape}.")
+        if not np.isfinite(vector).all():
+            raise InvalidInput(f"{what} must be finite numbers; got NaN or infinity.")
+        return vector
+
+    # ---------------------------------------------------------------- drawing
+
+    @cached_property
+    def _sampler(self) -> Sampler:
+        return self.kernel.sampler()
+
+    def release(self, x: Any) -> Any:
+        """Report noisy values for true ones, exactly and with cryptographically secure randomness.
+
+        Parameters
+        ----------
+        x
+            One true value, or a list, array or column (pandas, polars, Arrow) of them. Never a seed: results that
+            can be repeated are not private; for experiments there is :meth:`simulate`.
+
+        Returns
+        -------
+        int (or a label) for one value, an int64 array (labels: an object array) of the same shape for many.
+        """
+        if type(x) is int:
+            return self.outputs.value(self._sampler.draw_one(self.inputs.index(x), _SECURE))
+        return self._draw(x, _SECURE)
+
+    def simulate(self, x: Any, *, seed: int) -> Any:
+        """Like :meth:`release`, from a seed: for experiments. The same seed gives the same reports everywhere."""
+        return self._draw(x, SeededBits(seed))
+
+    def _draw(self, x: Any, bits: Bits) -> Any:
+        indices = self.inputs.indices(x)
+        if indices.ndim == 0:
+            return self.outputs.value(self._sampler.draw_one(int(indices), bits))
+        truths = indices.reshape(-1)
+        reports = np.empty(truths.size, np.int64)
+        sampler = self._sampler
+        for start in range(0, truths.size, CHUNK):
+            reports[start : start + CHUNK] = sampler.draw(truths[start : start + CHUNK], bits)
+        return self.outputs.values(reports.reshape(indices.shape))
+
+    # ---------------------------------------------------------------- relatives
+
+    def on(self, space: Counts | Integers, clamp: bool = True) -> Mechanism:
+        """The same noise for counts in another range.
+
+        Parameters
+        ----------
+        space
+            ``Counts(n)``, or ``Integers(...)`` for counts without a known largest one.
+        clamp
+            Move reports outside the range to its nearest end (post-processing: it cannot weaken the guarantee, and
+            it introduces bias near the ends). Otherwise reports may be any integers.
+        """
+        if not isinstance(self.kernel, Noise):
+            raise Unsupported(
+                f"{self.family} does not add the same noise to every count, so its range cannot be changed."
+            )
+        if isinstance(space, Counts):
+            low, high = 0, space.n
+        elif isinstance(space, Integers):
+            low, high = space.low, None  # type: ignore[assignment]
+        else:
+            raise InvalidInput(f"a range of counts is needed, Counts(n) or Integers(...); got {space!r}.")
+        if self.kernel.own and self.kernel.truths[0] != low:
+            raise Unsupported(f"this noise has its own laws from {self.kernel.truths[0]} on; start the range there.")
+        outputs: Space = space if clamp else Integers()
+        kernel = Noise(self.kernel.law, (low, high), (low, high) if clamp else (None, None), self.kernel.own)
+        certificate = certify(kernel, space, self.certificate.notion)
+        parameters = {**self.parameters, "on": space.describe(), "clamp": clamp}
+        return Mechanism(space, outputs, kernel, certificate, self.family, parameters)
+
+    # ---------------------------------------------------------------- words
+
+    @cached_property
+    def local_epsilon(self) -> float:
+        """Epsilon between any two truths: what a person has whose own device uses this mechanism on their value."""
+        return verify(self, "local").epsilon
+
+    def save(self, path: str | Path) -> None:
+        """Write the mechanism to a JSON file that :func:`discreet.load` rebuilds and verifies."""
+        from .files import save
+
+        save(self, path)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{k}={v}" for k, v in self.parameters.items() if k != "kernel")
+        return f"<{self.family}({shown}): {self.certificate.notion} epsilon {self.certificate.epsilon:.6g}>"
+
+
+def finish(
+    family: str,
+    inputs: Space,
+    outputs: Space,
+    kernel: Kernel,
+    parameters: Mapping[str, Any],
+    *,
+    notion: str | None = None,
+    epsilon: Fraction | None = None,
+    ratio: Fraction | None = None,
+    how: str = "",
+    details: dict[str, Any] | None = None,
+) -> Mechanism:
+    """Have the judge certify a kernel and make it a mechanism: the last step of every family."""
+    certificate = certify(kernel, inputs, notion, epsilon=epsilon, ratio=ratio, how=how, details=details)
+    return Mechanism(inputs, outputs, kernel, certificate, family, dict(parameters))
+
+
+def read_count(n: object) -> int:
+    """The largest count of a family on 0..n, from a number or a Counts space."""
+    if isinstance(n, Counts):
+        return n.n
+    if not is_integer(n):
+        raise InvalidInput(f"n, the largest count, must be a positive integer or Counts(n); got {n!r}.")
+    return Counts(int(n)).n  # type: ignore[call-overload]

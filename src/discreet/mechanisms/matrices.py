@@ -1,0 +1,166 @@
+"""Mechanisms from matrices of probabilities: somebody else's, a solver's, or the exponential mechanism's."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from ..errors import InvalidInput, NotPrivate
+from ..exact.rationals import as_fraction, float_up, read_epsilon
+from ..exact.rounding import mix_and_round, mixing_weight
+from ..exact.tables import Table
+from ..mechanism import Mechanism
+from ..privacy.certificate import Certificate, Privacy, certify
+from ..privacy.matrices import read_matrix
+from ..privacy.notions import read_notion
+from ..privacy.verify import Verdict, evidence_for, verify
+from ..spaces import Counts, Grid, Labels, Space
+
+#: More uniform noise than this changes the mechanism: refuse and say so.
+MOST_MIXING = Fraction(1, 100)
+
+
+def from_matrix(
+    matrix: Any,
+    privacy: Any = None,
+    *,
+    inputs: Space | None = None,
+    outputs: Space | None = None,
+    most_mixing: Any = MOST_MIXING,
+) -> Mechanism:
+    """A certified mechanism from any matrix of probabilities.
+
+    Floats cannot be sampled exactly, and rounding them naively destroys privacy. The matrix is mixed with a tiny share
+    of uniform noise and rounded to integers over 2^62, so that the wanted guarantee holds exactly for what is sampled;
+    the certificate says how much was mixed in and how far any row moved.
+
+    Parameters
+    ----------
+    matrix
+        Rows are truths, columns reports; each row adds up to one.
+    privacy
+        The guarantee to keep: an epsilon, or ``Privacy(epsilon, delta, notion)``. Without it, the matrix is sampled as
+        its decimals stand and the certificate states what they prove.
+    inputs, outputs
+        The spaces; ``Counts(rows - 1)`` and ``Counts(columns - 1)`` if not given.
+    most_mixing
+        Refuse when more uniform noise than this share would be needed.
+
+    Examples
+    --------
+    >>> m = from_matrix([[0.7310585786300049, 0.2689414213699951], [0.2689414213699951, 0.7310585786300049]], privacy=1)
+    >>> m.certificate.epsilon <= 1
+    True
+    """
+    table, notes = read_matrix(matrix)
+    rows, columns = table.shape
+    space = Counts(rows - 1) if inputs is None else inputs
+    reports: Space = outputs if outputs is not None else _outputs(space, columns)
+    if space.size != rows or reports.size != columns:
+        raise InvalidInput(
+            f"the matrix is {rows} x {columns}, but the spaces have {space.size} truths and {reports.size} reports."
+        )
+    if privacy is None:
+        how = "the decimals of the matrix as they stand, decided in integers"
+        certificate = certify(table, space, how=how, details={"notes": list(notes)} if notes else None)
+        return Mechanism(space, reports, table, certificate, "from_matrix")
+    wanted = privacy if isinstance(privacy, Privacy) else Privacy(privacy)
+    kernel, certificate = _certified(table, space, wanted, as_fraction(most_mixing, "most_mixing"))
+    return Mechanism(space, reports, kernel, certificate, "from_matrix")
+
+
+def _outputs(space: Space, columns: int) -> Space:
+    return space if space.size == columns else Counts(columns - 1)
+
+
+def _certified(table: Table, space: Space, wanted: Privacy, most: Fraction) -> tuple[Table, Certificate]:
+    """Mix in as little uniform noise as the judge accepts, starting from what the formula says."""
+    epsilon, delta = as_fraction(wanted.epsilon, "epsilon"), as_fraction(wanted.delta, "delta")
+    if epsilon <= 0:
+        raise InvalidInput(f"epsilon must be positive here; got {wanted.epsilon!r}.")
+    notion = read_notion(wanted.notion, space)
+    outcomes = table.shape[1]
+    step = epsilon * space.unit if notion == "metric" else epsilon  # the exponent of the nearest pair
+    excess = Fraction(0)
+    if not delta and not isinstance(space, Grid):
+        excess = Fraction(verify(table, notion, inputs=space).single_event_delta(epsilon))
+    mixing = Fraction(0) if delta else mixing_weight(outcomes, step, excess)
+    while mixing <= most:
+        kernel = mix_and_round(table, mixing)
+        if Verdict(notion, space, True, evidence_for(kernel, space, notion)).holds(epsilon, delta):
+            moved = _largest_move(table, kernel)
+            details = {"mixing": float_up(mixing), "largest_total_variation": moved, "rounded_to_bits": 62}
+            how = f"mixed with {float(mixing):.2g} of uniform noise and rounded to 2^-62; decided in integers"
+            claim = epsilon if delta else None
+            return kernel, certify(kernel, space, notion, epsilon=claim, delta=delta, how=how, details=details)
+        mixing = max(mixing * 8, mixing_weight(outcomes, step, Fraction(0)))
+    tight = verify(table, notion, inputs=space)
+    raise NotPrivate(
+        f"the matrix does not have epsilon = {float(epsilon):.6g}, delta = {float(delta):.3g} under the {notion} "
+        f"notion, not even nearly: {tight}. Mixing in more than {float(most):.3g} of uniform noise would be needed; "
+        "pass a larger epsilon, or most_mixing= to allow it."
+    )
+
+
+def _largest_move(before: Table, after: Table) -> float:
+    """The largest total variation between a row given and the row sampled: no loss in [0, 1] changes by more."""
+    return float(np.abs(before.matrix() - after.matrix()).sum(axis=1).max() / 2)
+
+
+def exponential(
+    scores: Any, *, epsilon: Any, sensitivity: Any = None, inputs: Space | None = None, outputs: Space | None = None
+) -> Mechanism:
+    """The exponential mechanism: report y with probability proportional to exp(epsilon score(x, y) / (2 sensitivity)).
+
+    The factor 2 pays for the normaliser, which also changes with the truth; where it changes little the tight epsilon
+    in the certificate is smaller than the one asked for.
+
+    Parameters
+    ----------
+    scores
+        A matrix: how good each report (column) is for each truth (row); larger is better.
+    epsilon
+        The guarantee asked for.
+    sensitivity
+        How far a score can move between adjacent truths; worked out from the matrix if not given, and checked.
+
+    References
+    ----------
+    McSherry and Talwar 2007.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> x = np.arange(5)
+    >>> m = exponential(-abs(x[:, None] - x[None, :]), epsilon=1)
+    >>> m.certificate.epsilon <= 1
+    True
+    """
+    array = np.asarray(scores, dtype=float)
+    if array.ndim != 2 or array.shape[0] < 2 or array.shape[1] < 2 or not np.isfinite(array).all():
+        raise InvalidInput("scores must be a matrix of finite numbers with at least two rows (truths) and two columns.")
+    eps = read_epsilon(epsilon)
+    space = Counts(array.shape[0] - 1) if inputs is None else inputs
+    needed = _sensitivity(array, space)
+    given = needed if sensitivity is None else float(as_fraction(sensitivity, "sensitivity"))
+    if given < needed:
+        raise InvalidInput(
+            f"sensitivity must be at least {needed:.9g}, the largest change of a score between adjacent truths; "
+            f"got {sensitivity!r}."
+        )
+    if given <= 0:
+        raise InvalidInput("all truths have the same scores: there is nothing to report about them.")
+    exponents = float(eps) / (2 * given) * array
+    weights = np.exp(exponents - exponents.max(axis=1, keepdims=True))
+    probabilities = weights / weights.sum(axis=1, keepdims=True)
+    notion = "local" if isinstance(space, Labels | Grid) else "central"
+    made = from_matrix(probabilities, Privacy(eps, 0, notion), inputs=space, outputs=outputs)
+    return Mechanism(made.inputs, made.outputs, made.kernel, made.certificate, "exponential")
+
+
+def _sensitivity(scores: Any, space: Space) -> float:
+    if isinstance(space, Labels | Grid):
+        return float((scores.max(axis=0) - scores.min(axis=0)).max())
+    return float(np.abs(np.diff(scores, axis=0)).max())

@@ -1,0 +1,65 @@
+"""Randomised response: keep the value, or report another one, all others alike."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from ..errors import InvalidInput
+from ..exact.kernels import Response
+from ..exact.rationals import read_alpha
+from ..mechanism import Mechanism, finish, read_count
+from ..spaces import Counts, Grid, Labels, Space, is_integer
+
+
+def randomized_response(space: Any, *, epsilon: Any = None, alpha: Any = None) -> Mechanism:
+    """k-ary randomised response on any finite space, private between any two values.
+
+    ``P(j | i) = e^eps / (k-1+e^eps)`` for j = i and ``1 / (k-1+e^eps)`` for each other j.
+
+    Parameters
+    ----------
+    space
+        A finite space (``Counts``, ``Labels``, ``Grid``) or the number k >= 2 of values, which are then 0..k-1.
+    epsilon, alpha
+        Exactly one of them; alpha = e^-epsilon. The guarantee is local: it holds between any two values.
+
+    References
+    ----------
+    [F] eq. (3); Kairouz, Bonawitz, Ramage 2016.
+
+    Examples
+    --------
+    >>> m = randomized_response(["yes", "no"], alpha="1/3")
+    >>> m.probability("yes", "yes")
+    Fraction(3, 4)
+    """
+    a = read_alpha(alpha, epsilon)
+    values = _finite(space)
+    kernel = Response(values.size or 0, a.denominator, a.numerator)
+    parameters = {"space": values.describe(), "alpha": str(a)}
+    return finish("randomized_response", values, values, kernel, parameters, notion="local", ratio=1 / a)
+
+
+def _finite(space: Any) -> Space:
+    if isinstance(space, Counts | Labels | Grid):
+        return space
+    if isinstance(space, list | tuple):
+        return Labels(space)
+    if is_integer(space) and int(space) >= 2:
+        return Counts(int(space) - 1)
+    raise InvalidInput(f"a finite space or a number of values k >= 2 is needed; got {space!r}.")
+
+
+def uniform(n: Any) -> Mechanism:
+    """The uniform mechanism on 0..n: every report is as likely as any other, whatever the truth (epsilon = 0).
+
+    It protects perfectly and tells nothing: the baseline of [C] definition 5.
+
+    Examples
+    --------
+    >>> uniform(3).probability(0, 3), uniform(3).certificate.epsilon
+    (Fraction(1, 4), 0.0)
+    """
+    space = Counts(read_count(n))
+    return finish("uniform", space, space, Response(space.size, 1, 1), {"n": space.n}, ratio=Fraction(1))

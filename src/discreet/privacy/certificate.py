@@ -1,0 +1,146 @@
+"""Certificates: what was proved about a mechanism, by whom, and with which exact numbers."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from ..errors import InvalidInput, NotPrivate
+from ..exact.kernels import Kernel
+from ..exact.rationals import as_fraction, float_up, log_up
+from ..spaces import Space
+from .notions import NOTIONS, read_notion
+from .pairs import Evidence
+from .verify import Verdict, evidence_for
+from .witness import show
+
+
+@dataclass(frozen=True)
+class Privacy:
+    """A guarantee to ask for: epsilon and delta under a notion.
+
+    >>> Privacy(epsilon=1).notion is None    # the usual one of the space
+    True
+    """
+
+    epsilon: Any
+    delta: Any = 0
+    notion: str | None = None
+
+    def __post_init__(self) -> None:
+        if as_fraction(self.epsilon, "epsilon") < 0:
+            raise InvalidInput(f"epsilon must not be negative; got {self.epsilon!r}.")
+        if not 0 <= as_fraction(self.delta, "delta") < 1:
+            raise InvalidInput(f"delta is a probability below 1; got {self.delta!r}.")
+        if self.notion is not None and self.notion not in NOTIONS:
+            raise InvalidInput(f"notion must be one of {', '.join(NOTIONS)}; got {self.notion!r}.")
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What the judge proved.
+
+    Attributes
+    ----------
+    notion
+        "central", "local" or "metric".
+    epsilon
+        Proved, rounded up. Infinite when no pure guarantee holds (then ``delta_at`` gives (epsilon, delta) pairs).
+    delta
+        0 for a pure guarantee.
+    ratio
+        The exact largest probability ratio, where one number says it all; e^epsilon.
+    tight
+        Whether no smaller epsilon holds, or only an upper bound was proved.
+    how
+        How it was proved, in a sentence.
+    details
+        Further figures, such as the weight of uniform noise that rounding needed.
+    """
+
+    notion: str
+    epsilon: float
+    delta: float
+    ratio: Fraction | None
+    how: str
+    tight: bool = True
+    details: dict[str, Any] = field(default_factory=dict)
+
+    def describe(self) -> dict[str, Any]:
+        return {
+            "notion": self.notion,
+            "epsilon": "infinity" if math.isinf(self.epsilon) else self.epsilon,
+            "delta": self.delta,
+            "ratio": None if self.ratio is None else str(self.ratio),
+            "how": self.how,
+            "tight": self.tight,
+            "details": self.details,
+        }
+
+    def __str__(self) -> str:
+        per = {"metric": " per unit of distance", "local": " between any two truths", "central": ""}[self.notion]
+        delta = f", delta = {show(self.delta)}" if self.delta else ""
+        ratio = ""
+        if self.ratio is not None and self.ratio.denominator < 10**12:
+            ratio = f", largest ratio exactly {self.ratio}"
+        return f"{self.notion} privacy with epsilon = {show(self.epsilon)}{per}{delta}{ratio} ({self.how})"
+
+
+def certify(
+    kernel: Kernel,
+    inputs: Space,
+    notion: str | None = None,
+    *,
+    epsilon: Fraction | None = None,
+    ratio: Fraction | None = None,
+    delta: Fraction = Fraction(0),
+    how: str = "",
+    details: dict[str, Any] | None = None,
+) -> Certificate:
+    """Have the judge look at a kernel, and hold it against a claim if there is one.
+
+    Parameters
+    ----------
+    epsilon, delta
+        A claim to hold it against; the certificate then states exactly this delta.
+    ratio
+        A claim about the exact ratio, e^epsilon, instead.
+
+    Raises
+    ------
+    NotPrivate
+        When the claim does not hold; the message carries the witness.
+    """
+    notion = read_notion(notion, inputs)
+    evidence = evidence_for(kernel, inputs, notion)
+    verdict = Verdict(notion, inputs, True, evidence)
+    _refuse_false_claims(verdict, epsilon, ratio, delta)
+    if delta:
+        assert epsilon is not None
+        return Certificate(notion, float_up(epsilon), float_up(delta), None, how or _HOW, False, details or {})
+    exact = _single_ratio(evidence)
+    tight = bool(getattr(evidence, "tight", True))
+    return Certificate(notion, verdict.epsilon, 0.0, exact, how or _HOW, tight, details or {})
+
+
+_HOW = "largest probability ratio over all pairs the notion compares, decided in integers"
+
+
+def _single_ratio(evidence: Evidence) -> Fraction | None:
+    bounds = evidence.ratio_bounds()
+    return bounds[0] if bounds is not None and bounds[0] == bounds[1] else None
+
+
+def _refuse_false_claims(verdict: Verdict, epsilon: Fraction | None, ratio: Fraction | None, delta: Fraction) -> None:
+    if epsilon is not None and not verdict.holds(epsilon, delta):
+        raise NotPrivate(
+            f"epsilon = {float(epsilon):.6g}, delta = {float(delta):.3g} does not hold under the {verdict.notion} "
+            f"notion: the least epsilon is {show(verdict.epsilon)}; {verdict.witness}."
+        )
+    if ratio is not None and not verdict.ratio <= ratio:
+        raise NotPrivate(
+            f"a largest ratio of {show(ratio)} (epsilon = {log_up(ratio):.6g}) does not hold under the "
+            f"{verdict.notion} notion: it is {show(verdict.ratio)}; {verdict.witness}."
+        )

@@ -1,0 +1,83 @@
+"""Reading somebody else's matrix: its decimals are taken as they are."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+from math import lcm
+from typing import Any
+
+import numpy as np
+
+from ..errors import InvalidInput, WrongType
+from ..exact.rationals import as_fraction
+from ..exact.tables import Table
+
+#: Rows whose sum is further from one than this are not distributions.
+ROW_TOLERANCE = 1e-6
+
+
+def read_matrix(matrix: object) -> tuple[Table, tuple[str, ...]]:
+    """An exact table from a row-stochastic matrix, and what had to be said about it.
+
+    A float stands for its shortest decimal (0.1 is 1/10), text and fractions for themselves. A row that adds up to
+    one only within 1e-6 is divided by its sum, and a note says so; a row further off is refused.
+    """
+    if isinstance(matrix, np.ma.MaskedArray):
+        raise WrongType("a matrix must not be masked; fill or drop the masked entries first.")
+    values = matrix.to_numpy() if hasattr(matrix, "to_numpy") else matrix
+    array = np.asarray(values)
+    if array.ndim != 2 or 0 in array.shape:
+        raise InvalidInput(f"a matrix needs rows (truths) and columns (reports); got an array of shape {array.shape}.")
+    if array.shape[0] < 2:
+        raise InvalidInput("a mechanism needs at least two truths (rows); got one.")
+    if array.dtype.kind == "b" or array.dtype.kind not in "fiuOUS":
+        raise WrongType(f"a matrix must hold numbers; got {array.dtype} values.")
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        row, column = np.argwhere(~np.isfinite(array))[0]
+        raise InvalidInput(f"probabilities must be finite; row {row}, column {column} is {array[row, column]}.")
+    if array.dtype.kind in "OUS":
+        weights, codes, one = _exact_weights(array)
+    else:
+        weights, codes, one = _decimal_weights(array)
+    if min(weights) < 0:
+        place = np.argwhere(codes == int(np.argmin(np.array([float(Fraction(w, one)) for w in weights]))))[0]
+        raise InvalidInput(f"probabilities must not be negative; row {place[0]}, column {place[1]} is.")
+    table = Table.from_codes(weights, codes)
+    off = [abs(Fraction(total, one) - 1) for total in table.totals]
+    worst = max(range(len(off)), key=off.__getitem__)
+    if off[worst] > ROW_TOLERANCE:
+        total = float(Fraction(table.totals[worst], one))
+        raise InvalidInput(
+            f"every row must add up to 1 (rows are true values, columns reports); row {worst} adds up to {total:.9g}."
+            " If columns are the true values, transpose the matrix."
+        )
+    if off[worst] == 0:
+        return table, ()
+    count = sum(x > 0 for x in off)
+    return table, (
+        f"{count} of {len(off)} rows did not add up to exactly 1 (the furthest is off by {float(off[worst]):.2g}) "
+        "and were divided by their sums",
+    )
+
+
+def _decimal_weights(array: Any) -> tuple[list[int], Any, int]:
+    distinct, codes = np.unique(array, return_inverse=True)
+    decimals = [Decimal(repr(v)).as_tuple() for v in distinct.astype(float).tolist()]
+    places = max(0, *(-int(d.exponent) for d in decimals))
+    weights = []
+    for d in decimals:
+        digits = int("".join(map(str, d.digits))) * (-1 if d.sign else 1)
+        weights.append(digits * 10 ** (places + int(d.exponent)))
+    return weights, codes.reshape(array.shape), 10**places
+
+
+def _exact_weights(array: Any) -> tuple[list[int], Any, int]:
+    number: dict[Fraction, int] = {}
+    codes = np.empty(array.shape, np.int64)
+    for place, value in np.ndenumerate(array):
+        text = str(value) if isinstance(value, str | bytes | np.str_) else value
+        exact = Fraction(repr(text)) if isinstance(text, float) else as_fraction(text, f"the probability at {place}")
+        codes[place] = number.setdefault(exact, len(number))
+    one = lcm(*(p.denominator for p in number))
+    return [p.numerator * (one // p.denominator) for p in number], codes, one

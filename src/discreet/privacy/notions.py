@@ -1,0 +1,42 @@
+"""Notions of privacy: which two truths must be hard to tell apart, and how hard.
+
+=========  ==================================  ===========================================================
+notion     pairs of truths                     guarantee, for every set S of reports
+=========  ==================================  ===========================================================
+central    adjacent ones (counts i and i+1)    P(S | x) <= e^eps P(S | x') + delta
+local      any two                             P(S | x) <= e^eps P(S | x') + delta
+metric     any two, at distance d(x, x')       P(S | x) <= e^(eps d(x, x')) P(S | x') + delta
+=========  ==================================  ===========================================================
+
+Central is for a curator who holds the data and publishes a count; local for a person whose own device adds the noise;
+metric for places and other values where near ones may be confused but far ones need not be.
+(Dwork et al. 2006; Kasiviswanathan et al. 2011; Chatzikokolakis et al. 2013.)
+"""
+
+from __future__ import annotations
+
+from ..errors import InvalidInput, Unsupported
+from ..spaces import Grid, Labels, Space
+
+NOTIONS = ("central", "local", "metric")
+
+
+def usual_notion(space: Space) -> str:
+    """The notion a space is usually judged by: counts central, labels local, maps metric."""
+    if isinstance(space, Grid):
+        return "metric"
+    return "local" if isinstance(space, Labels) else "central"
+
+
+def read_notion(notion: str | None, space: Space) -> str:
+    """Check the name of a notion against the space it is asked for."""
+    if notion is None:
+        return usual_notion(space)
+    if notion not in NOTIONS:
+        raise InvalidInput(f"notion must be one of {', '.join(NOTIONS)}; got {notion!r}.")
+    if notion == "central" and isinstance(space, Grid):
+        raise Unsupported(
+            "cells of a map have no adjacent ones in the sense of counts. Ask for notion='metric' (per unit of "
+            "distance) or notion='local' (any two cells)."
+        )
+    return notion

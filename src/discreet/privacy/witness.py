@@ -1,0 +1,70 @@
+"""The witness: the two truths and the report, or set of reports, that show how much a mechanism gives away."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+
+def show(p: Fraction | float) -> str:
+    """A probability or ratio for people."""
+    if isinstance(p, Fraction) and p and (p.numerator.bit_length() - p.denominator.bit_length()) < -1000:
+        exponent = (p.numerator.bit_length() - p.denominator.bit_length()) * math.log10(2)
+        return f"about 1e{math.floor(exponent)}"
+    value = float(p)
+    return "infinity" if math.isinf(value) else f"{value:.6g}"
+
+
+@dataclass(frozen=True)
+class Witness:
+    """Two truths and what tells them apart.
+
+    ``reports`` lists the reports of the event; where the event contains all reports beyond the first or the last of
+    them, ``at_most`` or ``at_least`` says so (an unbounded mechanism has infinitely many reports).
+    """
+
+    truth: Any
+    other: Any
+    reports: tuple[Any, ...]
+    probability: Fraction
+    other_probability: Fraction
+    noun: str = "count"
+    at_most: bool = False
+    at_least: bool = False
+
+    @property
+    def report(self) -> Any:
+        """The report, when the event is a single one; else the first of them."""
+        return self.reports[0] if self.reports else None
+
+    @property
+    def ratio(self) -> Fraction | float:
+        """How many times likelier the event is under ``truth`` than under ``other``."""
+        if self.other_probability == 0:
+            return math.inf if self.probability else Fraction(1)
+        return self.probability / self.other_probability
+
+    def _event(self) -> str:
+        if not self.reports:
+            return "no report"
+        if len(self.reports) == 1:
+            one = f"report {self.reports[0]}"
+            return one + (" or less" if self.at_most else " or more" if self.at_least else "")
+        first, last = self.reports[0], self.reports[-1]
+        if len(self.reports) == last - first + 1 if isinstance(first, int) else False:
+            if self.at_most:
+                return f"a report of at most {last}"
+            return f"a report of at least {first}" if self.at_least else f"a report in {first}..{last}"
+        shown = ", ".join(str(r) for r in self.reports[:6])
+        return f"a report in {{{shown}{', ...' if len(self.reports) > 6 else ''}}}"
+
+    def __str__(self) -> str:
+        times = (
+            f"which a true {self.noun} of {self.other} never gives"
+            if self.other_probability == 0
+            else f"with a true {self.noun} of {self.other} it has probability {show(self.other_probability)}"
+        )
+        gives = f"gives {self._event()} with probability {show(self.probability)}"
+        return f"a true {self.noun} of {self.truth} {gives}, {times}"

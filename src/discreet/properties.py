@@ -1,0 +1,526 @@
+"""Structural properties: what a mechanism should look like beyond being private. Each is defined once, here.
+
+A property is a set of linear rows over the probabilities: sparse index arrays with small integer coefficients, a sense
+and a rational right side. The same rows are constraints of a linear program (``prop.rows(n)``), a check that finds the
+worst violation and its place (``check(m)``), and a sentence.
+
+The seven are those of [C] (Cormode, Kulkarni, Srivastava, *Constrained Differential Privacy for Count Data*, section
+IV-A). The paper prints the transpose: its "row" is one *report*, which here is a column of the matrix, and its
+"column" is one *truth*, which here is a row. The codes are the paper's; the sentences say which way they run.
+
+To add a property, write its rows and add one entry to the list behind :data:`PROPERTIES`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import InvalidInput, Unsupported, WrongType
+from .exact.tables import Table
+from .spaces import Counts, Space, positive_integer
+
+__all__ = ["PATHOLOGIES", "PROPERTIES", "CheckResult", "Law", "Property", "Rows", "check", "pathologies", "resolve"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+#: Float matrices are read as distributions, and properties as holding, up to this much.
+TOLERANCE = 1e-9
+
+#: A report is a spike when it is more than this many times as likely as its neighbour on the side of the truth. The
+#: paper gives no number; 2 is ours.
+SPIKE = 2
+
+
+# ------------------------------------------------------------------------------------------------ what is examined
+
+
+@dataclass(frozen=True, eq=False)
+class Law:
+    """The probabilities of reports given truths, of whatever was handed in: exact where possible, floats on demand."""
+
+    inputs: Space
+    outputs: Space
+    source: Any = field(repr=False)
+
+    @classmethod
+    def of(cls, subject: object) -> Law:
+        """Read a mechanism, an exact Table, or a row-stochastic matrix (rows are truths)."""
+        if isinstance(subject, Law):
+            return subject
+        if isinstance(subject, Table):
+            return cls(*_counts(subject.shape), subject)
+        if hasattr(subject, "kernel") and hasattr(subject, "inputs") and hasattr(subject, "outputs"):
+            if subject.inputs.size is None or subject.outputs.size is None:
+                raise Unsupported(
+                    "this mechanism has no end of true or reported values, so it has no finite table. "
+                    "Use m.on(Counts(n), clamp=True) for counts in 0..n first."
+                )
+            return cls(subject.inputs, subject.outputs, subject)
+        matrix = read_stochastic(subject)
+        return cls(*_counts(matrix.shape), matrix)
+
+    @cached_property
+    def table(self) -> Table | None:
+        """The exact table, or None for a float matrix."""
+        if isinstance(self.source, Table):
+            return self.source
+        if isinstance(self.source, np.ndarray):
+            return None
+        exact: Table = self.source.kernel.table()
+        return exact
+
+    @cached_property
+    def matrix(self) -> FloatArray:
+        """The probabilities as floats; rows are truths."""
+        if isinstance(self.source, Table):
+            return self.source.matrix()
+        return self.source if isinstance(self.source, np.ndarray) else np.asarray(self.source.matrix)
+
+    @cached_property
+    def screen(self) -> FloatArray:
+        """The exact table in floats known to be close enough to rule rows out."""
+        return self.matrix if self.table is None or self.table is self.source else self.table.matrix()
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        truths, reports = self.inputs.size, self.outputs.size
+        assert truths is not None  # Law.of refuses spaces without end
+        assert reports is not None
+        return truths, reports
+
+    def words(self, place: tuple[int, int]) -> str:
+        return f"P(report {self.outputs.value(place[1])} | truth {self.inputs.value(place[0])})"
+
+
+def _counts(shape: tuple[int, ...]) -> tuple[Counts, Counts]:
+    if len(shape) != 2 or min(shape) < 2:
+        raise InvalidInput(f"a mechanism needs at least two true and two reported values; got shape {shape}.")
+    return Counts(shape[0] - 1), Counts(shape[1] - 1)
+
+
+def read_stochastic(values: object) -> FloatArray:
+    """A matrix of probabilities whose rows (one per truth) add up to one."""
+    try:
+        matrix = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise WrongType(
+            f"expected a mechanism, an exact Table or a matrix of probabilities; got {type(values).__name__}."
+        ) from None
+    _counts(matrix.shape)
+    if isinstance(values, np.ma.MaskedArray) or not np.all(np.isfinite(matrix)):
+        raise InvalidInput("probabilities must be finite numbers; the matrix has NaN, infinite or masked entries.")
+    if matrix.min() < 0:
+        i, j = np.unravel_index(int(matrix.argmin()), matrix.shape)
+        raise InvalidInput(f"probabilities must not be negative; row {i}, column {j} is {matrix[i, j]}.")
+    sums = matrix.sum(axis=1)
+    worst = int(np.abs(sums - 1).argmax())
+    if abs(sums[worst] - 1) > TOLERANCE:
+        turned = np.all(np.abs(matrix.sum(axis=0) - 1) <= TOLERANCE)
+        hint = " The columns do: give the transpose, rows are true values." if turned else ""
+        raise InvalidInput(f"every row must add up to 1 (within {TOLERANCE}); row {worst} sums to {sums[worst]}.{hint}")
+    return matrix
+
+
+# ------------------------------------------------------------------------------------------------ rows and results
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Linear rows over the entries of P, flattened row by row (place = truth * reports + report).
+
+    Row r says: ``sum_k coefficients[k] * P.ravel()[places[r, k]]  sense  right``. Coefficients are small integers,
+    one per column of ``places``, or one per row and column.
+    """
+
+    places: IntArray
+    coefficients: IntArray
+    sense: Literal[">=", "=="]
+    right: Fraction = Fraction(0)
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    @property
+    def starts(self) -> IntArray:
+        """Where each row begins in ``places.ravel()``: with ``values``, the row-wise form that LP solvers take."""
+        return np.arange(0, self.places.size + 1, self.places.shape[1])
+
+    @property
+    def values(self) -> FloatArray:
+        """The coefficients of all rows, in the order of ``places.ravel()``."""
+        return np.broadcast_to(self.coefficients, self.places.shape).astype(np.float64).ravel()
+
+    def excess(self, matrix: FloatArray) -> FloatArray:
+        """By how much each row is violated, in floats; negative where it holds with room to spare."""
+        sides: FloatArray = (self.coefficients * matrix.ravel()[self.places]).sum(axis=1) - float(self.right)
+        return np.abs(sides) if self.sense == "==" else -sides
+
+    def exact_excess(self, table: Table, row: int) -> tuple[int, int]:
+        """The same for one row, exactly, as numerator and positive denominator (not reduced)."""
+        truths, reports = np.divmod(self.places[row], table.shape[1])
+        totals = [table.totals[i] for i in truths.tolist()]
+        scale = math.prod(set(totals))
+        weights = [table.palette[c] for c in table.codes[truths, reports].tolist()]
+        factors = np.broadcast_to(self.coefficients, self.places.shape)[row].tolist()
+        side = sum(a * w * (scale // t) for a, w, t in zip(factors, weights, totals, strict=True))
+        numerator = side * self.right.denominator - self.right.numerator * scale
+        return (abs(numerator) if self.sense == "==" else -numerator), scale * self.right.denominator
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """Whether a property holds, and if not, by how much and where. True in a condition exactly when it holds."""
+
+    code: str
+    name: str
+    sentence: str
+    holds: bool
+    #: The worst violation of any of its rows, 0 if none: a Fraction for exact tables, a float for float matrices.
+    violation: Fraction | float
+    #: The place of the worst violation, in words; None when there is none.
+    where: str | None
+    #: The same as (truth, report) indices.
+    places: tuple[tuple[int, int], ...]
+    #: Violations up to this much are forgiven: 0 for exact tables.
+    tolerance: float
+
+    def __bool__(self) -> bool:
+        return self.holds
+
+    def __str__(self) -> str:
+        if self.holds:
+            return f"{self.code} holds: {self.sentence}"
+        return f"{self.code} fails by {float(self.violation):.3g}: {self.where}. Wanted: {self.sentence}"
+
+
+@dataclass(frozen=True)
+class Property:
+    """One structural property: a builder of rows for a given number of truths and reports, and words for it."""
+
+    code: str
+    name: str
+    sentence: str
+    #: Where the paper defines it.
+    reference: str
+    build: Callable[[int, int], Rows] = field(repr=False)
+    #: Whether it speaks of nearer and further or of mirrored values, which labels and cells do not have.
+    ordered: bool = False
+    #: Whether there must be exactly as many reports as truths; otherwise more reports than truths will do.
+    square: bool = False
+
+    def rows(self, n: int | tuple[int, int]) -> Rows:
+        """The rows for counts 0..n, or for a shape (truths, reports)."""
+        shape = n if isinstance(n, tuple) else (positive_integer(n, "n") + 1,) * 2
+        misfit = self._misfit(*shape)
+        if misfit is not None:
+            raise Unsupported(f"{self.code} ({self.name}) makes no sense here: {misfit}.")
+        return self.build(*shape)
+
+    def _misfit(self, truths: int, reports: int) -> str | None:
+        if truths > reports or (self.square and truths != reports):
+            wanted = "as many reports as truths" if self.square else "every truth among the reports"
+            return f"it needs {wanted}, and there are {truths} truths and {reports} reports"
+        return None
+
+    def why_not(self, law: Law) -> str | None:
+        """Why the question makes no sense for these spaces, or None when it does."""
+        if isinstance(law.inputs, Counts) and isinstance(law.outputs, Counts):
+            return self._misfit(*law.shape)
+        if law.inputs != law.outputs:
+            return f"true {law.inputs.noun}s and reported {law.outputs.noun}s are different things"
+        return f"{law.inputs.noun}s have no order" if self.ordered else None
+
+    def examine(self, law: Law, tolerance: float | None = None) -> CheckResult:
+        """The worst violation and its place: exactly for exact tables, within ``tolerance`` for float matrices."""
+        rows = self.rows(law.shape)
+        worst: Fraction | float
+        worst, row = _worst_float(rows, law.matrix) if law.table is None else _worst_exact(rows, law.table, law.screen)
+        allowed = _tolerance(law, tolerance)
+        places: tuple[tuple[int, int], ...] = ()
+        if worst > 0:
+            places = tuple(divmod(place, law.shape[1]) for place in rows.places[row].tolist())
+        where = _in_words(rows, row, law, places) if places else None
+        return CheckResult(self.code, self.name, self.sentence, worst <= allowed, worst, where, places, allowed)
+
+
+def _tolerance(law: Law, tolerance: float | None) -> float:
+    return tolerance if tolerance is not None else 0.0 if law.table is not None else TOLERANCE
+
+
+def _worst_float(rows: Rows, matrix: FloatArray) -> tuple[float, int]:
+    excess = rows.excess(matrix)
+    row = int(excess.argmax())
+    return max(float(excess[row]), 0.0), row
+
+
+def _worst_exact(rows: Rows, table: Table, matrix: FloatArray) -> tuple[Fraction, int]:
+    """The largest exact violation and a row that has it: floats rule rows out, integers decide among the rest.
+
+    Every float entry is within 4 units of 2^-53 (relatively) of its probability, and the products and the sum add
+    fewer than one unit per term each; what underflows is covered by 1e-300.
+    """
+    width = rows.places.shape[1]
+    excess = rows.excess(matrix)
+    size = (np.abs(rows.coefficients) * matrix.ravel()[rows.places]).sum(axis=1) + abs(float(rows.right))
+    error = size * ((2 * width + 8) * 2.0**-53) + 1e-300
+    surely = max(float((excess - error).max()), 0.0)
+    doubtful = np.flatnonzero(excess + error > surely)
+    best, best_scale, best_row = 0, 1, 0
+    for row in _distinct(rows, table, doubtful).tolist():
+        numerator, scale = rows.exact_excess(table, row)
+        if numerator > 0 and numerator * best_scale > best * scale:
+            best, best_scale, best_row = numerator, scale, row
+    return Fraction(best, best_scale), best_row
+
+
+def _distinct(rows: Rows, table: Table, chosen: IntArray) -> IntArray:
+    """One of each kind of row: two rows with the same weights over the same totals have the same answer."""
+    if len(chosen) < 64 or rows.places.shape[1] > 2 or rows.coefficients.ndim > 1:
+        return chosen
+    numbers = {total: k for k, total in enumerate(dict.fromkeys(table.totals))}
+    total_of = np.array([numbers[total] for total in table.totals])
+    kinds = (table.codes * np.int64(len(numbers)) + total_of[:, None]).ravel()
+    if int(kinds.max()) >= 2**31:  # two of them must fit into one 64-bit key
+        kinds = np.unique(kinds, return_inverse=True)[1]
+    first, last = kinds[rows.places[chosen, 0]], kinds[rows.places[chosen, -1]]
+    key = first * (int(kinds.max()) + 1) + last
+    if rows.coefficients.sum() == 0:
+        key[first == last] = -1  # equal probabilities cancel, whatever they are
+    return chosen[np.unique(key, return_index=True)[1]]
+
+
+def _in_words(rows: Rows, row: int, law: Law, places: tuple[tuple[int, int], ...]) -> str:
+    factors = np.broadcast_to(rows.coefficients, rows.places.shape)[row].tolist()
+    left, right = ([(a, p) for a, p in zip(factors, places, strict=True) if a * sign > 0] for sign in (1, -1))
+
+    def side(terms: list[tuple[int, tuple[int, int]]]) -> str:
+        if len(terms) > 4:
+            return f"a sum of {len(terms)} probabilities = {sum(abs(a) * law.matrix[p] for a, p in terms):.6g}"
+        written = [f"{abs(a) if abs(a) > 1 else ''} {law.words(p)}".strip() for a, p in terms]
+        return f"{' + '.join(written)} = {sum(abs(a) * law.matrix[p] for a, p in terms):.6g}"
+
+    relation = "<" if rows.sense == ">=" else "!="
+    return f"{side(left)} {relation} {side(right) if right else rows.right}"
+
+
+# ------------------------------------------------------------------------------------------------ the seven
+
+_ALONE, _DIFFERENCE = np.array([1]), np.array([1, -1])
+
+
+def _off_diagonal(truths: int, reports: int) -> tuple[IntArray, IntArray]:
+    """All (truth, report) with report != truth."""
+    i, j = np.divmod(np.arange(truths * reports), reports)
+    off = i != j
+    return i[off], j[off]
+
+
+def _row_honest(truths: int, reports: int) -> Rows:
+    i, j = _off_diagonal(truths, reports)
+    i, j = i[j < truths], j[j < truths]
+    return Rows(np.stack([j * reports + j, i * reports + j], axis=1), _DIFFERENCE, ">=")
+
+
+def _column_honest(truths: int, reports: int) -> Rows:
+    i, j = _off_diagonal(truths, reports)
+    return Rows(np.stack([i * reports + i, i * reports + j], axis=1), _DIFFERENCE, ">=")
+
+
+def _row_monotone(truths: int, reports: int) -> Rows:
+    i, j = _off_diagonal(truths, reports)
+    nearer = i + np.sign(j - i)  # one step of the truth towards the report
+    inside = nearer < truths
+    places = np.stack([nearer * reports + j, i * reports + j], axis=1)
+    return Rows(places[inside], _DIFFERENCE, ">=")
+
+
+def _nearer_and_further(truths: int, reports: int) -> IntArray:
+    i, j = _off_diagonal(truths, reports)
+    nearer = j + np.sign(i - j)  # one step of the report towards the truth
+    return np.stack([i * reports + nearer, i * reports + j], axis=1)
+
+
+def _column_monotone(truths: int, reports: int) -> Rows:
+    return Rows(_nearer_and_further(truths, reports), _DIFFERENCE, ">=")
+
+
+def _no_spikes(truths: int, reports: int) -> Rows:
+    return Rows(_nearer_and_further(truths, reports), np.array([SPIKE, -1]), ">=")
+
+
+def _fair(truths: int, reports: int) -> Rows:
+    diagonal = np.arange(truths) * (reports + 1)
+    # Each against the first, not against the next: a slow drift along the diagonal is then seen in full.
+    return Rows(np.stack([diagonal[1:], np.zeros(truths - 1, dtype=np.int64)], axis=1), _DIFFERENCE, "==")
+
+
+def _weakly_honest(truths: int, reports: int) -> Rows:
+    return Rows((np.arange(truths) * (reports + 1))[:, None], _ALONE, ">=", Fraction(1, reports))
+
+
+def _symmetric(truths: int, reports: int) -> Rows:
+    half = np.arange(truths * reports // 2)
+    return Rows(np.stack([half, truths * reports - 1 - half], axis=1), _DIFFERENCE, "==")
+
+
+# fmt: off
+_SEVEN = (
+    Property("S", "symmetric", "Counting from the other end changes nothing: P[n-i, n-j] = P[i, j].",
+             "[C] (14)", _symmetric, ordered=True, square=True),
+    Property("RH", "row honest", "No report is likelier under another truth than under the one it names: "
+             "P[j, j] >= P[i, j] (down a column here).", "[C] (7)", _row_honest),
+    Property("RM", "row monotone", "The further the truth from a report, the less likely that report: "
+             "P[i, j] never grows as i moves away from j (down a column here).",
+             "[C] (8)", _row_monotone, ordered=True),
+    Property("CH", "column honest", "No false report is likelier than the true one: "
+             "P[i, i] >= P[i, j] (along a row here).", "[C] (9)", _column_honest),
+    Property("CM", "column monotone", "The further a report from the truth, the less likely it is: "
+             "P[i, j] never grows as j moves away from i (along a row here).",
+             "[C] (10)", _column_monotone, ordered=True),
+    Property("F", "fair", "Every truth is reported truly with the same probability: P[i, i] = P[0, 0].",
+             "[C] (11)", _fair),
+    Property("WH", "weakly honest", "Every truth is reported truly at least as often as by guessing: "
+             "P[i, i] >= 1/(n+1).", "[C] (13)", _weakly_honest),
+)
+# fmt: on
+
+#: Every property of [C] by its code. Truth i, report j, P[i, j] = P(report j | truth i).
+PROPERTIES: dict[str, Property] = {p.code: p for p in _SEVEN}
+
+
+# ------------------------------------------------------------------------------------------------ pathologies
+
+
+@dataclass(frozen=True)
+class NoGaps:
+    """Every report is given for some truth. [C] calls a report that never comes a gap ("zero rows", sections I, IV-A).
+
+    Not a :class:`Property`: "more than zero" is no closed linear constraint, and [C] section III tells why "at least
+    some tiny number" only moves the flaw. The violation is the share of reports that are never given.
+    """
+
+    code: str = "no gaps"
+    name: str = "no gaps"
+    sentence: str = "Every report is given for some truth."
+    reference: str = "[C] section I, figure 1"
+
+    def why_not(self, law: Law) -> str | None:
+        return None
+
+    def examine(self, law: Law, tolerance: float | None = None) -> CheckResult:
+        allowed = _tolerance(law, tolerance)
+        if law.table is not None and allowed == 0:
+            positive = np.array([weight > 0 for weight in law.table.palette])[law.table.codes]
+        else:
+            positive = law.matrix > allowed
+        gaps = np.flatnonzero(~positive.any(axis=0)).tolist()
+        share = Fraction(len(gaps), law.shape[1])
+        shown = ", ".join(str(law.outputs.value(j)) for j in gaps[:5]) + (", ..." if len(gaps) > 5 else "")
+        where = f"never reported: {shown}" if gaps else None
+        violation = share if law.table is not None else float(share)
+        places = tuple((0, j) for j in gaps)
+        return CheckResult(self.code, self.name, self.sentence, not gaps, violation, where, places, allowed)
+
+
+#: The two flaws [C] shows in figure 1 and example 1, as things a mechanism should be free of. CM rules out spikes.
+# Spikes, unlike gaps, are linear: "no spikes" can be asked of an optimiser too.
+PATHOLOGIES: dict[str, NoGaps | Property] = {
+    "no gaps": NoGaps(),
+    "no spikes": Property(
+        code="no spikes",
+        name="no spikes",
+        sentence=f"No report is more than {SPIKE} times as likely as its neighbour on the side of the truth: "
+        f"{SPIKE} P[i, k] >= P[i, j] for k next to j, towards i.",
+        reference="[C] section I, example 1",
+        build=_no_spikes,
+        ordered=True,
+    ),
+}
+
+
+# ------------------------------------------------------------------------------------------------ asking
+
+
+def resolve(wanted: str | Property | Iterable[str | Property]) -> tuple[Property, ...]:
+    """The linear properties that are meant: codes such as "WH", several as ["WH", "CM"] or "WH+CM", or objects."""
+    linear = {code: p for code, p in {**PROPERTIES, **PATHOLOGIES}.items() if isinstance(p, Property)}
+    return tuple(_lookup(item, linear, Property) for item in _listed(wanted))
+
+
+def _listed(wanted: Any) -> list[Any]:
+    if isinstance(wanted, str):
+        return [code.strip() for code in wanted.replace(",", "+").split("+")]
+    return list(wanted) if isinstance(wanted, Iterable) else [wanted]
+
+
+def _lookup(item: Any, known: dict[str, Any], kind: Any = Property | NoGaps) -> Any:
+    if isinstance(item, str):
+        if item in known:
+            return known[item]
+        listed = ", ".join(f"{code} ({p.name})" if code != p.name else repr(code) for code, p in known.items())
+        raise InvalidInput(f"{item!r} is not the code of a property. The codes are {listed}.")
+    if isinstance(item, kind):
+        return item
+    raise WrongType(f"a property is a code such as 'WH' or a Property object; got {type(item).__name__}.")
+
+
+def check(
+    mechanism: object,
+    properties: str | Property | NoGaps | Iterable[str | Property | NoGaps] | None = None,
+    *,
+    tolerance: float | None = None,
+) -> dict[str, CheckResult]:
+    """Which structural properties hold, and where the others fail worst.
+
+    Parameters
+    ----------
+    mechanism
+        A mechanism, an exact Table, or a matrix of probabilities whose rows are true values.
+    properties
+        Codes (S RH RM CH CM F WH, and "no gaps", "no spikes") or Property objects. By default, all of the seven that
+        make sense for the mechanism's values: labels and cells have no order, so RH, CH, F and WH there.
+    tolerance
+        Violations up to this much are forgiven. By default 0 for exact tables, where every answer is decided in
+        integers, and 1e-9 for float matrices.
+
+    Returns
+    -------
+    dict
+        For every code a :class:`CheckResult` with ``holds``, ``violation``, ``where`` and ``sentence``.
+
+    >>> check([[0.6, 0.4], [0.5, 0.5]])["F"].where
+    'P(report 1 | truth 1) = 0.5 != P(report 0 | truth 0) = 0.6'
+    """
+    law = Law.of(mechanism)
+    if tolerance is not None and not 0 <= tolerance < 1:
+        raise InvalidInput(f"a tolerance must be in [0, 1); got {tolerance!r}.")
+    if properties is None:
+        chosen: list[Any] = [p for p in PROPERTIES.values() if p.why_not(law) is None]
+        if not chosen:
+            raise Unsupported(f"no property makes sense here: {PROPERTIES['WH'].why_not(law)}.")
+    else:
+        chosen = [_lookup(item, {**PROPERTIES, **PATHOLOGIES}) for item in _listed(properties)]
+        for p in chosen:
+            reason = p.why_not(law)
+            if reason is not None:
+                sensible = [code for code, q in PROPERTIES.items() if q.why_not(law) is None]
+                raise Unsupported(
+                    f"{p.code} ({p.name}) makes no sense here: {reason}. "
+                    f"What can be checked here: {', '.join(sensible) or 'none of the seven'}."
+                )
+    return {p.code: p.examine(law, tolerance) for p in chosen}
+
+
+def pathologies(mechanism: object, *, tolerance: float | None = None) -> dict[str, CheckResult]:
+    """Whether the mechanism is free of the flaws of [C] figure 1: reports never given (gaps), and spikes."""
+    law = Law.of(mechanism)
+    return check(law, [p for p in PATHOLOGIES.values() if p.why_not(law) is None], tolerance=tolerance)

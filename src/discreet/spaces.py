@@ -1,0 +1,481 @@
+"""Where values live: the spaces of true and of reported values.
+
+A space knows its values, numbers them (value <-> index), measures the distance between two of them and says which
+two are *adjacent*: how far the answer to "how many?" can move when one person joins, leaves or changes.
+
+========================  ==================  =======================  =========================
+space                     values              distance                 adjacent
+========================  ==================  =======================  =========================
+``Counts(n)``             0, 1, ..., n        \\|x - y\\|                differ by one
+``Integers(low=None)``    all integers >= low \\|x - y\\|                differ by one
+``Grid(rows, cols, c)``   cell numbers        between centres, metres  not defined (use a metric)
+``Labels([...])``         the labels          0 or 1                   any two
+========================  ==================  =======================  =========================
+
+Distances are kept exactly as ``unit * sqrt(k)`` with a rational ``unit`` and an integer ``k``, so that the judge can
+compare them without rounding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, ClassVar, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import ForeignValue, InvalidInput, WrongType
+from .exact.rationals import as_fraction
+
+Array = NDArray[Any]
+IntArray = NDArray[np.int64]
+
+#: Values of unbounded spaces stay within this distance of zero, so that adding noise cannot overflow 64 bits.
+LARGEST_INTEGER = 2**62
+
+
+@runtime_checkable
+class Space(Protocol):
+    """What every space answers. Indices are what kernels work with; values are what people see."""
+
+    name: ClassVar[str]
+    #: What one value is called in a sentence: "count", "cell", "label".
+    noun: ClassVar[str]
+
+    @property
+    def size(self) -> int | None:
+        """The number of values, or None when there is no end to them."""
+
+    @property
+    def unit(self) -> Fraction:
+        """The length that one unit of ``sqrt(squared_distance)`` stands for."""
+
+    def index(self, value: object) -> int:
+        """The index of one value."""
+
+    def indices(self, values: object) -> Array:
+        """The indices of many values, as an integer array of the same shape."""
+
+    def values(self, indices: Array) -> Array:
+        """The values with these indices."""
+
+    def value(self, index: int) -> Any:
+        """The value with this index, as a plain Python object."""
+
+    def squared_distance(self, i: Array, j: Array) -> IntArray:
+        """The integer k for which the distance between indices i and j is ``unit * sqrt(k)``."""
+
+    def distance(self, a: object, b: object) -> float | Array:
+        """The distance between values, elementwise."""
+
+    def neighbours(self) -> tuple[Array, Array] | None:
+        """All adjacent pairs of indices (i, j) with i < j, or None where adjacency is not defined."""
+
+    def describe(self) -> dict[str, Any]:
+        """The parameters, as plain JSON values."""
+
+
+# ------------------------------------------------------------------------------------------------ reading values
+
+
+def is_integer(value: object) -> bool:
+    """Whether this is one integer: a Python int or a NumPy integer, and not a boolean."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def _refuse_kind(kind: str, what: str) -> WrongType:
+    advice = {
+        "float": "convert deliberately first, for instance with .astype(int) after checking that nothing is lost",
+        "boolean": "convert deliberately first, for instance with int(...)",
+    }.get(kind, "give whole numbers")
+    return WrongType(f"{what} must be integers; got {kind} values. To use them, {advice}.")
+
+
+def read_integers(values: object, what: str = "values") -> Array:
+    """Read a scalar, list, NumPy array, or pandas/polars/Arrow column as an integer array, copying only if needed.
+
+    Refused, because each has silently changed somebody's counts before: floats (even 3.0), NaN, booleans, masked or
+    missing values, and objects that merely look like numbers.
+    """
+    if isinstance(values, np.ma.MaskedArray):
+        raise WrongType(
+            f"{what} must not be masked; got a masked array. Drop the masked entries, or decide what they are."
+        )
+    if isinstance(values, np.ndarray):
+        array = values
+    elif isinstance(values, list | tuple | range):
+        array = _read_sequence(values, what)
+    elif is_integer(values):
+        array = _as_array(values, what)
+    elif isinstance(values, bool | float | complex | str | bytes | np.generic | None | dict | set | frozenset):
+        raise _refuse_kind(_kind_of(values), what)
+    else:
+        array = _read_column(values, what)
+    if array.dtype.kind in "iu":
+        return array
+    if array.dtype.kind == "O":
+        return _read_sequence(array.ravel().tolist(), what).reshape(array.shape)
+    if array.size == 0 and array.dtype.kind == "f":  # np.asarray([]) is float
+        return array.astype(np.int64)
+    kinds = {"f": "float", "b": "boolean", "c": "complex", "U": "text", "S": "text", "M": "date", "m": "time"}
+    raise _refuse_kind(kinds.get(array.dtype.kind, str(array.dtype)), what)
+
+
+def _kind_of(value: object) -> str:
+    if value is None:
+        return "missing"
+    for types, kind in (((bool, np.bool_), "boolean"), ((float, np.floating), "float"), ((str, bytes), "text")):
+        if isinstance(value, types):
+            return kind
+    return type(value).__name__
+
+
+def _as_array(values: Any, what: str) -> Array:
+    try:
+        return np.asarray(values, dtype=np.int64)
+    except OverflowError:
+        raise ForeignValue(f"{what} must fit in 64 bits; got an integer beyond that.") from None
+
+
+def _read_sequence(values: Sequence[Any], what: str) -> Array:
+    if isinstance(values, range):
+        return _as_array(values, what)
+    for kind in set(map(type, values)):
+        if kind in (list, tuple):
+            return np.stack([read_integers(row, what) for row in values]) if values else np.empty(0, np.int64)
+        if not issubclass(kind, int | np.integer) or issubclass(kind, bool):
+            example = next(v for v in values if type(v) is kind)
+            raise _refuse_kind(_kind_of(example), what)
+    return _as_array(values, what)
+
+
+def _read_column(values: Any, what: str) -> Array:
+    """A pandas, polars or Arrow column, recognised by what it can do, so that none of them is imported here."""
+    nulls = getattr(values, "null_count", None)  # an attribute in Arrow, a method in polars
+    missing = nulls() if callable(nulls) else nulls
+    if missing is None and hasattr(values, "isna"):
+        missing = int(np.asarray(values.isna()).sum())
+    if missing:
+        raise WrongType(
+            f"{what} must not be missing; the column has missing entries. Drop them, or decide what they are."
+        )
+    if hasattr(values, "to_numpy"):
+        dtype = str(getattr(values, "dtype", getattr(values, "type", "")))
+        if dtype.startswith(("Int", "UInt")) and hasattr(values, "isna"):  # pandas' nullable integers
+            return np.asarray(values.to_numpy(dtype=np.int64 if dtype.startswith("Int") else np.uint64))
+        try:
+            return np.asarray(values.to_numpy(zero_copy_only=False))
+        except TypeError:
+            return np.asarray(values.to_numpy())
+    if hasattr(values, "__array__"):
+        return np.asarray(values)
+    if isinstance(values, Iterable):
+        return _read_sequence(list(values), what)
+    raise _refuse_kind(type(values).__name__, what)
+
+
+def positive_integer(value: object, what: str, least: int = 1) -> int:
+    """One integer parameter that must be at least ``least``."""
+    if not is_integer(value):
+        raise WrongType(f"{what} must be an integer; got {value!r}.")
+    number = int(value)  # type: ignore[call-overload]
+    if number < least:
+        raise InvalidInput(f"{what} must be at least {least}; got {number}.")
+    return int(number)
+
+
+# ------------------------------------------------------------------------------------------------ the spaces
+
+
+class _Line:
+    """What counts and integers share: values are their own indices and distance is the absolute difference."""
+
+    noun: ClassVar[str] = "count"
+    unit: ClassVar[Fraction] = Fraction(1)
+
+    def values(self, indices: Array) -> Array:
+        return indices
+
+    def value(self, index: int) -> int:
+        return int(index)
+
+    def squared_distance(self, i: Array, j: Array) -> IntArray:
+        return np.asarray((np.asarray(i, np.int64) - np.asarray(j, np.int64)) ** 2)
+
+    def distance(self, a: object, b: object) -> float | Array:
+        gap = np.abs(read_integers(a) - read_integers(b))
+        return float(gap) if gap.ndim == 0 else gap.astype(float)
+
+
+@dataclass(frozen=True)
+class Counts(_Line):
+    """The counts 0, 1, ..., n: answers to "how many of these n?".
+
+    >>> Counts(4).size
+    5
+    """
+
+    n: int
+    name: ClassVar[str] = "counts"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "n", positive_integer(self.n, "n, the largest count,"))
+        if self.n > LARGEST_INTEGER:
+            raise InvalidInput(f"n, the largest count, must be at most 2**62; got {self.n}.")
+
+    @property
+    def size(self) -> int:
+        return self.n + 1
+
+    def index(self, value: object) -> int:
+        if not is_integer(value):
+            return int(self.indices(value))
+        number = int(value)  # type: ignore[call-overload]
+        if 0 <= number <= self.n:
+            return int(number)
+        raise ForeignValue(
+            f"{number} is not a count in 0..{self.n}. Give a value in that range, or build for a larger n."
+        )
+
+    def indices(self, values: object) -> Array:
+        array = read_integers(values, "counts")
+        if array.size:
+            if array.dtype.kind == "i":  # one pass: a negative number read as unsigned is enormous
+                unsigned = array.view(array.dtype.str.replace("i", "u"))
+            else:
+                unsigned = array
+            if int(unsigned.max()) > self.n:
+                bad = int(array[(array > self.n) | (array < 0)].flat[0])
+                raise ForeignValue(
+                    f"{bad} is not a count in 0..{self.n}. Give values in that range, or build for a larger n."
+                )
+        return array
+
+    def neighbours(self) -> tuple[Array, Array]:
+        lower = np.arange(self.n)
+        return lower, lower + 1
+
+    def describe(self) -> dict[str, Any]:
+        return {"kind": self.name, "n": self.n}
+
+
+@dataclass(frozen=True)
+class Integers(_Line):
+    """The integers, or those from ``low`` on: counts without a known largest one.
+
+    >>> Integers(low=0).size is None
+    True
+    """
+
+    low: int | None = None
+    name: ClassVar[str] = "integers"
+
+    def __post_init__(self) -> None:
+        if self.low is not None and not is_integer(self.low):
+            raise WrongType(f"low must be an integer or None; got {self.low!r}.")
+
+    @property
+    def size(self) -> None:
+        return None
+
+    def index(self, value: object) -> int:
+        return int(self.indices(value))
+
+    def indices(self, values: object) -> Array:
+        array = read_integers(values, "counts")
+        if array.size:
+            low = -LARGEST_INTEGER if self.low is None else self.low
+            least, largest = int(array.min()), int(array.max())
+            if least < low or largest > LARGEST_INTEGER:
+                bad = least if least < low else largest
+                raise ForeignValue(
+                    f"{bad} is not in this space: integers from {low} to 2**62. Give values in that range."
+                )
+        return array
+
+    def neighbours(self) -> None:
+        return None
+
+    def describe(self) -> dict[str, Any]:
+        return {"kind": self.name, "low": self.low}
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Square cells of a map: ``rows`` by ``cols`` cells whose sides are ``cell`` long (in metres, say).
+
+    A value is a cell number ``row * cols + col``, with row 0 the southern and column 0 the western edge. The origin of
+    coordinates is the south-west corner. Distances are between centres.
+
+    >>> grid = Grid(30, 30, cell=150.0)
+    >>> grid.locate(160.0, 10.0)
+    1
+    >>> grid.centre(1)
+    (225.0, 75.0)
+    """
+
+    rows: int
+    cols: int
+    cell: float = 1.0
+    unit: Fraction = field(init=False, repr=False, compare=False)
+    name: ClassVar[str] = "grid"
+    noun: ClassVar[str] = "cell"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rows", positive_integer(self.rows, "rows"))
+        object.__setattr__(self, "cols", positive_integer(self.cols, "cols"))
+        if self.rows * self.cols < 2:
+            raise InvalidInput("a grid needs at least two cells; got 1 x 1.")
+        unit = as_fraction(self.cell, "cell, the side of a cell,")
+        if unit <= 0:
+            raise InvalidInput(f"cell, the side of a cell, must be positive; got {self.cell}.")
+        object.__setattr__(self, "unit", unit)
+
+    @property
+    def size(self) -> int:
+        return self.rows * self.cols
+
+    def index(self, value: object) -> int:
+        return int(self.indices(value))
+
+    def indices(self, values: object) -> Array:
+        array = read_integers(values, "cell numbers")
+        if array.size and (int(array.min()) < 0 or int(array.max()) >= self.size):
+            bad = int(array[(array >= self.size) | (array < 0)].flat[0])
+            raise ForeignValue(
+                f"{bad} is not a cell number in 0..{self.size - 1} (row * {self.cols} + col). "
+                "Use grid.locate(x, y) to find the cell of a place."
+            )
+        return array
+
+    def values(self, indices: Array) -> Array:
+        return indices
+
+    def value(self, index: int) -> int:
+        return int(index)
+
+    def locate(self, x: Any, y: Any) -> Any:
+        """The cell number of the place x to the east and y to the north of the south-west corner."""
+        col = np.floor(np.asarray(x, float) / float(self.cell))
+        row = np.floor(np.asarray(y, float) / float(self.cell))
+        inside = (col >= 0) & (col < self.cols) & (row >= 0) & (row < self.rows)
+        if not np.all(inside):
+            raise ForeignValue(
+                f"a place lies outside the grid, which spans 0..{self.cols * float(self.cell):g} east and "
+                f"0..{self.rows * float(self.cell):g} north. Drop or move such places first."
+            )
+        cells = (row * self.cols + col).astype(np.int64)
+        return int(cells) if cells.ndim == 0 else cells
+
+    def centre(self, cells: Any) -> Any:
+        """The coordinates (x, y) of the centres of these cells."""
+        index = self.indices(cells)
+        x = (index % self.cols + 0.5) * float(self.cell)
+        y = (index // self.cols + 0.5) * float(self.cell)
+        return (float(x), float(y)) if index.ndim == 0 else (x, y)
+
+    def squared_distance(self, i: Array, j: Array) -> IntArray:
+        i, j = np.asarray(i, np.int64), np.asarray(j, np.int64)
+        rows, cols = i // self.cols - j // self.cols, i % self.cols - j % self.cols
+        return np.asarray(rows * rows + cols * cols)
+
+    def distance(self, a: object, b: object) -> float | Array:
+        far = np.sqrt(self.squared_distance(self.indices(a), self.indices(b))) * float(self.cell)
+        return float(far) if np.ndim(far) == 0 else np.asarray(far)
+
+    def neighbours(self) -> None:
+        return None
+
+    def describe(self) -> dict[str, Any]:
+        return {"kind": self.name, "rows": self.rows, "cols": self.cols, "cell": str(self.unit)}
+
+
+@dataclass(frozen=True)
+class Labels:
+    """A finite set of names without order: blood groups, postcodes, answers to a question.
+
+    >>> Labels(["a", "b", "ab", "o"]).index("ab")
+    2
+    """
+
+    labels: tuple[Hashable, ...]
+    _position: dict[Hashable, int] = field(init=False, repr=False, compare=False)
+    name: ClassVar[str] = "labels"
+    noun: ClassVar[str] = "label"
+    unit: ClassVar[Fraction] = Fraction(1)
+
+    def __init__(self, labels: Iterable[Hashable]) -> None:
+        if isinstance(labels, str | bytes):
+            raise WrongType(f"labels must be a list of labels; got the text {labels!r}. Write [{labels!r}, ...].")
+        values = tuple(labels)
+        for label in values:
+            if label is None or isinstance(label, float) or not isinstance(label, str | int | np.integer | np.str_):
+                raise WrongType(f"a label must be text or an integer; got {label!r}.")
+        plain = tuple(str(v) if isinstance(v, str) else v if isinstance(v, bool) else int(v) for v in values)  # type: ignore[call-overload]
+        position = {label: k for k, label in enumerate(plain)}
+        if len(position) != len(plain):
+            twice = next(v for k, v in enumerate(plain) if position[v] != k)
+            raise InvalidInput(f"every label must be given once; {twice!r} is given twice.")
+        if len(plain) < 2:
+            raise InvalidInput(f"at least two labels are needed; got {len(plain)}.")
+        object.__setattr__(self, "labels", plain)
+        object.__setattr__(self, "_position", position)
+
+    @property
+    def size(self) -> int:
+        return len(self.labels)
+
+    def index(self, value: object) -> int:
+        try:
+            return self._position[value]
+        except (KeyError, TypeError):
+            shown = ", ".join(repr(v) for v in self.labels[:5]) + (", ..." if self.size > 5 else "")
+            raise ForeignValue(f"{value!r} is not one of the {self.size} labels ({shown}).") from None
+
+    def indices(self, values: object) -> Array:
+        if isinstance(values, str | int) or np.ndim(values) == 0:  # type: ignore[arg-type]
+            scalar = values.item() if isinstance(values, np.generic | np.ndarray) else values
+            return np.asarray(self.index(scalar))
+        items = values.to_numpy() if hasattr(values, "to_numpy") else np.asarray(values, dtype=object)
+        listed = np.asarray(items, dtype=object)
+        return np.fromiter((self.index(v) for v in listed.ravel()), np.int64, listed.size).reshape(listed.shape)
+
+    def values(self, indices: Array) -> Array:
+        table = np.empty(self.size, dtype=object)
+        table[:] = self.labels
+        return np.asarray(table[indices])
+
+    def value(self, index: int) -> Hashable:
+        return self.labels[int(index)]
+
+    def squared_distance(self, i: Array, j: Array) -> IntArray:
+        return np.asarray(np.asarray(i) != np.asarray(j)).astype(np.int64)
+
+    def distance(self, a: object, b: object) -> float | Array:
+        far = self.squared_distance(self.indices(a), self.indices(b))
+        return float(far) if far.ndim == 0 else far.astype(float)
+
+    def neighbours(self) -> tuple[Array, Array]:
+        return np.triu_indices(self.size, 1)
+
+    def describe(self) -> dict[str, Any]:
+        return {"kind": self.name, "labels": list(self.labels)}
+
+
+def space_from(description: dict[str, Any]) -> Counts | Integers | Grid | Labels:
+    """The space with this description (the inverse of ``describe``)."""
+    try:
+        kind = description["kind"]
+        if kind == Counts.name:
+            return Counts(description["n"])
+        if kind == Integers.name:
+            return Integers(description["low"])
+        if kind == Grid.name:
+            return Grid(description["rows"], description["cols"], Fraction(description["cell"]))  # type: ignore[arg-type]
+        if kind == Labels.name:
+            return Labels(description["labels"])
+    except (KeyError, TypeError) as problem:
+        raise InvalidInput(f"not the description of a space: {description!r} ({problem}).") from None
+    raise InvalidInput(f"{kind!r} is not a kind of space; the kinds are counts, integers, grid, labels.")

@@ -1,0 +1,295 @@
+"""Utility: how good the reports are. Cost, bias, variance, tails, and the distance between two distributions.
+
+Every answer is a float, or a Fraction with ``exact=True`` where the mechanism and the loss are exact. "Per true value"
+means one number for every truth, in the order of the mechanism's inputs.
+
+[C] is Cormode, Kulkarni, Srivastava, *Constrained Differential Privacy for Count Data*.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections import defaultdict
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any, Literal, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import losses
+from .errors import DiscreetError, InvalidInput, Unsupported, WrongType
+from .exact.rationals import Number, as_fraction
+from .losses import Loss
+from .properties import Law
+from .spaces import Counts, Integers, Labels, Space
+
+__all__ = ["bias", "cost", "expected_loss", "kantorovich", "probability_of_truth", "tail", "variance"]
+
+FloatArray = NDArray[np.float64]
+
+#: Distributions given in floats must add up to what they should within this much.
+TOLERANCE = 1e-9
+
+
+# ------------------------------------------------------------------------------------------------ reading distributions
+
+
+def _read_masses(values: object, size: int, what: str) -> FloatArray:
+    """Finite, nonnegative numbers, one for every value."""
+    try:
+        masses = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise WrongType(f"{what} must be a list of numbers; got {type(values).__name__}.") from None
+    if masses.shape != (size,):
+        raise InvalidInput(f"{what} needs one number for each of the {size} values; got shape {masses.shape}.")
+    wrong = ~(np.isfinite(masses) & (masses >= 0))
+    if isinstance(values, np.ma.MaskedArray) or wrong.any():
+        k = int(wrong.argmax())
+        raise InvalidInput(f"{what} must hold finite numbers that are not negative; number {k} is {masses[k]}.")
+    return masses
+
+
+def read_prior(prior: object, size: int) -> FloatArray:
+    """How likely each truth is, as floats; uniform when None."""
+    if prior is None:
+        return np.full(size, 1 / size)
+    weights = _read_masses(prior, size, "a prior")
+    if abs(weights.sum() - 1) > TOLERANCE:
+        raise InvalidInput(
+            f"a prior must add up to 1 (within {TOLERANCE}); it adds up to {weights.sum():.12g}. "
+            "Divide it by its sum, if that is what you mean."
+        )
+    return weights
+
+
+def read_exact_prior(prior: object, size: int) -> list[Fraction]:
+    """How likely each truth is, exactly; a float stands for the simplest rational that rounds to it."""
+    if prior is None:
+        return [Fraction(1, size)] * size
+    read_prior(prior, size)
+    weights = [as_fraction(w, "a prior probability") for w in prior]  # type: ignore[attr-defined]
+    if sum(weights) != 1:
+        raise InvalidInput(
+            f"an exact cost needs a prior that adds up to exactly 1; it misses by {float(sum(weights) - 1):.3g}. Give "
+            "Fractions, or ask without exact=True."
+        )
+    return weights
+
+
+# ------------------------------------------------------------------------------------------------ expected losses
+
+
+def _exact_rows(law: Law, loss: Loss) -> tuple[list[int], int]:
+    """Integers s[i] and a common d, with expected loss s[i] / (d * totals[i]) for truth i."""
+    if law.table is None:
+        raise Unsupported("a float matrix has no exact answer. Give a mechanism or an exact Table, or drop exact=True.")
+    values, levels = loss.exact_levels(law.inputs, law.outputs)
+    denominator = math.lcm(*(v.denominator for v in values))
+    scaled = [int(v * denominator) for v in values]
+    palette, sums = law.table.palette, []
+    for loss_codes, weight_codes in zip(levels, law.table.codes, strict=True):
+        # Places of one row with the same weight and the same loss are multiplied once.
+        pairs, times = np.unique(loss_codes * len(palette) + weight_codes, return_counts=True)
+        terms = zip(pairs.tolist(), times.tolist(), strict=True)
+        sums.append(sum(scaled[k // len(palette)] * t * palette[k % len(palette)] for k, t in terms))
+    return sums, denominator
+
+
+@overload
+def expected_loss(mechanism: object, loss: object = "L0", *, exact: Literal[False] = False) -> FloatArray: ...
+@overload
+def expected_loss(mechanism: object, loss: object = "L0", *, exact: Literal[True]) -> tuple[Fraction, ...]: ...
+@overload
+def expected_loss(mechanism: object, loss: object = "L0", *, exact: bool) -> FloatArray | tuple[Fraction, ...]: ...
+def expected_loss(mechanism: object, loss: object = "L0", *, exact: bool = False) -> FloatArray | tuple[Fraction, ...]:
+    """The expected loss of each true value: sum_j loss(i, j) P[i, j].
+
+    Parameters
+    ----------
+    mechanism
+        A mechanism, an exact Table, or a matrix of probabilities whose rows are true values.
+    loss
+        "L0", "L1", "L2", a :class:`~discreet.losses.Loss`, or a matrix of losses.
+    exact
+        Answer in Fractions.
+    """
+    law, resolved = Law.of(mechanism), losses.resolve(loss)
+    if not exact:
+        rows: FloatArray = np.einsum("ij,ij->i", resolved.of(law.inputs, law.outputs), law.matrix)
+        return rows
+    sums, denominator = _exact_rows(law, resolved)
+    assert law.table is not None
+    return tuple(Fraction(s, denominator * t) for s, t in zip(sums, law.table.totals, strict=True))
+
+
+@overload
+def cost(
+    mechanism: object,
+    loss: object = "L0",
+    prior: object = None,
+    worst_case: bool = False,
+    *,
+    exact: Literal[False] = False,
+    rescaled: bool = False,
+) -> float: ...
+@overload
+def cost(
+    mechanism: object,
+    loss: object = "L0",
+    prior: object = None,
+    worst_case: bool = False,
+    *,
+    exact: Literal[True],
+    rescaled: bool = False,
+) -> Fraction: ...
+def cost(
+    mechanism: object,
+    loss: object = "L0",
+    prior: object = None,
+    worst_case: bool = False,
+    *,
+    exact: bool = False,
+    rescaled: bool = False,
+) -> float | Fraction:
+    """The expected loss: sum_i w_i sum_j loss(i, j) P[i, j], [C] definition 3.
+
+    Parameters
+    ----------
+    mechanism
+        A mechanism, an exact Table, or a matrix of probabilities whose rows are true values.
+    loss
+        "L0" (wrong or not), "L1" (absolute error), "L2" (squared error), a :class:`~discreet.losses.Loss`, or a matrix.
+    prior
+        w, how likely each truth is; uniform by default.
+    worst_case
+        The largest expected loss of any truth instead, max_i sum_j loss(i, j) P[i, j]; this needs no prior.
+    exact
+        Answer with a Fraction. Needs an exact mechanism and a rational loss.
+    rescaled
+        Multiply by (n+1)/n as [C] (1) does for L0 and ``beyond(d)``, so that guessing uniformly costs 1 under L0.
+
+    >>> cost([[0.75, 0.25], [0.25, 0.75]])
+    0.25
+    """
+    law, resolved = Law.of(mechanism), losses.resolve(loss)
+    truths, reports = law.shape
+    factor = Fraction(1)
+    if rescaled:
+        if not resolved.name.startswith("L0"):
+            raise InvalidInput(f"only L0 and beyond(d) are rescaled in [C]; got {resolved.name}. Drop rescaled=True.")
+        factor = Fraction(reports, reports - 1)
+    if worst_case and prior is not None:
+        raise InvalidInput("the worst case over all truths needs no prior; give either prior=... or worst_case=True.")
+    if worst_case:
+        worst = max(expected_loss(law, resolved, exact=exact))
+        return factor * worst if isinstance(worst, Fraction) else float(factor) * float(worst)
+    if not exact:
+        return float(factor) * float(read_prior(prior, truths) @ expected_loss(law, resolved))
+    weights = read_exact_prior(prior, truths)
+    sums, denominator = _exact_rows(law, resolved)
+    assert law.table is not None
+    # One division for each distinct total: reducing a fraction of ten thousand bits is what takes the time.
+    common = math.lcm(*(w.denominator for w in weights))
+    by_total: dict[int, int] = defaultdict(int)
+    for weight, s, total in zip(weights, sums, law.table.totals, strict=True):
+        by_total[total] += int(weight * common) * s
+    return factor * sum((Fraction(s, total * denominator * common) for total, s in by_total.items()), Fraction(0))
+
+
+# ------------------------------------------------------------------------------------------------ per true value
+
+
+def tail(mechanism: object, d: Number, *, exact: bool = False) -> FloatArray | tuple[Fraction, ...]:
+    """P(\\|report - truth\\| > d) for each true value."""
+    return expected_loss(mechanism, losses.beyond(d), exact=exact)
+
+
+def probability_of_truth(mechanism: object, *, exact: bool = False) -> FloatArray | tuple[Fraction, ...]:
+    """P(report = truth) for each true value: the diagonal of the matrix."""
+    law = Law.of(mechanism)
+    truth = (losses.squared_distances(law.inputs, law.outputs) == 0).astype(np.int64)
+    return expected_loss(law, losses.matrix(truth), exact=exact)
+
+
+def _errors(law: Law) -> Loss:
+    """The signed error, report minus truth, as a loss."""
+    if not (isinstance(law.inputs, Counts | Integers) and isinstance(law.outputs, Counts | Integers)):
+        raise Unsupported(
+            f"bias and variance are for counts; these values are {law.inputs.noun}s, which have no difference. Use "
+            "expected_loss(m, 'L1') for the expected distance."
+        )
+    truths, reports = law.shape
+    return losses.matrix(np.arange(reports)[None, :] - np.arange(truths)[:, None])
+
+
+def bias(mechanism: object, *, exact: bool = False) -> FloatArray | tuple[Fraction, ...]:
+    """The expected error E[report - truth] for each true value."""
+    law = Law.of(mechanism)
+    return expected_loss(law, _errors(law), exact=exact)
+
+
+def variance(mechanism: object, *, exact: bool = False) -> FloatArray | tuple[Fraction, ...]:
+    """The variance of the report for each true value: E[(report - truth)^2] - bias^2."""
+    law = Law.of(mechanism)
+    errors = _errors(law)
+    if exact:
+        pairs = zip(expected_loss(law, "L2", exact=True), expected_loss(law, errors, exact=True), strict=True)
+        return tuple(square - mean * mean for square, mean in pairs)
+    return np.maximum(expected_loss(law, "L2") - expected_loss(law, errors) ** 2, 0.0)
+
+
+# ------------------------------------------------------------------------------------------------ Kantorovich
+
+
+def kantorovich(p: Sequence[float] | NDArray[Any], q: Sequence[float] | NDArray[Any], space: Space) -> float:
+    """The earth mover's distance: the least mass times distance that turns p into q.
+
+    On counts, the sum of the differences of the cumulative sums. On labels, where any two are at distance 1, the
+    total variation. On a grid, an exact optimal transport between centres (POT's network simplex) of what p and q do
+    not share, in the unit of the cells.
+
+    Parameters
+    ----------
+    p, q
+        Distributions (or counts with one total) over the values of the space.
+    space
+        ``Counts``, ``Grid`` or ``Labels``.
+
+    >>> kantorovich([1, 0, 0], [0, 0, 1], Counts(2))
+    2.0
+    """
+    if not isinstance(space, Space):
+        raise WrongType(f"space must be Counts(n), Grid(rows, cols, cell) or Labels([...]); got {space!r}.")
+    if space.size is None:
+        raise Unsupported("a distribution over all integers cannot be listed; give Counts(n) as the space.")
+    first, second = _read_masses(p, space.size, "p"), _read_masses(q, space.size, "q")
+    total = max(float(first.sum()), float(second.sum()))
+    if abs(first.sum() - second.sum()) > TOLERANCE * max(1.0, total):
+        raise InvalidInput(f"p and q must hold the same mass; they hold {first.sum():.12g} and {second.sum():.12g}.")
+    surplus = first - second
+    if isinstance(space, Counts):
+        return float(np.abs(np.cumsum(surplus)[:-1]).sum())
+    if isinstance(space, Labels):
+        return float(np.abs(surplus).sum() / 2)
+    return _transport(surplus, space)
+
+
+def _transport(surplus: FloatArray, space: Space) -> float:
+    """The least cost of moving the surplus where it is positive to where it is negative."""
+    sources, targets = np.flatnonzero(surplus > 0), np.flatnonzero(surplus < 0)
+    if not len(sources) or not len(targets):
+        return 0.0
+    import ot  # slow to import, and needed here only
+
+    give, take = surplus[sources], -surplus[targets]
+    costs = np.sqrt(space.squared_distance(sources[:, None], targets[None, :])) * float(space.unit)
+    with warnings.catch_warnings():  # the outcome is read from the log instead
+        warnings.simplefilter("ignore")
+        value, log = ot.emd2(give / give.sum(), take / take.sum(), costs, numItermax=100_000_000, log=True)
+    if log["warning"] is not None or not math.isfinite(value):
+        raise DiscreetError(
+            f"the optimal transport did not finish: {log['warning']}. Report this with p and q, please."
+        )
+    return float(value) * float(give.sum() + take.sum()) / 2

@@ -1,0 +1,32 @@
+"""Settings and fixtures that every test shares."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+# The same examples everywhere, no clock: a test either holds or it does not.
+settings.register_profile(
+    "discreet", derandomize=True, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("discreet")
+
+
+@pytest.fixture(scope="session")
+def golden() -> Path:
+    """The folder of reference values, computed independently of this project."""
+    return Path(__file__).parent / "golden"
+
+
+@pytest.fixture(scope="session")
+def outside_data() -> Path:
+    """The folder named by DISCREET_DATA, with the data sets that are not ours to ship (Adult, Gowalla)."""
+    folder = os.environ.get("DISCREET_DATA")
+    if folder and Path(folder).is_dir():
+        return Path(folder)
+    if os.environ.get("CI") == "true":
+        pytest.fail("DISCREET_DATA must name the folder with adult.csv.gz and gowalla_paris_grid.csv in CI")
+    pytest.skip("DISCREET_DATA does not name a folder with the data sets that may not be shipped")
