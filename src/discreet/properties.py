@@ -17,17 +17,17 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .channels import Channel
 from .errors import InvalidInput, Unsupported, WrongType
 from .exact.tables import Table
-from .spaces import Counts, Space, positive_integer
+from .spaces import Counts, positive_integer
 
-__all__ = ["PATHOLOGIES", "PROPERTIES", "CheckResult", "Law", "Property", "Rows", "check", "pathologies", "resolve"]
+__all__ = ["PATHOLOGIES", "PROPERTIES", "CheckResult", "Property", "Rows", "check", "pathologies", "resolve"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -38,96 +38,6 @@ TOLERANCE = 1e-9
 #: A report is a spike when it is more than this many times as likely as its neighbour on the side of the truth. The
 #: paper gives no number; 2 is ours.
 SPIKE = 2
-
-
-# ------------------------------------------------------------------------------------------------ what is examined
-
-
-@dataclass(frozen=True, eq=False)
-class Law:
-    """The probabilities of reports given truths, of whatever was handed in: exact where possible, floats on demand."""
-
-    inputs: Space
-    outputs: Space
-    source: Any = field(repr=False)
-
-    @classmethod
-    def of(cls, subject: object) -> Law:
-        """Read a mechanism, an exact Table, or a row-stochastic matrix (rows are truths)."""
-        if isinstance(subject, Law):
-            return subject
-        if isinstance(subject, Table):
-            return cls(*_counts(subject.shape), subject)
-        if hasattr(subject, "kernel") and hasattr(subject, "inputs") and hasattr(subject, "outputs"):
-            if subject.inputs.size is None or subject.outputs.size is None:
-                raise Unsupported(
-                    "this mechanism has no end of true or reported values, so it has no finite table. "
-                    "Use m.on(Counts(n), clamp=True) for counts in 0..n first."
-                )
-            return cls(subject.inputs, subject.outputs, subject)
-        matrix = read_stochastic(subject)
-        return cls(*_counts(matrix.shape), matrix)
-
-    @cached_property
-    def table(self) -> Table | None:
-        """The exact table, or None for a float matrix."""
-        if isinstance(self.source, Table):
-            return self.source
-        if isinstance(self.source, np.ndarray):
-            return None
-        exact: Table = self.source.kernel.table()
-        return exact
-
-    @cached_property
-    def matrix(self) -> FloatArray:
-        """The probabilities as floats; rows are truths."""
-        if isinstance(self.source, Table):
-            return self.source.matrix()
-        return self.source if isinstance(self.source, np.ndarray) else np.asarray(self.source.matrix)
-
-    @cached_property
-    def screen(self) -> FloatArray:
-        """The exact table in floats known to be close enough to rule rows out."""
-        return self.matrix if self.table is None or self.table is self.source else self.table.matrix()
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        truths, reports = self.inputs.size, self.outputs.size
-        assert truths is not None  # Law.of refuses spaces without end
-        assert reports is not None
-        return truths, reports
-
-    def words(self, place: tuple[int, int]) -> str:
-        return f"P(report {self.outputs.value(place[1])} | truth {self.inputs.value(place[0])})"
-
-
-def _counts(shape: tuple[int, ...]) -> tuple[Counts, Counts]:
-    if len(shape) != 2 or min(shape) < 2:
-        raise InvalidInput(f"a mechanism needs at least two true and two reported values; got shape {shape}.")
-    return Counts(shape[0] - 1), Counts(shape[1] - 1)
-
-
-def read_stochastic(values: object) -> FloatArray:
-    """A matrix of probabilities whose rows (one per truth) add up to one."""
-    try:
-        matrix = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise WrongType(
-            f"expected a mechanism, an exact Table or a matrix of probabilities; got {type(values).__name__}."
-        ) from None
-    _counts(matrix.shape)
-    if isinstance(values, np.ma.MaskedArray) or not np.all(np.isfinite(matrix)):
-        raise InvalidInput("probabilities must be finite numbers; the matrix has NaN, infinite or masked entries.")
-    if matrix.min() < 0:
-        i, j = np.unravel_index(int(matrix.argmin()), matrix.shape)
-        raise InvalidInput(f"probabilities must not be negative; row {i}, column {j} is {matrix[i, j]}.")
-    sums = matrix.sum(axis=1)
-    worst = int(np.abs(sums - 1).argmax())
-    if abs(sums[worst] - 1) > TOLERANCE:
-        turned = np.all(np.abs(matrix.sum(axis=0) - 1) <= TOLERANCE)
-        hint = " The columns do: give the transpose, rows are true values." if turned else ""
-        raise InvalidInput(f"every row must add up to 1 (within {TOLERANCE}); row {worst} sums to {sums[worst]}.{hint}")
-    return matrix
 
 
 # ------------------------------------------------------------------------------------------------ rows and results
@@ -231,29 +141,33 @@ class Property:
             return f"it needs {wanted}, and there are {truths} truths and {reports} reports"
         return None
 
-    def why_not(self, law: Law) -> str | None:
+    def why_not(self, channel: Channel) -> str | None:
         """Why the question makes no sense for these spaces, or None when it does."""
-        if isinstance(law.inputs, Counts) and isinstance(law.outputs, Counts):
-            return self._misfit(*law.shape)
-        if law.inputs != law.outputs:
-            return f"true {law.inputs.noun}s and reported {law.outputs.noun}s are different things"
-        return f"{law.inputs.noun}s have no order" if self.ordered else None
+        if isinstance(channel.inputs, Counts) and isinstance(channel.outputs, Counts):
+            return self._misfit(*channel.shape)
+        if channel.inputs != channel.outputs:
+            return f"true {channel.inputs.noun}s and reported {channel.outputs.noun}s are different things"
+        return f"{channel.inputs.noun}s have no order" if self.ordered else None
 
-    def examine(self, law: Law, tolerance: float | None = None) -> CheckResult:
+    def examine(self, channel: Channel, tolerance: float | None = None) -> CheckResult:
         """The worst violation and its place: exactly for exact tables, within ``tolerance`` for float matrices."""
-        rows = self.rows(law.shape)
+        rows = self.rows(channel.shape)
         worst: Fraction | float
-        worst, row = _worst_float(rows, law.matrix) if law.table is None else _worst_exact(rows, law.table, law.screen)
-        allowed = _tolerance(law, tolerance)
+        worst, row = (
+            _worst_float(rows, channel.matrix)
+            if channel.table is None
+            else _worst_exact(rows, channel.table, channel.screen)
+        )
+        allowed = _tolerance(channel, tolerance)
         places: tuple[tuple[int, int], ...] = ()
         if worst > 0:
-            places = tuple(divmod(place, law.shape[1]) for place in rows.places[row].tolist())
-        where = _in_words(rows, row, law, places) if places else None
+            places = tuple(divmod(place, channel.shape[1]) for place in rows.places[row].tolist())
+        where = _in_words(rows, row, channel, places) if places else None
         return CheckResult(self.code, self.name, self.sentence, worst <= allowed, worst, where, places, allowed)
 
 
-def _tolerance(law: Law, tolerance: float | None) -> float:
-    return tolerance if tolerance is not None else 0.0 if law.table is not None else TOLERANCE
+def _tolerance(channel: Channel, tolerance: float | None) -> float:
+    return tolerance if tolerance is not None else 0.0 if channel.table is not None else TOLERANCE
 
 
 def _worst_float(rows: Rows, matrix: FloatArray) -> tuple[float, int]:
@@ -298,15 +212,15 @@ def _distinct(rows: Rows, table: Table, chosen: IntArray) -> IntArray:
     return chosen[np.unique(key, return_index=True)[1]]
 
 
-def _in_words(rows: Rows, row: int, law: Law, places: tuple[tuple[int, int], ...]) -> str:
+def _in_words(rows: Rows, row: int, channel: Channel, places: tuple[tuple[int, int], ...]) -> str:
     factors = np.broadcast_to(rows.coefficients, rows.places.shape)[row].tolist()
     left, right = ([(a, p) for a, p in zip(factors, places, strict=True) if a * sign > 0] for sign in (1, -1))
 
     def side(terms: list[tuple[int, tuple[int, int]]]) -> str:
         if len(terms) > 4:
-            return f"a sum of {len(terms)} probabilities = {sum(abs(a) * law.matrix[p] for a, p in terms):.6g}"
-        written = [f"{abs(a) if abs(a) > 1 else ''} {law.words(p)}".strip() for a, p in terms]
-        return f"{' + '.join(written)} = {sum(abs(a) * law.matrix[p] for a, p in terms):.6g}"
+            return f"a sum of {len(terms)} probabilities = {sum(abs(a) * channel.matrix[p] for a, p in terms):.6g}"
+        written = [f"{abs(a) if abs(a) > 1 else ''} {channel.words(p)}".strip() for a, p in terms]
+        return f"{' + '.join(written)} = {sum(abs(a) * channel.matrix[p] for a, p in terms):.6g}"
 
     relation = "<" if rows.sense == ">=" else "!="
     return f"{side(left)} {relation} {side(right) if right else rows.right}"
@@ -413,20 +327,20 @@ class NoGaps:
     sentence: str = "Every report is given for some truth."
     reference: str = "[C] section I, figure 1"
 
-    def why_not(self, law: Law) -> str | None:
+    def why_not(self, channel: Channel) -> str | None:
         return None
 
-    def examine(self, law: Law, tolerance: float | None = None) -> CheckResult:
-        allowed = _tolerance(law, tolerance)
-        if law.table is not None and allowed == 0:
-            positive = np.array([weight > 0 for weight in law.table.palette])[law.table.codes]
+    def examine(self, channel: Channel, tolerance: float | None = None) -> CheckResult:
+        allowed = _tolerance(channel, tolerance)
+        if channel.table is not None and allowed == 0:
+            positive = np.array([weight > 0 for weight in channel.table.palette])[channel.table.codes]
         else:
-            positive = law.matrix > allowed
+            positive = channel.matrix > allowed
         gaps = np.flatnonzero(~positive.any(axis=0)).tolist()
-        share = Fraction(len(gaps), law.shape[1])
-        shown = ", ".join(str(law.outputs.value(j)) for j in gaps[:5]) + (", ..." if len(gaps) > 5 else "")
+        share = Fraction(len(gaps), channel.shape[1])
+        shown = ", ".join(str(channel.outputs.value(j)) for j in gaps[:5]) + (", ..." if len(gaps) > 5 else "")
         where = f"never reported: {shown}" if gaps else None
-        violation = share if law.table is not None else float(share)
+        violation = share if channel.table is not None else float(share)
         places = tuple((0, j) for j in gaps)
         return CheckResult(self.code, self.name, self.sentence, not gaps, violation, where, places, allowed)
 
@@ -500,27 +414,27 @@ def check(
     >>> check([[0.6, 0.4], [0.5, 0.5]])["F"].where
     'P(report 1 | truth 1) = 0.5 != P(report 0 | truth 0) = 0.6'
     """
-    law = Law.of(mechanism)
+    channel = Channel.of(mechanism)
     if tolerance is not None and not 0 <= tolerance < 1:
         raise InvalidInput(f"a tolerance must be in [0, 1); got {tolerance!r}.")
     if properties is None:
-        chosen: list[Any] = [p for p in PROPERTIES.values() if p.why_not(law) is None]
+        chosen: list[Any] = [p for p in PROPERTIES.values() if p.why_not(channel) is None]
         if not chosen:
-            raise Unsupported(f"no property makes sense here: {PROPERTIES['WH'].why_not(law)}.")
+            raise Unsupported(f"no property makes sense here: {PROPERTIES['WH'].why_not(channel)}.")
     else:
         chosen = [_lookup(item, {**PROPERTIES, **PATHOLOGIES}) for item in _listed(properties)]
         for p in chosen:
-            reason = p.why_not(law)
+            reason = p.why_not(channel)
             if reason is not None:
-                sensible = [code for code, q in PROPERTIES.items() if q.why_not(law) is None]
+                sensible = [code for code, q in PROPERTIES.items() if q.why_not(channel) is None]
                 raise Unsupported(
                     f"{p.code} ({p.name}) makes no sense here: {reason}. "
                     f"What can be checked here: {', '.join(sensible) or 'none of the seven'}."
                 )
-    return {p.code: p.examine(law, tolerance) for p in chosen}
+    return {p.code: p.examine(channel, tolerance) for p in chosen}
 
 
 def pathologies(mechanism: object, *, tolerance: float | None = None) -> dict[str, CheckResult]:
     """Whether the mechanism is free of the flaws of [C] figure 1: reports never given (gaps), and spikes."""
-    law = Law.of(mechanism)
-    return check(law, [p for p in PATHOLOGIES.values() if p.why_not(law) is None], tolerance=tolerance)
+    channel = Channel.of(mechanism)
+    return check(channel, [p for p in PATHOLOGIES.values() if p.why_not(channel) is None], tolerance=tolerance)

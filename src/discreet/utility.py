@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import losses
+from .channels import Channel
 from .errors import DiscreetError, InvalidInput, Unsupported, WrongType
 from .exact.rationals import Number, as_fraction
 from .losses import Loss
-from .properties import Law
 from .spaces import Counts, Integers, Labels, Space
 
 __all__ = ["bias", "cost", "expected_loss", "kantorovich", "probability_of_truth", "tail", "variance"]
@@ -81,15 +81,15 @@ def read_exact_prior(prior: object, size: int) -> list[Fraction]:
 # ------------------------------------------------------------------------------------------------ expected losses
 
 
-def _exact_rows(law: Law, loss: Loss) -> tuple[list[int], int]:
+def _exact_rows(channel: Channel, loss: Loss) -> tuple[list[int], int]:
     """Integers s[i] and a common d, with expected loss s[i] / (d * totals[i]) for truth i."""
-    if law.table is None:
+    if channel.table is None:
         raise Unsupported("a float matrix has no exact answer. Give a mechanism or an exact Table, or drop exact=True.")
-    values, levels = loss.exact_levels(law.inputs, law.outputs)
+    values, levels = loss.exact_levels(channel.inputs, channel.outputs)
     denominator = math.lcm(*(v.denominator for v in values))
     scaled = [int(v * denominator) for v in values]
-    palette, sums = law.table.palette, []
-    for loss_codes, weight_codes in zip(levels, law.table.codes, strict=True):
+    palette, sums = channel.table.palette, []
+    for loss_codes, weight_codes in zip(levels, channel.table.codes, strict=True):
         # Places of one row with the same weight and the same loss are multiplied once.
         pairs, times = np.unique(loss_codes * len(palette) + weight_codes, return_counts=True)
         terms = zip(pairs.tolist(), times.tolist(), strict=True)
@@ -115,13 +115,13 @@ def expected_loss(mechanism: object, loss: object = "L0", *, exact: bool = False
     exact
         Answer in Fractions.
     """
-    law, resolved = Law.of(mechanism), losses.resolve(loss)
+    channel, resolved = Channel.of(mechanism), losses.resolve(loss)
     if not exact:
-        rows: FloatArray = np.einsum("ij,ij->i", resolved.of(law.inputs, law.outputs), law.matrix)
+        rows: FloatArray = np.einsum("ij,ij->i", resolved.of(channel.inputs, channel.outputs), channel.matrix)
         return rows
-    sums, denominator = _exact_rows(law, resolved)
-    assert law.table is not None
-    return tuple(Fraction(s, denominator * t) for s, t in zip(sums, law.table.totals, strict=True))
+    sums, denominator = _exact_rows(channel, resolved)
+    assert channel.table is not None
+    return tuple(Fraction(s, denominator * t) for s, t in zip(sums, channel.table.totals, strict=True))
 
 
 @overload
@@ -173,8 +173,8 @@ def cost(
     >>> cost([[0.75, 0.25], [0.25, 0.75]])
     0.25
     """
-    law, resolved = Law.of(mechanism), losses.resolve(loss)
-    truths, reports = law.shape
+    channel, resolved = Channel.of(mechanism), losses.resolve(loss)
+    truths, reports = channel.shape
     factor = Fraction(1)
     if rescaled:
         if not resolved.name.startswith("L0"):
@@ -183,17 +183,17 @@ def cost(
     if worst_case and prior is not None:
         raise InvalidInput("the worst case over all truths needs no prior; give either prior=... or worst_case=True.")
     if worst_case:
-        worst = max(expected_loss(law, resolved, exact=exact))
+        worst = max(expected_loss(channel, resolved, exact=exact))
         return factor * worst if isinstance(worst, Fraction) else float(factor) * float(worst)
     if not exact:
-        return float(factor) * float(read_prior(prior, truths) @ expected_loss(law, resolved))
+        return float(factor) * float(read_prior(prior, truths) @ expected_loss(channel, resolved))
     weights = read_exact_prior(prior, truths)
-    sums, denominator = _exact_rows(law, resolved)
-    assert law.table is not None
+    sums, denominator = _exact_rows(channel, resolved)
+    assert channel.table is not None
     # One division for each distinct total: reducing a fraction of ten thousand bits is what takes the time.
     common = math.lcm(*(w.denominator for w in weights))
     by_total: dict[int, int] = defaultdict(int)
-    for weight, s, total in zip(weights, sums, law.table.totals, strict=True):
+    for weight, s, total in zip(weights, sums, channel.table.totals, strict=True):
         by_total[total] += int(weight * common) * s
     return factor * sum((Fraction(s, total * denominator * common) for total, s in by_total.items()), Fraction(0))
 
@@ -208,36 +208,36 @@ def tail(mechanism: object, d: Number, *, exact: bool = False) -> FloatArray | t
 
 def probability_of_truth(mechanism: object, *, exact: bool = False) -> FloatArray | tuple[Fraction, ...]:
     """P(report = truth) for each true value: the diagonal of the matrix."""
-    law = Law.of(mechanism)
-    truth = (losses.squared_distances(law.inputs, law.outputs) == 0).astype(np.int64)
-    return expected_loss(law, losses.matrix(truth), exact=exact)
+    channel = Channel.of(mechanism)
+    truth = (losses.squared_distances(channel.inputs, channel.outputs) == 0).astype(np.int64)
+    return expected_loss(channel, losses.matrix(truth), exact=exact)
 
 
-def _errors(law: Law) -> Loss:
+def _errors(channel: Channel) -> Loss:
     """The signed error, report minus truth, as a loss."""
-    if not (isinstance(law.inputs, Counts | Integers) and isinstance(law.outputs, Counts | Integers)):
+    if not (isinstance(channel.inputs, Counts | Integers) and isinstance(channel.outputs, Counts | Integers)):
         raise Unsupported(
-            f"bias and variance are for counts; these values are {law.inputs.noun}s, which have no difference. Use "
+            f"bias and variance are for counts; these values are {channel.inputs.noun}s, which have no difference. Use "
             "expected_loss(m, 'L1') for the expected distance."
         )
-    truths, reports = law.shape
+    truths, reports = channel.shape
     return losses.matrix(np.arange(reports)[None, :] - np.arange(truths)[:, None])
 
 
 def bias(mechanism: object, *, exact: bool = False) -> FloatArray | tuple[Fraction, ...]:
     """The expected error E[report - truth] for each true value."""
-    law = Law.of(mechanism)
-    return expected_loss(law, _errors(law), exact=exact)
+    channel = Channel.of(mechanism)
+    return expected_loss(channel, _errors(channel), exact=exact)
 
 
 def variance(mechanism: object, *, exact: bool = False) -> FloatArray | tuple[Fraction, ...]:
     """The variance of the report for each true value: E[(report - truth)^2] - bias^2."""
-    law = Law.of(mechanism)
-    errors = _errors(law)
+    channel = Channel.of(mechanism)
+    errors = _errors(channel)
     if exact:
-        pairs = zip(expected_loss(law, "L2", exact=True), expected_loss(law, errors, exact=True), strict=True)
+        pairs = zip(expected_loss(channel, "L2", exact=True), expected_loss(channel, errors, exact=True), strict=True)
         return tuple(square - mean * mean for square, mean in pairs)
-    return np.maximum(expected_loss(law, "L2") - expected_loss(law, errors) ** 2, 0.0)
+    return np.maximum(expected_loss(channel, "L2") - expected_loss(channel, errors) ** 2, 0.0)
 
 
 # ------------------------------------------------------------------------------------------------ Kantorovich

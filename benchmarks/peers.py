@@ -1,0 +1,37 @@
+"""Peers: other people's libraries, in an environment of their own, measured in the same run.
+
+They never become dependencies of the project. One that cannot be installed is said so and left out.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import venv
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+FOLDER = HERE / ".peers"
+PYTHON = FOLDER / "bin" / "python"
+
+
+def available(package: str) -> bool:
+    """Whether the peer is there, installing it into the peers' environment if need be."""
+    if not PYTHON.exists():
+        venv.create(FOLDER, with_pip=True)
+    if subprocess.run([PYTHON, "-c", f"import {package}"], capture_output=True).returncode == 0:
+        return True
+    command = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", package]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        print(f"peer {package} could not be installed: {done.stderr.strip().splitlines()[-1:]}", file=sys.stderr)
+    return done.returncode == 0
+
+
+def run(script: str, *arguments: str) -> dict[str, Any]:
+    """Run a script of this folder in the peers' environment; it prints one JSON object."""
+    done = subprocess.run([PYTHON, HERE / script, *arguments], capture_output=True, text=True, check=True)
+    result: dict[str, Any] = json.loads(done.stdout)
+    return result

@@ -1,0 +1,113 @@
+"""What is examined: the probabilities of anything that was handed in, exact where they can be, in floats on demand.
+
+Properties and utility take "a mechanism, an exact table, or a matrix". This is where the three become one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import InvalidInput, Unsupported, WrongType
+from .exact.kernels import Noise
+from .exact.tables import Table
+from .privacy.matrices import ROW_TOLERANCE
+from .spaces import Counts, Space
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Channel:
+    """The probabilities of reports given truths, of whatever was handed in: exact where possible, floats on demand."""
+
+    inputs: Space
+    outputs: Space
+    source: Any = field(repr=False)
+
+    @classmethod
+    def of(cls, subject: object) -> Channel:
+        """Read a mechanism, an exact Table, or a row-stochastic matrix (rows are truths)."""
+        if isinstance(subject, Channel):
+            return subject
+        if isinstance(subject, Table):
+            return cls(*_counts(subject.shape), subject)
+        if hasattr(subject, "kernel") and hasattr(subject, "inputs") and hasattr(subject, "outputs"):
+            if subject.inputs.size is None or subject.outputs.size is None:
+                raise Unsupported(
+                    "this mechanism has no end of true or reported values, so it has no finite table. "
+                    "Use m.on(Counts(n), clamp=True) for counts in 0..n first."
+                )
+            return cls(subject.inputs, subject.outputs, subject)
+        matrix = read_stochastic(subject)
+        return cls(*_counts(matrix.shape), matrix)
+
+    @cached_property
+    def table(self) -> Table | None:
+        """The exact table, or None where there is none: a float matrix, irrational probabilities."""
+        if isinstance(self.source, Table):
+            return self.source
+        if isinstance(self.source, np.ndarray):
+            return None
+        kernel = self.source.kernel
+        if isinstance(kernel, Noise) and not kernel.rational:
+            return None
+        exact: Table = kernel.table()
+        return exact
+
+    @cached_property
+    def matrix(self) -> FloatArray:
+        """The probabilities as floats; rows are truths."""
+        if isinstance(self.source, Table):
+            return self.source.matrix()
+        return self.source if isinstance(self.source, np.ndarray) else np.asarray(self.source.matrix)
+
+    @cached_property
+    def screen(self) -> FloatArray:
+        """The exact table in floats known to be close enough to rule rows out."""
+        return self.matrix if self.table is None or self.table is self.source else self.table.matrix()
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        truths, reports = self.inputs.size, self.outputs.size
+        assert truths is not None  # Channel.of refuses spaces without end
+        assert reports is not None
+        return truths, reports
+
+    def words(self, place: tuple[int, int]) -> str:
+        return f"P(report {self.outputs.value(place[1])} | truth {self.inputs.value(place[0])})"
+
+
+def _counts(shape: tuple[int, ...]) -> tuple[Counts, Counts]:
+    if len(shape) != 2 or min(shape) < 2:
+        raise InvalidInput(f"a mechanism needs at least two true and two reported values; got shape {shape}.")
+    return Counts(shape[0] - 1), Counts(shape[1] - 1)
+
+
+def read_stochastic(values: object) -> FloatArray:
+    """A matrix of probabilities, a row per truth. Rows that add up to one within 1e-6 are divided by their sums."""
+    try:
+        matrix = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise WrongType(
+            f"expected a mechanism, an exact Table or a matrix of probabilities; got {type(values).__name__}."
+        ) from None
+    _counts(matrix.shape)
+    if isinstance(values, np.ma.MaskedArray) or not np.all(np.isfinite(matrix)):
+        raise InvalidInput("probabilities must be finite numbers; the matrix has NaN, infinite or masked entries.")
+    if matrix.min() < 0:
+        i, j = np.unravel_index(int(matrix.argmin()), matrix.shape)
+        raise InvalidInput(f"probabilities must not be negative; row {i}, column {j} is {matrix[i, j]}.")
+    sums = matrix.sum(axis=1)
+    worst = int(np.abs(sums - 1).argmax())
+    if abs(sums[worst] - 1) > ROW_TOLERANCE:
+        turned = np.all(np.abs(matrix.sum(axis=0) - 1) <= ROW_TOLERANCE)
+        hint = " The columns do: give the transpose, rows are true values." if turned else ""
+        raise InvalidInput(
+            f"every row must add up to 1 (within {ROW_TOLERANCE}); row {worst} sums to {sums[worst]}.{hint}"
+        )
+    return np.asarray(matrix / sums[:, None])
