@@ -29,9 +29,15 @@ _ROOMS = {
     ".privacy.certificate": ("Certificate", "Privacy"),
     ".privacy.witness": ("Witness",),
     ".properties": ("check", "pathologies"),
+    ".explanation": ("explain", "Explanation"),
+    ".mechanisms.practice": ("random_rounding", "suppression"),
+    ".optimise.calibration": ("calibrate", "Calibration"),
+    ".optimise.remapping": ("remap",),
+    ".optimise.structure": ("derivable", "symmetrise"),
+    ".comparison": ("compare", "Comparison"),
     ".utility": ("cost", "expected_loss", "bias", "variance", "tail", "probability_of_truth", "kantorovich"),
 }
-_MODULES = ("errors", "losses", "properties", "utility")
+_MODULES = ("errors", "losses", "plots", "properties", "utility")
 _HOME = {name: room for room, names in _ROOMS.items() for name in names}
 
 __all__ = [
@@ -44,8 +50,12 @@ __all__ = [
     "verify", "Verdict", "Certificate", "Privacy", "Witness",
     # properties, losses, utility
     "check", "pathologies", "cost", "expected_loss", "bias", "variance", "tail", "probability_of_truth", "kantorovich",
+    # choosing and improving
+    "calibrate", "Calibration", "compare", "Comparison", "remap", "derivable", "symmetrise", "explain", "Explanation",
+    # what is done in practice, under the judge
+    "random_rounding", "suppression",
     # rooms
-    "errors", "losses", "properties", "utility",
+    "errors", "losses", "plots", "properties", "utility",
 ]  # fmt: skip
 
 try:

@@ -1,11 +1,13 @@
 """Saving and loading mechanisms: one JSON format, versioned, exact.
 
 A closed form is kept as its exact parameters, everything else as its exact integers. Loading rebuilds the mechanism,
-has the judge look at it again, and refuses a file whose numbers do not prove what it claims.
+has the judge look at it again, and refuses a file whose numbers do not prove what it claims. A digest finds damage that
+leaves a weaker claim true; it is no signature, and the judge does not rely on it.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from collections.abc import Callable
@@ -14,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from .errors import DiscreetError, NotPrivate, UnreadableFile
-from .exact.kernels import kernel_from
-from .exact.rationals import as_fraction
+from .exact.kernels import Kernel, Noise, Response, kernel_from
+from .exact.tables import Table
 from .mechanism import Mechanism
 from .mechanisms.fair import explicit_fair
 from .mechanisms.gaussian import discrete_gaussian
@@ -24,7 +26,7 @@ from .mechanisms.laplace import rounded_laplace
 from .mechanisms.planar import planar_geometric, planar_laplace
 from .mechanisms.response import randomized_response, uniform
 from .privacy.certificate import Certificate, certify
-from .spaces import Counts, Grid, Integers, space_from
+from .spaces import Counts, Grid, Integers, Space, space_from
 
 FORMAT = "discreet mechanism"
 VERSION = 1
@@ -63,7 +65,14 @@ def save(mechanism: Mechanism, path: str | Path) -> None:
         content["parameters"] = dict(mechanism.parameters)
     else:
         content["kernel"] = mechanism.kernel.describe()
+    content["sha256"] = _digest(content)
     Path(path).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+
+
+def _digest(content: dict[str, Any]) -> str:
+    """A fingerprint of everything else in the file, whatever its layout."""
+    rest = {key: value for key, value in content.items() if key != "sha256"}
+    return hashlib.sha256(json.dumps(rest, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 def load(path: str | Path) -> Mechanism:
@@ -88,6 +97,8 @@ def load(path: str | Path) -> Mechanism:
         raise UnreadableFile(
             f"{path} has version {content.get('version')!r}; this program reads version {VERSION}. Upgrade discreet."
         )
+    if content.get("sha256") != _digest(content):
+        raise UnreadableFile(f"{path} is damaged or was altered: its 'sha256' is not that of its content.")
     try:
         mechanism = _rebuild(content)
         _compare(mechanism, content, path)
@@ -111,8 +122,9 @@ def _rebuild(content: dict[str, Any]) -> Mechanism:
     inputs, outputs = space_from(content["inputs"]), space_from(content["outputs"])
     kernel = kernel_from(content["kernel"])
     stated = content["certificate"]
-    delta = as_fraction(stated["delta"])
-    epsilon = as_fraction(stated["epsilon"]) if delta else None
+    delta = Fraction(stated["delta"])  # the doubles themselves: they were rounded up, and must come out the same
+    epsilon = Fraction(stated["epsilon"]) if delta else None
+    _refuse_misfit(kernel, outputs)
     proved = certify(kernel, inputs, stated["notion"], epsilon=epsilon, delta=delta)
     certificate = Certificate(
         proved.notion,
@@ -126,6 +138,21 @@ def _rebuild(content: dict[str, Any]) -> Mechanism:
     return Mechanism(inputs, outputs, kernel, certificate, str(family))
 
 
+def _refuse_misfit(kernel: Kernel, outputs: Space) -> None:
+    """Refuse reports that are not the kernel's; the judge does the same for truths."""
+    if isinstance(kernel, Noise):
+        expected: object = (0, outputs.n) if isinstance(outputs, Counts) else (getattr(outputs, "low", ()), None)
+        fits = kernel.clamp == expected
+    elif isinstance(kernel, Table):
+        fits = kernel.shape[1] == outputs.size
+    elif isinstance(kernel, Response):
+        fits = kernel.size == outputs.size
+    else:
+        fits = True
+    if not fits:
+        raise UnreadableFile(f"the outputs {outputs!r} are not the reports of the kernel in the file.")
+
+
 def _compare(mechanism: Mechanism, content: dict[str, Any], path: str | Path) -> None:
     """Refuse a file that claims more than its numbers prove, or describes another mechanism than it holds."""
     stated, proved = content["certificate"], mechanism.certificate
@@ -134,13 +161,8 @@ def _compare(mechanism: Mechanism, content: dict[str, Any], path: str | Path) ->
             raise UnreadableFile(f"{path}: its {name} are not those of the mechanism it describes.")
     epsilon = math.inf if stated["epsilon"] == "infinity" else float(stated["epsilon"])
     ratio = None if stated["ratio"] is None else Fraction(stated["ratio"])
-    weaker = (
-        stated["notion"] != proved.notion
-        or epsilon < proved.epsilon
-        or float(stated["delta"]) < proved.delta
-        or (ratio is not None and proved.ratio is not None and ratio < proved.ratio)
-    )
-    if weaker:
+    holds = stated["notion"] == proved.notion and epsilon >= proved.epsilon and float(stated["delta"]) >= proved.delta
+    if not holds or (ratio is not None and proved.ratio is not None and ratio < proved.ratio):
         raise NotPrivate(
             f"{path} claims {stated['notion']} epsilon = {stated['epsilon']}, delta = {stated['delta']}, but its "
             f"numbers prove {proved}. The file is damaged or was altered."

@@ -21,12 +21,13 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from reprlib import repr as shortened
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import ForeignValue, InvalidInput, WrongType
+from .errors import ForeignValue, InvalidInput, Unsupported, WrongType
 from .exact.rationals import as_fraction
 
 Array = NDArray[Any]
@@ -99,34 +100,47 @@ def read_integers(values: object, what: str = "values") -> Array:
     Refused, because each has silently changed somebody's counts before: floats (even 3.0), NaN, booleans, masked or
     missing values, and objects that merely look like numbers.
     """
-    if isinstance(values, np.ma.MaskedArray):
-        raise WrongType(
-            f"{what} must not be masked; got a masked array. Drop the masked entries, or decide what they are."
-        )
+    _refuse_masked(values, what)
     if isinstance(values, np.ndarray):
-        array = values
+        array = np.asarray(values)  # subclasses have shapes of their own
     elif isinstance(values, list | tuple | range):
         array = _read_sequence(values, what)
     elif is_integer(values):
-        array = _as_array(values, what)
-    elif isinstance(values, bool | float | complex | str | bytes | np.generic | None | dict | set | frozenset):
+        array = _as_array(int(values), what)  # type: ignore[call-overload]
+    elif isinstance(
+        values, bool | float | complex | str | bytes | bytearray | np.generic | None | dict | set | frozenset
+    ):
         raise _refuse_kind(_kind_of(values), what)
     else:
         array = _read_column(values, what)
     if array.dtype.kind in "iu":
         return array
     if array.dtype.kind == "O":
-        return _read_sequence(array.ravel().tolist(), what).reshape(array.shape)
+        plain = _read_sequence(array.ravel().tolist(), what)
+        if plain.ndim != 1:
+            raise _refuse_kind("lists as single", what)
+        return plain.reshape(array.shape)
     if array.size == 0 and array.dtype.kind == "f":  # np.asarray([]) is float
         return array.astype(np.int64)
     kinds = {"f": "float", "b": "boolean", "c": "complex", "U": "text", "S": "text", "M": "date", "m": "time"}
     raise _refuse_kind(kinds.get(array.dtype.kind, str(array.dtype)), what)
 
 
+def _refuse_masked(values: object, what: str) -> None:
+    if isinstance(values, np.ma.MaskedArray):
+        raise WrongType(
+            f"{what} must not be masked; got a masked array. Drop the masked entries, or decide what they are."
+        )
+
+
 def _kind_of(value: object) -> str:
     if value is None:
         return "missing"
-    for types, kind in (((bool, np.bool_), "boolean"), ((float, np.floating), "float"), ((str, bytes), "text")):
+    for types, kind in (
+        ((bool, np.bool_), "boolean"),
+        ((float, np.floating), "float"),
+        ((str, bytes, bytearray), "text"),
+    ):
         if isinstance(value, types):
             return kind
     return type(value).__name__
@@ -142,19 +156,25 @@ def _as_array(values: Any, what: str) -> Array:
 def _read_sequence(values: Sequence[Any], what: str) -> Array:
     if isinstance(values, range):
         return _as_array(values, what)
-    for kind in set(map(type, values)):
-        if kind in (list, tuple):
-            return np.stack([read_integers(row, what) for row in values]) if values else np.empty(0, np.int64)
+    kinds = set(map(type, values))
+    if kinds & {list, tuple, range, np.ndarray}:
+        rows = [read_integers(row, what) for row in values]
+        if len({row.shape for row in rows}) > 1:
+            raise InvalidInput(f"{what} must form a full array; got rows of different lengths.")
+        return np.stack(rows)
+    for kind in kinds:
         if not issubclass(kind, int | np.integer) or issubclass(kind, bool):
             example = next(v for v in values if type(v) is kind)
             raise _refuse_kind(_kind_of(example), what)
-    return _as_array(values, what)
+    return _as_array(values if kinds <= {int} else [int(v) for v in values], what)
 
 
 def _read_column(values: Any, what: str) -> Array:
     """A pandas, polars or Arrow column, recognised by what it can do, so that none of them is imported here."""
     nulls = getattr(values, "null_count", None)  # an attribute in Arrow, a method in polars
     missing = nulls() if callable(nulls) else nulls
+    if missing is not None and not is_integer(missing):  # a polars table counts by column
+        raise WrongType(f"{what} must be one column; got a whole {type(values).__name__}. Choose a column.")
     if missing is None and hasattr(values, "isna"):
         missing = int(np.asarray(values.isna()).sum())
     if missing:
@@ -162,18 +182,29 @@ def _read_column(values: Any, what: str) -> Array:
             f"{what} must not be missing; the column has missing entries. Drop them, or decide what they are."
         )
     if hasattr(values, "to_numpy"):
-        dtype = str(getattr(values, "dtype", getattr(values, "type", "")))
+        dtype = str(getattr(values, "dtype", ""))
         if dtype.startswith(("Int", "UInt")) and hasattr(values, "isna"):  # pandas' nullable integers
             return np.asarray(values.to_numpy(dtype=np.int64 if dtype.startswith("Int") else np.uint64))
-        try:
-            return np.asarray(values.to_numpy(zero_copy_only=False))
-        except TypeError:
-            return np.asarray(values.to_numpy())
+        return _to_numpy(values)
     if hasattr(values, "__array__"):
         return np.asarray(values)
     if isinstance(values, Iterable):
         return _read_sequence(list(values), what)
     raise _refuse_kind(type(values).__name__, what)
+
+
+def _to_numpy(column: Any) -> Array:
+    try:
+        return np.asarray(column.to_numpy(zero_copy_only=False))  # Arrow
+    except TypeError:
+        return np.asarray(column.to_numpy())
+
+
+def _single(indices: Array, value: object) -> int:
+    """The index of one value; refuses many."""
+    if indices.ndim:
+        raise WrongType(f"one value is needed here; got {type(value).__name__} with {indices.size} values.")
+    return int(indices)
 
 
 def positive_integer(value: object, what: str, least: int = 1) -> int:
@@ -202,10 +233,19 @@ class _Line:
         return int(index)
 
     def squared_distance(self, i: Array, j: Array) -> IntArray:
-        return np.asarray((np.asarray(i, np.int64) - np.asarray(j, np.int64)) ** 2)
+        gap = np.asarray(i, np.int64) - np.asarray(j, np.int64)
+        if gap.size and max(-int(gap.min()), int(gap.max())) >= 1 << 31:
+            raise Unsupported("values more than 2**31 apart have squared distances beyond 64 bits; use distance(a, b).")
+        return np.asarray(gap * gap)
+
+    def indices(self, values: object) -> Array:
+        raise NotImplementedError
 
     def distance(self, a: object, b: object) -> float | Array:
-        gap = np.abs(read_integers(a) - read_integers(b))
+        x, y = self.indices(a).astype(np.int64), self.indices(b).astype(np.int64)
+        # values lie within 2^62 of zero, so that a difference has at most 64 bits, without a sign
+        with np.errstate(over="ignore"):
+            gap = (np.maximum(x, y) - np.minimum(x, y)).view(np.uint64)
         return float(gap) if gap.ndim == 0 else gap.astype(float)
 
 
@@ -231,7 +271,7 @@ class Counts(_Line):
 
     def index(self, value: object) -> int:
         if not is_integer(value):
-            return int(self.indices(value))
+            return _single(self.indices(value), value)
         number = int(value)  # type: ignore[call-overload]
         if 0 <= number <= self.n:
             return int(number)
@@ -242,11 +282,11 @@ class Counts(_Line):
     def indices(self, values: object) -> Array:
         array = read_integers(values, "counts")
         if array.size:
-            if array.dtype.kind == "i":  # one pass: a negative number read as unsigned is enormous
-                unsigned = array.view(array.dtype.str.replace("i", "u"))
-            else:
-                unsigned = array
-            if int(unsigned.max()) > self.n:
+            largest = array
+            if array.dtype.kind == "i" and self.n < 1 << (8 * array.itemsize - 1):
+                # one pass: a negative number read as unsigned is larger than n
+                largest = array.view(array.dtype.str.replace("i", "u"))
+            if int(largest.max()) > self.n or (largest is array and int(array.min()) < 0):
                 bad = int(array[(array > self.n) | (array < 0)].flat[0])
                 raise ForeignValue(
                     f"{bad} is not a count in 0..{self.n}. Give values in that range, or build for a larger n."
@@ -275,13 +315,17 @@ class Integers(_Line):
     def __post_init__(self) -> None:
         if self.low is not None and not is_integer(self.low):
             raise WrongType(f"low must be an integer or None; got {self.low!r}.")
+        if self.low is not None:
+            object.__setattr__(self, "low", int(self.low))
+            if abs(self.low) >= LARGEST_INTEGER:
+                raise InvalidInput(f"low must lie within 2**62 of zero; got {self.low}.")
 
     @property
     def size(self) -> None:
         return None
 
     def index(self, value: object) -> int:
-        return int(self.indices(value))
+        return _single(self.indices(value), value)
 
     def indices(self, values: object) -> Array:
         array = read_integers(values, "counts")
@@ -318,16 +362,16 @@ class Grid:
 
     rows: int
     cols: int
-    cell: float = 1.0
-    unit: Fraction = field(init=False, repr=False, compare=False)
+    cell: float = field(default=1.0, compare=False)
+    unit: Fraction = field(init=False, repr=False)
     name: ClassVar[str] = "grid"
     noun: ClassVar[str] = "cell"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rows", positive_integer(self.rows, "rows"))
         object.__setattr__(self, "cols", positive_integer(self.cols, "cols"))
-        if self.rows * self.cols < 2:
-            raise InvalidInput("a grid needs at least two cells; got 1 x 1.")
+        if not 2 <= self.rows * self.cols <= 2**31:
+            raise InvalidInput(f"a grid needs 2 to 2**31 cells; got {self.rows} x {self.cols}.")
         unit = as_fraction(self.cell, "cell, the side of a cell,")
         if unit <= 0:
             raise InvalidInput(f"cell, the side of a cell, must be positive; got {self.cell}.")
@@ -338,7 +382,7 @@ class Grid:
         return self.rows * self.cols
 
     def index(self, value: object) -> int:
-        return int(self.indices(value))
+        return _single(self.indices(value), value)
 
     def indices(self, values: object) -> Array:
         array = read_integers(values, "cell numbers")
@@ -358,22 +402,24 @@ class Grid:
 
     def locate(self, x: Any, y: Any) -> Any:
         """The cell number of the place x to the east and y to the north of the south-west corner."""
-        col = np.floor(np.asarray(x, float) / float(self.cell))
-        row = np.floor(np.asarray(y, float) / float(self.cell))
+        _refuse_masked(x, "places")
+        _refuse_masked(y, "places")
+        col = np.floor(np.asarray(x, float) / float(self.unit))
+        row = np.floor(np.asarray(y, float) / float(self.unit))
         inside = (col >= 0) & (col < self.cols) & (row >= 0) & (row < self.rows)
         if not np.all(inside):
             raise ForeignValue(
-                f"a place lies outside the grid, which spans 0..{self.cols * float(self.cell):g} east and "
-                f"0..{self.rows * float(self.cell):g} north. Drop or move such places first."
+                f"a place lies outside the grid, which spans 0..{self.cols * float(self.unit):g} east and "
+                f"0..{self.rows * float(self.unit):g} north. Drop or move such places first."
             )
         cells = (row * self.cols + col).astype(np.int64)
         return int(cells) if cells.ndim == 0 else cells
 
     def centre(self, cells: Any) -> Any:
         """The coordinates (x, y) of the centres of these cells."""
-        index = self.indices(cells)
-        x = (index % self.cols + 0.5) * float(self.cell)
-        y = (index // self.cols + 0.5) * float(self.cell)
+        index = self.indices(cells).astype(np.int64)
+        x = (index % self.cols + 0.5) * float(self.unit)
+        y = (index // self.cols + 0.5) * float(self.unit)
         return (float(x), float(y)) if index.ndim == 0 else (x, y)
 
     def squared_distance(self, i: Array, j: Array) -> IntArray:
@@ -382,7 +428,7 @@ class Grid:
         return np.asarray(rows * rows + cols * cols)
 
     def distance(self, a: object, b: object) -> float | Array:
-        far = np.sqrt(self.squared_distance(self.indices(a), self.indices(b))) * float(self.cell)
+        far = np.sqrt(self.squared_distance(self.indices(a), self.indices(b))) * float(self.unit)
         return float(far) if np.ndim(far) == 0 else np.asarray(far)
 
     def neighbours(self) -> None:
@@ -413,7 +459,7 @@ class Labels:
         for label in values:
             if label is None or isinstance(label, float) or not isinstance(label, str | int | np.integer | np.str_):
                 raise WrongType(f"a label must be text or an integer; got {label!r}.")
-        plain = tuple(str(v) if isinstance(v, str) else v if isinstance(v, bool) else int(v) for v in values)  # type: ignore[call-overload]
+        plain = tuple(_plain_label(v) for v in values)
         position = {label: k for k, label in enumerate(plain)}
         if len(position) != len(plain):
             twice = next(v for k, v in enumerate(plain) if position[v] != k)
@@ -428,17 +474,22 @@ class Labels:
         return len(self.labels)
 
     def index(self, value: object) -> int:
+        plain = _plain_label(value)
         try:
-            return self._position[value]
+            number = self._position[plain]
         except (KeyError, TypeError):
+            number = -1
+        # 1, 1.0 and True are equal to Python, and to nobody else
+        if number < 0 or type(self.labels[number]) is not type(plain):
             shown = ", ".join(repr(v) for v in self.labels[:5]) + (", ..." if self.size > 5 else "")
-            raise ForeignValue(f"{value!r} is not one of the {self.size} labels ({shown}).") from None
+            raise ForeignValue(f"{shortened(value)} is not one of the {self.size} labels ({shown}).")
+        return number
 
     def indices(self, values: object) -> Array:
+        _refuse_masked(values, "labels")
         if isinstance(values, str | int) or np.ndim(values) == 0:  # type: ignore[arg-type]
-            scalar = values.item() if isinstance(values, np.generic | np.ndarray) else values
-            return np.asarray(self.index(scalar))
-        items = values.to_numpy() if hasattr(values, "to_numpy") else np.asarray(values, dtype=object)
+            return np.asarray(self.index(values.item() if isinstance(values, np.ndarray) else values))
+        items = _to_numpy(values) if hasattr(values, "to_numpy") else values
         listed = np.asarray(items, dtype=object)
         return np.fromiter((self.index(v) for v in listed.ravel()), np.int64, listed.size).reshape(listed.shape)
 
@@ -464,6 +515,15 @@ class Labels:
         return {"kind": self.name, "labels": list(self.labels)}
 
 
+def _plain_label(value: Any) -> Any:
+    """A label as Python's own text or integer (booleans stay what they are)."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, str):
+        return str(value)
+    return int(value) if is_integer(value) else value
+
+
 def space_from(description: dict[str, Any]) -> Counts | Integers | Grid | Labels:
     """The space with this description (the inverse of ``describe``)."""
     try:
@@ -473,7 +533,7 @@ def space_from(description: dict[str, Any]) -> Counts | Integers | Grid | Labels
         if kind == Integers.name:
             return Integers(description["low"])
         if kind == Grid.name:
-            return Grid(description["rows"], description["cols"], Fraction(description["cell"]))  # type: ignore[arg-type]
+            return Grid(description["rows"], description["cols"], as_fraction(description["cell"], "cell"))  # type: ignore[arg-type]
         if kind == Labels.name:
             return Labels(description["labels"])
     except (KeyError, TypeError) as problem:

@@ -4,8 +4,8 @@ Every sampler reads three streams. The *main* stream gives each draw its first f
 gives 64 more to the few draws that need them, again in order; the *deep* stream serves the ones that even those leave
 open. Because the streams never mix, the results of seeded bits do not depend on how the work is cut into chunks.
 
-- :class:`SecureBits` asks the operating system's cryptographic generator, through OpenSSL where Python has it. It
-  keeps no state in the process, so a fork cannot repeat its bytes. Releases use nothing else.
+- :class:`SecureBits` asks OpenSSL's generator where Python has it (it notices a fork and starts afresh), else the
+  operating system's. It buffers nothing itself, so a fork cannot repeat its bytes. Releases use nothing else.
 - :class:`SeededBits` is reproducible, for experiments. Never for releases.
 - :class:`ReplayBits` plays back given bytes, for tests.
 """
@@ -46,7 +46,7 @@ def _words(data: bytes, dtype: type[np.unsignedinteger[Any]]) -> Words:
 
 
 class SecureBits:
-    """Cryptographically secure bits from the operating system. Stateless, hence safe across forks and threads."""
+    """Cryptographically secure bits. Nothing is kept between calls, hence safe across forks and threads."""
 
     def main(self, size: int, dtype: type[np.unsignedinteger[Any]]) -> Words:
         return np.frombuffer(_random_bytes(size * np.dtype(dtype).itemsize), dtype)
@@ -67,7 +67,7 @@ class _Stream:
     """Philox output as one endless string of bytes, the same on every machine."""
 
     def __init__(self, seed: int, stream: int) -> None:
-        self._generator = np.random.Philox(seed=np.random.SeedSequence([seed, stream]))
+        self._generator = np.random.Philox(seed=np.random.SeedSequence(seed, spawn_key=(stream,)))
         self._left = b""
 
     def take(self, size: int) -> bytes:

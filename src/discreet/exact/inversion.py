@@ -8,7 +8,6 @@ is decided. What comes out follows exactly the given law, not a rounded one. (Kn
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -106,31 +105,30 @@ class Inversion:
 
     def decide(self, words: NDArray[np.uint16], rest: NDArray[np.uint64], bits: Bits) -> IntArray:
         """The outcomes for words that the lookup leaves open, given 64 more bits for each."""
+        outcome, tied = self.compare(words, rest)
+        for k in np.flatnonzero(tied).tolist():
+            outcome[k] = self.decide_exactly(int(words[k]), int(rest[k]), bits)
+        return outcome
+
+    def compare(self, words: NDArray[np.uint16], rest: NDArray[np.uint64]) -> tuple[IntArray, NDArray[np.bool_]]:
+        """The outcomes by the first 64 bits, and which of them those do not decide."""
         value = (words.astype(np.uint64) << np.uint64(48)) | (rest >> np.uint64(16))
         outcome = np.searchsorted(self.thresholds, value, side="right").astype(np.int64)
         tied = np.searchsorted(self.thresholds, value, side="left") != outcome
         if self._outcomes is None:
             tied |= outcome == len(self.thresholds)
-        for k in np.flatnonzero(tied).tolist():
-            first = int(np.searchsorted(self.thresholds, value[k], side="left"))
-            outcome[k] = self._decide_exactly((int(words[k]) << 64) | int(rest[k]), first, bits)
-        return outcome
+        return outcome, tied
 
-    def _decide_exactly(self, value: int, k: int, bits: Bits) -> int:
-        """The outcome of a uniform number with these first 80 bits, which is k or more."""
-        known = 80
+    def decide_exactly(self, word: int, rest: int, bits: Bits) -> int:
+        """The outcome for 16 + 64 bits that tie with a threshold, with as many more as it takes."""
+        value, known = (word << 64) | rest, 80
+        k = int(np.searchsorted(self.thresholds, np.uint64(value >> 16), side="left"))
         while self._outcomes is None or k < self._outcomes - 1:
             below, value, known = is_below(value, known, lambda b, k=k: self._cumulative(k, b), bits)  # type: ignore[misc]
             if below:
                 return k
             k += 1
         return k
-
-    @cached_property
-    def listed(self) -> list[int]:
-        """The lookup as a list, which is faster to read one at a time."""
-        listed: list[int] = self.lookup.tolist()
-        return listed
 
 
 def draw_independent(inversions: Sequence[Inversion], size: int, bits: Bits) -> IntArray:
@@ -145,8 +143,12 @@ def draw_independent(inversions: Sequence[Inversion], size: int, bits: Bits) -> 
         outcomes[:, k] = inversion.lookup[words[:, k]]
     rows, columns = np.nonzero(outcomes == UNDECIDED)
     if rows.size:
-        rest = bits.extra(rows.size)
-        for row, column, more in zip(rows.tolist(), columns.tolist(), rest, strict=True):
-            word, extra = words[row, column : column + 1], np.array([more], np.uint64)
-            outcomes[row, column] = inversions[column].decide(word, extra, bits)[0]
+        unsettled, rest = words[rows, columns], bits.extra(rows.size)
+        settled, tied = np.empty(rows.size, np.int64), np.zeros(rows.size, bool)
+        for k, inversion in enumerate(inversions):
+            here = columns == k
+            settled[here], tied[here] = inversion.compare(unsettled[here], rest[here])
+        for k in np.flatnonzero(tied).tolist():
+            settled[k] = inversions[int(columns[k])].decide_exactly(int(unsettled[k]), int(rest[k]), bits)
+        outcomes[rows, columns] = settled
     return outcomes

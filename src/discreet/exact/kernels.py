@@ -26,7 +26,8 @@ from numpy.typing import NDArray
 from ..errors import InvalidInput, Unsupported
 from .bits import Bits
 from .inversion import UNDECIDED
-from .laws import Finite, GeometricTails, Law, law_from
+from .laws import Finite, GeometricTails, Law, float_log, law_from
+from .rationals import read_integer, show_integer
 from .sampling import NoiseSampler, ResponseSampler, Sampler
 from .tables import Table
 
@@ -106,7 +107,7 @@ class Noise:
         if self.own:
             assert self.truths[0] is not None
             k = truth - self.truths[0]
-            if k < len(self.own):
+            if 0 <= k < len(self.own):
                 return self.own[k]
         return self.law
 
@@ -130,7 +131,7 @@ class Noise:
         if (low is not None and j < low) or (high is not None and j > high):
             return 0.0
         if low is not None and j == low:
-            return 1 - law.float_tail(j - i + 1)
+            return _head(law, j - i)
         if high is not None and j == high:
             return law.float_tail(j - i)
         return float(law.floats(j - i, j - i)[0])
@@ -180,7 +181,7 @@ class Noise:
             law = self.law_at(first + x)
             shared = law is self.law
             rows[x, 1:-1] = middle[size - 1 - x : 2 * size - 3 - x] if shared else law.floats(1 - x, size - 2 - x)
-            rows[x, 0] = 1 - law.float_tail(1 - x) if x == 0 or not law.symmetric else law.float_tail(x)
+            rows[x, 0] = _head(law, -x)
             rows[x, -1] = law.float_tail(size - 1 - x)
         return rows
 
@@ -193,31 +194,34 @@ class Noise:
             tails = np.concatenate([[float((1 + law.atom) / 2)], float(law.side) * _powers(law.ratio, size - 1)])
         else:
             tails = np.array([law.float_tail(k) for k in range(size)])
-        heads = tails if law.symmetric else np.array([1 - law.float_tail(1 - k) for k in range(size)])
+        heads = tails if law.symmetric else np.array([_head(law, -k) for k in range(size)])
         return heads, tails[::-1]
 
     def forward(self, distribution: FloatArray) -> FloatArray:
         size, _ = self._range("forward")
-        if self.own:
-            return distribution @ self._floats
         heads, tails = self._end_masses
+        shared = np.array(distribution, float)
+        shared[: len(self.own)] = 0.0
         reports = np.empty(size)
-        reports[1:-1] = self._convolve(distribution)[1:-1]
-        reports[0], reports[-1] = distribution @ heads, distribution @ tails
+        reports[1:-1] = self._convolve(shared)[1:-1]
+        reports[0], reports[-1] = shared @ heads, shared @ tails
+        for x, law in enumerate(self.own[:size]):
+            np.add.at(reports, self._places(x, law), distribution[x] * law.floats(*law.support))
         return reports
 
     def backward(self, values: FloatArray) -> FloatArray:
         size, _ = self._range("backward")
-        if self.own:
-            return self._floats @ values
         heads, tails = self._end_masses
         middle = np.zeros(size)
         middle[1:-1] = values[1:-1]
-        return np.asarray(heads * values[0] + self._convolve(middle[::-1])[::-1] + tails * values[-1])
+        means = heads * values[0] + self._convolve(middle[::-1])[::-1] + tails * values[-1]
+        for x, law in enumerate(self.own[:size]):
+            means[x] = law.floats(*law.support) @ values[self._places(x, law)]
+        return np.asarray(means)
 
-    @cached_property
-    def _floats(self) -> FloatArray:
-        return self.matrix()
+    def _places(self, x: int, law: Finite) -> NDArray[np.int64]:
+        """Where each outcome of a truth's own law is reported."""
+        return np.clip(np.arange(law.low, law.high + 1) + x, 0, self._range("this")[0] - 1)
 
     def _convolve(self, distribution: FloatArray) -> FloatArray:
         """sum_x distribution[x] P(Z = y - x) for y in the range."""
@@ -232,13 +236,17 @@ class Noise:
         reach = len(distribution) - 1
         weights = self.law.floats(-reach, reach)
         keep = np.flatnonzero(weights > 1e-300)
+        if not keep.size:  # a finite law that leaves the range from everywhere
+            return np.zeros(len(distribution))
         first, last = int(keep[0]), int(keep[-1])
         if (last - first) * len(distribution) < 1 << 20:
             whole = np.convolve(distribution, weights[first : last + 1])
         else:
             from scipy.signal import oaconvolve
 
-            whole = np.maximum(oaconvolve(distribution, weights[first : last + 1]), 0.0)
+            whole = oaconvolve(distribution, weights[first : last + 1])
+            if distribution.min() >= 0:  # the transform leaves dust on either side of zero
+                np.maximum(whole, 0.0, out=whole)
         return np.asarray(np.pad(whole, (first, 2 * reach - last))[reach : 2 * reach + 1])
 
     def sampler(self) -> Sampler:
@@ -256,8 +264,12 @@ class Noise:
 
 def _powers(ratio: Fraction, count: int) -> FloatArray:
     """1, ratio, ratio^2, ..., each correct to a few units in the last place."""
-    log = math.log1p(float(ratio - 1)) if ratio > Fraction(1, 2) else math.log(float(ratio))
-    return np.asarray(np.exp(np.maximum(np.arange(count) * log, -745.2)))
+    return np.asarray(np.exp(np.maximum(np.arange(count) * float_log(ratio), -745.2)))
+
+
+def _head(law: Law, z: int) -> float:
+    """P(Z <= z) as a double, without subtracting nearly equal numbers (every law is symmetric or rational)."""
+    return law.float_tail(-z) if law.symmetric else float(1 - law.upper(z + 1))
 
 
 class _ShiftSampler:
@@ -278,16 +290,15 @@ class _ShiftSampler:
 
     def draw(self, truths: NDArray[Any], bits: Bits) -> NDArray[Any]:
         noise = self._draw_mixed(truths, bits) if self._kernel.own else self._shared.draw(len(truths), bits)
-        reports: NDArray[np.int64] = np.add(truths, noise, dtype=np.int64, casting="unsafe")
-        if self._low is not None:
-            np.maximum(reports, self._low, out=reports)
-        if self._high is not None:
-            np.minimum(reports, self._high, out=reports)
+        reports: NDArray[np.int64] = noise.astype(np.int64)
+        reports += truths.astype(np.int64, copy=False)
+        if self._low is not None or self._high is not None:
+            np.clip(reports, self._low, self._high, out=reports)
         return reports
 
     def _draw_mixed(self, truths: NDArray[Any], bits: Bits) -> NDArray[Any]:
         """Each truth by the law that is its own, with one word of the main stream each, as for a single law."""
-        numbers = np.minimum(truths - self._first, len(self._own)).astype(np.int64)
+        numbers = np.minimum(truths.astype(np.int64) - self._first, len(self._own))
         if not self._shared.by_lookup:  # a wide geometric beside own laws: rare, and drawn one by one
             return np.array([self._sampler(k).draw_one(bits) for k in numbers.tolist()], np.int64)
         words = bits.main(len(truths), np.uint16)
@@ -363,24 +374,33 @@ class Response:
         return ResponseSampler(self.size, Fraction(self.stay - self.other, self.total))
 
     def describe(self) -> dict[str, Any]:
-        return {"kernel": "response", "size": self.size, "stay": str(self.stay), "other": str(self.other)}
+        return {
+            "kernel": "response",
+            "size": self.size,
+            "stay": show_integer(self.stay),
+            "other": show_integer(self.other),
+        }
 
 
 def kernel_from(description: dict[str, Any]) -> Kernel:
     """The kernel with this description (the inverse of ``describe``)."""
     kind = description.get("kernel")
     if kind == "table":
-        palette = [int(w) for w in description["palette"]]
-        codes = np.array(description["codes"], dtype=np.int64)
-        if codes.ndim != 2 or codes.min() < 0 or codes.max() >= len(palette):
+        palette = [read_integer(w) for w in description["palette"]]
+        codes = np.array(description["codes"])
+        if codes.ndim != 2 or codes.dtype.kind != "i" or codes.min() < 0 or codes.max() >= len(palette):
             raise InvalidInput("the codes of a table must be a matrix of positions in its palette.")
         return Table.from_codes(palette, codes)
     if kind == "noise":
-        own = tuple(law for law in map(law_from, description.get("own", [])) if isinstance(law, Finite))
+        own = []
+        for law in map(law_from, description.get("own", [])):
+            if not isinstance(law, Finite):
+                raise InvalidInput(f"a truth's own law must be finite; got {law.name}.")
+            own.append(law)
         truths, clamp = description["truths"], description["clamp"]
-        return Noise(law_from(description["law"]), (truths[0], truths[1]), (clamp[0], clamp[1]), own)
+        return Noise(law_from(description["law"]), (truths[0], truths[1]), (clamp[0], clamp[1]), tuple(own))
     if kind == "response":
-        return Response(description["size"], int(description["stay"]), int(description["other"]))
+        return Response(description["size"], read_integer(description["stay"]), read_integer(description["other"]))
     if kind == "lattice":
         from .lattice import Lattice
 

@@ -14,17 +14,18 @@ a fraction. No law is ever rounded: whoever needs more digits asks for more bits
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from operator import index
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InvalidInput
-from .rationals import exp_bounds
+from ..errors import InvalidInput, WrongType
+from .rationals import LARGEST_ALPHA, SMALLEST_ALPHA, exp_bounds, read_integer, show_integer
 
 Interval = tuple[int, int]
 
@@ -102,9 +103,10 @@ class GeometricTails:
     support: ClassVar[tuple[None, None]] = (None, None)
 
     def __post_init__(self) -> None:
-        if not (0 <= self.atom < 1 and 0 < self.ratio < 1):
+        if not (0 <= self.atom < 1 and SMALLEST_ALPHA <= self.ratio <= LARGEST_ALPHA):
             raise InvalidInput(
-                f"geometric tails need 0 <= atom < 1 and 0 < ratio < 1; got atom={self.atom}, ratio={self.ratio}."
+                "geometric tails need 0 <= atom < 1 and a ratio from 2^-1000 to 1 - 2^-30; "
+                f"got atom={float(self.atom)!r}, ratio={float(self.ratio)!r}."
             )
 
     @classmethod
@@ -132,11 +134,14 @@ class GeometricTails:
         if z < 1:
             low, high = self.tail(1 - z, bits)
             return (1 << bits) - high, (1 << bits) - low
-        if (z - 1) * self.ratio.denominator.bit_length() <= 4096:
-            return scaled(self.upper(z), bits)
-        low, high = power_bounds(self.ratio, z - 1, bits)
-        side = self.side
-        return low * side.numerator // side.denominator, -(-high * side.numerator // side.denominator)
+        return self.decay(self.side, z - 1, bits)
+
+    def decay(self, factor: Fraction, steps: int, bits: int) -> Interval:
+        """Bounds of 2^bits factor ratio^steps: as narrow as can be while the power is not too long to write out."""
+        if steps * self.ratio.denominator.bit_length() <= 4096:
+            return scaled(factor * self.ratio**steps, bits)
+        low, high = power_bounds(self.ratio, steps, bits)
+        return low * factor.numerator // factor.denominator, -(-high * factor.numerator // factor.denominator)
 
     def mass(self, z: int, bits: int) -> Interval:
         if z == 0:
@@ -147,7 +152,7 @@ class GeometricTails:
 
     def floats(self, low: int, high: int) -> NDArray[np.float64]:
         z = np.abs(np.arange(low, high + 1))
-        log_ratio = _float_log(self.ratio)
+        log_ratio = float_log(self.ratio)
         # below the smallest double the probability is honestly zero as a double
         side = float(self.side * (1 - self.ratio)) * np.exp(np.maximum((z - 1) * log_ratio, -745.2))
         return np.where(z == 0, float(self.atom), side)
@@ -155,15 +160,15 @@ class GeometricTails:
     def float_tail(self, z: int) -> float:
         if z < 1:
             return 1.0 - self.float_tail(1 - z)
-        return float(self.side) * math.exp(max((z - 1) * _float_log(self.ratio), -745.2))
+        return float(self.side) * math.exp(max((z - 1) * float_log(self.ratio), -745.2))
 
     def describe(self) -> dict[str, Any]:
         return {"law": self.name, "atom": str(self.atom), "ratio": str(self.ratio)}
 
 
-def _float_log(x: Fraction) -> float:
+def float_log(x: Fraction) -> float:
     """log x as a double, accurate even where x is close to 1."""
-    return math.log1p(float(x - 1)) if 2 * x > 1 else math.log(x.numerator) - math.log(x.denominator)
+    return math.log1p(float(x - 1)) if 2 * x > 1 else math.log(float(x))
 
 
 @dataclass(frozen=True)
@@ -251,7 +256,10 @@ class Gaussian:
         if z < 1:
             return 1.0 - self.float_tail(1 - z)
         low, high = self.tail(z, 256)
-        return (low + high) / 2 / 2**256
+        if low >> 64:
+            return (low + high) / 2 / 2**256
+        terms = math.ceil(40 * self.sigma2 / z) + 1  # what follows them is less than e^-40 of the first
+        return float(self.floats(z, z + terms).sum())
 
     def describe(self) -> dict[str, Any]:
         return {"law": self.name, "sigma2": str(self.sigma2)}
@@ -271,13 +279,16 @@ class Finite:
     name: ClassVar[str] = "finite"
     rational: ClassVar[bool] = True
 
-    def __init__(self, low: int, weights: Sequence[int]) -> None:
-        values = tuple(int(w) for w in weights)
+    def __init__(self, low: int, weights: Iterable[int]) -> None:
+        try:
+            start, values = index(low), tuple(index(w) for w in weights)
+        except TypeError:
+            raise WrongType("a finite law needs integers: where it starts, and the weight of each outcome.") from None
         if not values or min(values) < 0 or sum(values) == 0:
             raise InvalidInput("a finite law needs nonnegative integer weights, not all zero.")
         first = next(k for k, w in enumerate(values) if w)
         last = max(k for k, w in enumerate(values) if w)
-        object.__setattr__(self, "low", int(low) + first)
+        object.__setattr__(self, "low", start + first)
         object.__setattr__(self, "weights", values[first : last + 1])
         object.__setattr__(self, "total", sum(values))
 
@@ -313,13 +324,16 @@ class Finite:
         return scaled(self.upper(z), bits)
 
     def floats(self, low: int, high: int) -> NDArray[np.float64]:
-        return np.array([float(self.probability(z)) for z in range(low, high + 1)])
+        values = np.zeros(max(0, high - low + 1))
+        for z in range(max(low, self.low), min(high, self.high) + 1):
+            values[z - low] = self.weights[z - self.low] / self.total
+        return values
 
     def float_tail(self, z: int) -> float:
         return float(self.upper(z))
 
     def describe(self) -> dict[str, Any]:
-        return {"law": self.name, "low": self.low, "weights": [str(w) for w in self.weights]}
+        return {"law": self.name, "low": self.low, "weights": [show_integer(w) for w in self.weights]}
 
 
 def law_from(description: dict[str, Any]) -> GeometricTails | Gaussian | Finite:
@@ -330,5 +344,5 @@ def law_from(description: dict[str, Any]) -> GeometricTails | Gaussian | Finite:
     if kind == Gaussian.name:
         return Gaussian(Fraction(description["sigma2"]))
     if kind == Finite.name:
-        return Finite(description["low"], [int(w) for w in description["weights"]])
+        return Finite(description["low"], [read_integer(w) for w in description["weights"]])
     raise InvalidInput(f"{kind!r} is not a law; the laws are 'geometric tails', 'discrete Gaussian', 'finite'.")

@@ -24,6 +24,10 @@ ALPHA_SLACK = Fraction(1, 2**40)
 SMALLEST_EPSILON = Fraction(1, 10**9)
 LARGEST_EPSILON = Fraction(500)
 
+#: The same range for alpha, a little wider. Noise with a ratio closer to 1 would not fit in 64 bits.
+SMALLEST_ALPHA = Fraction(1, 2**1000)
+LARGEST_ALPHA = 1 - Fraction(1, 2**30)
+
 
 def simplest_between(low: Fraction, high: Fraction) -> Fraction:
     """The rational in [low, high] with the smallest denominator (by continued fractions, the Stern-Brocot walk)."""
@@ -57,7 +61,7 @@ def as_fraction(value: object, what: str = "the number") -> Fraction:
         return value
     if isinstance(value, int | np.integer):
         return Fraction(int(value))
-    if isinstance(value, float | np.floating):
+    if isinstance(value, float | np.float32 | np.float16):  # a long double has more digits than a double can hold
         return _float_as_fraction(float(value), what)
     if isinstance(value, str | Decimal):
         try:
@@ -76,9 +80,9 @@ def _float_as_fraction(value: float, what: str) -> Fraction:
     if value < 0:
         return -_float_as_fraction(-value, what)
     exact = Fraction(value)
-    below, above = math.nextafter(value, 0.0), math.nextafter(value, math.inf)
-    if value == 0 or not math.isfinite(above):
+    if exact.denominator == 1:  # beyond 2^53 many integers round to one double; it means itself
         return exact
+    below, above = math.nextafter(value, 0.0), math.nextafter(value, math.inf)
     low, high = (Fraction(below) + exact) / 2, (exact + Fraction(above)) / 2
     best = simplest_between(low, high)
     # The ends of the interval round to this double only when its last bit is even.
@@ -135,7 +139,7 @@ def log_bounds(x: Fraction, bits: int = 128) -> tuple[Fraction, Fraction]:
     if x < Fraction(2) ** k:
         k -= 1
     m = x / Fraction(2) ** k
-    work = bits + 16 + abs(k).bit_length()
+    work = bits + bits.bit_length() + abs(k).bit_length() + 16
     low, high = _log_near_one(m, work)
     if k:
         two_low, two_high = _log_two(work)
@@ -195,7 +199,29 @@ def float_down(x: Fraction) -> float:
 
 def log_up(x: Fraction) -> float:
     """The logarithm of a positive rational as a double, rounded up (within one unit in the last place)."""
-    return float_up(log_bounds(x, 96)[1]) if x != 1 else 0.0
+    if x == 1:
+        return 0.0
+    # |log x| is at least |x - 1| / max(x, 1): so many leading zeros must not count as digits
+    gap = x - 1
+    zeros = max(0, gap.denominator.bit_length() - abs(gap.numerator).bit_length() + 1)
+    return float_up(log_bounds(x, 96 + zeros)[1])
+
+
+def show_integer(value: int) -> str:
+    """An integer as text for a file: decimal, or hexadecimal where Python refuses so many decimal digits."""
+    return str(value) if value.bit_length() <= 10_000 else hex(value)
+
+
+def read_integer(text: object) -> int:
+    """The inverse of :func:`show_integer`; whole numbers are read as they are."""
+    if isinstance(text, int) and not isinstance(text, bool):
+        return text
+    if not isinstance(text, str):
+        raise WrongType(f"a whole number, or one written as text, is needed; got {type(text).__name__}.")
+    try:
+        return int(text, 16) if text[:2] == "0x" else int(text)
+    except ValueError:
+        raise InvalidInput(f"a whole number is needed; got {text[:40]!r}.") from None
 
 
 # ------------------------------------------------------------------------------------------------ privacy parameters
@@ -214,7 +240,7 @@ def read_epsilon(epsilon: object) -> Fraction:
 
 def alpha_from_epsilon(epsilon: Fraction) -> Fraction:
     """The smallest-denominator rational in [e^-eps, e^-eps (1 + 2^-40)]: at least as private as asked for."""
-    low, high = exp_bounds(-epsilon, 128)
+    low, high = exp_bounds(-epsilon, 128 + 2 * math.ceil(epsilon))  # the denominator alone has 1.44 epsilon bits
     return simplest_between(high, low * (1 + ALPHA_SLACK))
 
 
@@ -226,8 +252,9 @@ def read_alpha(alpha: object | None, epsilon: object | None) -> Fraction:
     if alpha is None:
         return alpha_from_epsilon(read_epsilon(epsilon))
     value = as_fraction(alpha, "alpha")
-    if not 0 < value < 1:
+    if not SMALLEST_ALPHA <= value <= LARGEST_ALPHA:
         raise InvalidInput(
-            f"alpha = e^-epsilon must lie strictly between 0 and 1; got {alpha!r}. Closer to 1 means more private."
+            f"alpha = e^-epsilon must lie strictly between 0 and 1 (from 2^-1000 to 1 - 2^-30); got {alpha!r}. "
+            "Closer to 1 means more private."
         )
     return value

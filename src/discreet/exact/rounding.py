@@ -19,6 +19,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from ..errors import InvalidInput
 from .rationals import exp_bounds
 from .tables import Table
 
@@ -29,13 +30,15 @@ WIDTH = 62
 def mixing_weight(outcomes: int, epsilon: Fraction, excess: Fraction, width: int = WIDTH) -> Fraction:
     """The share of uniform noise that makes rounding to ``2**-width`` keep epsilon, rounded up to 64 bits."""
     low, high = exp_bounds(epsilon)
-    room = (high + 1) / (low - 1) / 2**width + excess / (low - 1)
-    exact = outcomes * room
+    less = max(low - 1, epsilon)  # both are at most e^eps - 1; the second is positive however small epsilon is
+    exact = outcomes * ((high + 1) / 2**width + excess) / less
     return Fraction(-(-exact.numerator * 2**64 // exact.denominator), 2**64)
 
 
 def mix_and_round(table: Table, mixing: Fraction, width: int = WIDTH) -> Table:
     """``(1 - mixing) P + mixing * uniform``, rounded to rows of integers that add up to ``2**width``."""
+    if not 0 <= mixing <= 1:
+        raise InvalidInput(f"the share of uniform noise must lie between 0 and 1; got {float(mixing):.6g}.")
     rows, outcomes = table.shape
     scale = 1 << width
     keep, blend = mixing.denominator - mixing.numerator, mixing.numerator

@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 
 from .bits import Bits
 from .inversion import UNDECIDED, IntArray, Inversion, draw_independent, is_below, one_word
-from .laws import GeometricTails, Interval, Law, power_bounds, scaled
+from .laws import GeometricTails, Interval, Law, float_log, power_bounds, scaled
 from .tables import Table
 
 #: Draws are made this many at a time, so that what a chunk touches stays in the processor's cache.
-CHUNK = 1 << 14
+CHUNK = 1 << 16
 
 #: Geometric noise with more outcomes than this (until less than 2^-64 is left) is drawn digit by digit.
 DIRECT_OUTCOMES = 1 << 13
@@ -70,7 +70,7 @@ class NoiseSampler:
         lookup = self._inversion.lookup
         wide = np.where(lookup == UNDECIDED, UNDECIDED, self._as_noise(lookup.astype(np.int64)))
         #: the noise for each 16-bit word, or UNDECIDED
-        self.values = wide.astype(np.int16 if wide[wide != UNDECIDED].min(initial=0) > -32768 else np.int64)
+        self.values = wide.astype(np.int16 if wide.min() >= -32768 and wide.max() <= 32767 else np.int64)
 
     def _as_noise(self, outcome: Any) -> Any:
         return _unfold(outcome) if self._low is None else outcome + self._low
@@ -83,9 +83,14 @@ class NoiseSampler:
 
     def _by_size(self, k: int, bits: int) -> Interval:
         """P(outcome <= k) for the outcomes 0, -1, 1, -2, ...: all but the two tails that are left."""
-        m = (k + 1) >> 1
-        low, high = self._law.tail(m + 1, bits)
-        other_low, other_high = self._law.tail(m, bits) if k & 1 else (low, high)
+        m, law = (k + 1) >> 1, self._law
+        if isinstance(law, GeometricTails):  # both tails as one number: if that is dyadic, two bounds would not meet
+            low, high = (
+                law.decay(law.side * (1 + law.ratio), m - 1, bits) if k & 1 else law.decay(2 * law.side, m, bits)
+            )
+            return (1 << bits) - high, (1 << bits) - low
+        low, high = law.tail(m + 1, bits)
+        other_low, other_high = law.tail(m, bits) if k & 1 else (low, high)
         return (1 << bits) - high - other_high, (1 << bits) - low - other_low
 
     def draw(self, size: int, bits: Bits) -> NDArray[Any]:
@@ -94,8 +99,9 @@ class NoiseSampler:
             return self._digits.draw(size, bits)
         words = bits.main(size, np.uint16)
         noise = self.values.take(words)
-        unsettled = np.flatnonzero(noise == UNDECIDED)
-        if unsettled.size:
+        open_ = noise == UNDECIDED
+        if open_.any():
+            unsettled = np.flatnonzero(open_)
             settled = self.settle(words[unsettled], bits.extra(unsettled.size), bits)
             if np.abs(settled).max() > 32767:
                 noise = noise.astype(np.int64)
@@ -126,13 +132,9 @@ class NoiseSampler:
         return int(self.settle(np.array([word], np.uint16), bits.extra(1), bits)[0])
 
 
-def _log(ratio: Fraction) -> float:
-    return math.log1p(float(ratio - 1)) if ratio > Fraction(1, 2) else math.log(ratio.numerator / ratio.denominator)
-
-
 def _outcomes_needed(law: GeometricTails) -> float:
     """How many outcomes of the law there are until less than about 2^-64 is left."""
-    return 2 * 45 / -_log(law.ratio)
+    return 2 * 45 / -float_log(law.ratio)
 
 
 class _GeometricDigits:
@@ -149,7 +151,7 @@ class _GeometricDigits:
         parts = [Inversion(lambda k, bits: scaled(signs[k], bits), 3)]
         exponent = 1
         places = []
-        while 45 / (-_log(law.ratio) * exponent) > DIRECT_OUTCOMES / 2:
+        while 45 / (-float_log(law.ratio) * exponent) > DIRECT_OUTCOMES / 2:
             places.append(Inversion(_digit(law.ratio, exponent, self.BASE), self.BASE))
             exponent *= self.BASE
         parts.append(Inversion(_digit(law.ratio, exponent, None), None))
@@ -244,7 +246,7 @@ class AliasSampler:
         words = bits.main(len(truths), word)
         column = words >> word(self._width - self._shift)
         place = np.left_shift(truths, self._shift, dtype=np.int64)
-        place += column
+        np.add(place, column, out=place, dtype=np.int64, casting="unsafe")  # int64 + uint64 would be float64
         threshold = self._thresholds.ravel().take(place)
         rest = words << word(self._shift)
         chosen: NDArray[Any] = np.where(rest < threshold, column, self._aliases.ravel().take(place))
@@ -296,7 +298,7 @@ class ResponseSampler:
         upper = words >> np.uint64(32)
         product = (words & np.uint64(0xFFFFFFFF)) * np.uint64(self._size)
         uniform = (product >> np.uint64(32)).astype(np.int64)
-        chosen = np.where(upper < np.uint64(self._threshold), truths, uniform)
+        chosen = np.where(upper < np.uint64(self._threshold), truths.astype(np.int64, copy=False), uniform)
         open_ = (upper == np.uint64(self._threshold)) | self._straddles(product)
         if open_.any():
             for k in np.flatnonzero(open_).tolist():

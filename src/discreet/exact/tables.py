@@ -12,12 +12,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from operator import index
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InvalidInput
+from ..errors import InvalidInput, WrongType
+from .rationals import show_integer
 
 if TYPE_CHECKING:
     from .sampling import AliasSampler
@@ -40,7 +42,7 @@ class Table:
     @classmethod
     def from_rows(cls, rows: Iterable[Sequence[int]]) -> Table:
         """A table from rows of nonnegative integers; each row is divided by its own sum."""
-        listed = [tuple(int(w) for w in row) for row in rows]
+        listed = [_integers(row) for row in rows]
         if not listed or not listed[0]:
             raise InvalidInput("a table needs at least one row and one column; got none.")
         width = len(listed[0])
@@ -54,16 +56,18 @@ class Table:
     @classmethod
     def from_array(cls, weights: NDArray[Any]) -> Table:
         """A table from an integer array; each row is divided by its own sum. Faster than :meth:`from_rows`."""
+        if weights.ndim != 2 or not weights.size:
+            raise InvalidInput(f"a table needs at least one row and one column; got an array of shape {weights.shape}.")
         distinct, inverse = np.unique(weights, return_inverse=True)
-        return cls.from_codes([int(w) for w in distinct], inverse.reshape(weights.shape))
+        return cls.from_codes(distinct.tolist(), inverse.reshape(weights.shape))
 
     @classmethod
     def from_codes(cls, palette: Sequence[int], codes: NDArray[Any]) -> Table:
         """A table from distinct weights and, for each place, the number of its weight."""
-        weights = tuple(int(w) for w in palette)
+        weights = _integers(palette)
         if weights and min(weights) < 0:
             raise InvalidInput(f"weights must not be negative; got {min(weights)}.")
-        numbers = np.ascontiguousarray(codes, dtype=np.int32)
+        numbers = np.array(codes, dtype=np.int32, order="C")  # a copy: nobody else can write to it
         numbers.flags.writeable = False
         totals = tuple(_weighted_sum(weights, row) for row in numbers)
         for i, total in enumerate(totals):
@@ -130,7 +134,7 @@ class Table:
         return AliasSampler(self)
 
     def describe(self) -> dict[str, Any]:
-        return {"kernel": "table", "palette": [str(w) for w in self.palette], "codes": self.codes.tolist()}
+        return {"kernel": "table", "palette": [show_integer(w) for w in self.palette], "codes": self.codes.tolist()}
 
     def reduced(self) -> Table:
         """The same probabilities with the greatest common divisor of all weights taken out."""
@@ -138,6 +142,13 @@ class Table:
         if divisor <= 1:
             return self
         return Table.from_codes([w // divisor for w in self.palette], self.codes)
+
+
+def _integers(values: Iterable[int]) -> tuple[int, ...]:
+    try:
+        return tuple(index(v) for v in values)
+    except TypeError:
+        raise WrongType("the weights of a table must be integers.") from None
 
 
 def _weighted_sum(palette: tuple[int, ...], row: NDArray[np.int32]) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InvalidInput, NotPrivate
+from ..errors import InvalidInput, NotPrivate, WrongType
 from ..exact.rationals import as_fraction, float_up, read_epsilon
 from ..exact.rounding import mix_and_round, mixing_weight
 from ..exact.tables import Table
@@ -67,7 +67,10 @@ def from_matrix(
         certificate = certify(table, space, how=how, details={"notes": list(notes)} if notes else None)
         return Mechanism(space, reports, table, certificate, "from_matrix")
     wanted = privacy if isinstance(privacy, Privacy) else Privacy(privacy)
-    kernel, certificate = _certified(table, space, wanted, as_fraction(most_mixing, "most_mixing"))
+    most = as_fraction(most_mixing, "most_mixing")
+    if not 0 <= most < 1:
+        raise InvalidInput(f"most_mixing is a share of at least 0 and below 1; got {most_mixing!r}.")
+    kernel, certificate = _certified(table, space, wanted, most)
     return Mechanism(space, reports, kernel, certificate, "from_matrix")
 
 
@@ -106,7 +109,8 @@ def _certified(table: Table, space: Space, wanted: Privacy, most: Fraction) -> t
 
 def _largest_move(before: Table, after: Table) -> float:
     """The largest total variation between a row given and the row sampled: no loss in [0, 1] changes by more."""
-    return float(np.abs(before.matrix() - after.matrix()).sum(axis=1).max() / 2)
+    rounding = (before.shape[1] + 8) * 2.0**-52
+    return float(np.abs(before.matrix() - after.matrix()).sum(axis=1).max() / 2) + rounding
 
 
 def exponential(
@@ -138,18 +142,17 @@ def exponential(
     >>> m.certificate.epsilon <= 1
     True
     """
-    array = np.asarray(scores, dtype=float)
-    if array.ndim != 2 or array.shape[0] < 2 or array.shape[1] < 2 or not np.isfinite(array).all():
-        raise InvalidInput("scores must be a matrix of finite numbers with at least two rows (truths) and two columns.")
+    array = _read_scores(scores)
     eps = read_epsilon(epsilon)
     space = Counts(array.shape[0] - 1) if inputs is None else inputs
     needed = _sensitivity(array, space)
     given = needed if sensitivity is None else float(as_fraction(sensitivity, "sensitivity"))
-    if given < needed:
+    if given < needed * (1 - 1e-9):  # differences of decimals are not exact in doubles; the judge decides in the end
         raise InvalidInput(
             f"sensitivity must be at least {needed:.9g}, the largest change of a score between adjacent truths; "
             f"got {sensitivity!r}."
         )
+    given = max(given, needed)
     if given <= 0:
         raise InvalidInput("all truths have the same scores: there is nothing to report about them.")
     exponents = float(eps) / (2 * given) * array
@@ -158,6 +161,26 @@ def exponential(
     notion = "local" if isinstance(space, Labels | Grid) else "central"
     made = from_matrix(probabilities, Privacy(eps, 0, notion), inputs=space, outputs=outputs)
     return Mechanism(made.inputs, made.outputs, made.kernel, made.certificate, "exponential")
+
+
+def _read_scores(scores: Any) -> Any:
+    given = scores.to_numpy() if hasattr(scores, "to_numpy") else scores
+    try:
+        array = np.asarray(given)
+    except ValueError:
+        raise InvalidInput("scores must be a matrix: every row needs the same number of columns.") from None
+    if isinstance(given, np.ma.MaskedArray) or array.dtype.kind not in "fiu":
+        raise WrongType(
+            f"scores must be a matrix of numbers, not masked; got {type(given).__name__} of {array.dtype} values."
+        )
+    if array.ndim != 2 or min(array.shape) < 2:
+        raise InvalidInput(
+            f"scores must be a matrix of two or more rows (truths) and columns (reports); got shape {array.shape}."
+        )
+    if not np.isfinite(array).all():
+        row, column = np.argwhere(~np.isfinite(array))[0]
+        raise InvalidInput(f"scores must be finite numbers; row {row}, column {column} is {array[row, column]}.")
+    return array.astype(float)
 
 
 def _sensitivity(scores: Any, space: Space) -> float:

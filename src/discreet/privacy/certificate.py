@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from ..errors import InvalidInput, NotPrivate
+from ..errors import InvalidInput, NotPrivate, Unsupported
 from ..exact.kernels import Kernel
 from ..exact.rationals import as_fraction, float_up, log_up
-from ..spaces import Space
+from ..spaces import Grid, Space
 from .notions import NOTIONS, read_notion
 from .pairs import Evidence
 from .verify import Verdict, evidence_for
@@ -38,7 +38,7 @@ class Privacy:
             raise InvalidInput(f"notion must be one of {', '.join(NOTIONS)}; got {self.notion!r}.")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Certificate:
     """What the judge proved.
 
@@ -51,7 +51,8 @@ class Certificate:
     delta
         0 for a pure guarantee.
     ratio
-        The exact largest probability ratio, where one number says it all; e^epsilon.
+        The exact largest probability ratio, e^epsilon; None where no single number says it all (on maps, or with a
+        delta) or none is exact.
     tight
         Whether no smaller epsilon holds, or only an upper bound was proved.
     how
@@ -73,19 +74,27 @@ class Certificate:
             "notion": self.notion,
             "epsilon": "infinity" if math.isinf(self.epsilon) else self.epsilon,
             "delta": self.delta,
-            "ratio": None if self.ratio is None else str(self.ratio),
+            "ratio": str(self.ratio) if self.ratio is not None and _writable(self.ratio) else None,
             "how": self.how,
             "tight": self.tight,
-            "details": self.details,
+            "details": dict(self.details),
         }
 
     def __str__(self) -> str:
         per = {"metric": " per unit of distance", "local": " between any two truths", "central": ""}[self.notion]
         delta = f", delta = {show(self.delta)}" if self.delta else ""
         ratio = ""
-        if self.ratio is not None and self.ratio.denominator < 10**12:
+        if self.ratio is not None and max(self.ratio.numerator, self.ratio.denominator) < 10**12:
             ratio = f", largest ratio exactly {self.ratio}"
         return f"{self.notion} privacy with epsilon = {show(self.epsilon)}{per}{delta}{ratio} ({self.how})"
+
+    def __repr__(self) -> str:
+        return f"<Certificate: {self}>"
+
+
+def _writable(ratio: Fraction) -> bool:
+    """Whether a ratio has so few digits (Python writes up to 4300) that a file should hold it."""
+    return max(ratio.numerator, ratio.denominator).bit_length() < 10_000
 
 
 def certify(
@@ -120,7 +129,7 @@ def certify(
     if delta:
         assert epsilon is not None
         return Certificate(notion, float_up(epsilon), float_up(delta), None, how or _HOW, False, details or {})
-    exact = _single_ratio(evidence)
+    exact = None if notion == "metric" and isinstance(inputs, Grid) else _single_ratio(evidence)
     tight = bool(getattr(evidence, "tight", True))
     return Certificate(notion, verdict.epsilon, 0.0, exact, how or _HOW, tight, details or {})
 
@@ -129,7 +138,10 @@ _HOW = "largest probability ratio over all pairs the notion compares, decided in
 
 
 def _single_ratio(evidence: Evidence) -> Fraction | None:
-    bounds = evidence.ratio_bounds()
+    try:
+        bounds = evidence.ratio_bounds()
+    except Unsupported:  # too many digits
+        return None
     return bounds[0] if bounds is not None and bounds[0] == bounds[1] else None
 
 

@@ -33,8 +33,15 @@ Bounds = tuple[Fraction, Fraction]
 #: Screening looks at this many places at a time.
 _PLACES = 1 << 21
 
-#: A double is within this relative distance of the number it stands for after the few operations of a screen.
-_ULPS = 2.0**-49
+#: ``math.log`` of an integer of any length errs by less than this times (1 + |log|): eight units in the last place,
+#: where a correct C library and CPython's treatment of long integers together need less than four.
+_LOG_ERROR = 2.0**-50
+
+#: From this ratio on doubles say nothing about p - E q, as the smallest of them stand for anything below 2^-1074.
+_LARGEST_RATIO = 2.0**900
+
+#: What doubles below 2^-1022, which have lost digits, can add to p - E q up to that ratio.
+_UNDERFLOW = 2.0**-170
 
 
 @dataclass(frozen=True)
@@ -73,14 +80,11 @@ class Rows:
 
     @cached_property
     def _logs(self) -> FloatArray:
-        totals = np.array([[math.log(t)] for t in self._table.totals])
-        return np.asarray(self._table.log_weights()[self._table.codes] - totals)
+        return _logs(self._table)
 
     @cached_property
     def _log_error(self) -> float:
-        """A bound on the error of a difference of two entries of ``_logs``."""
-        largest = max(math.log(max(self._table.palette)), math.log(max(self._table.totals)), 1.0)
-        return 4 * largest * _ULPS
+        return _log_error(self._table)
 
     @cached_property
     def _matrix(self) -> FloatArray:
@@ -116,7 +120,7 @@ class Rows:
         for i, j in self._chunks():
             logs = self._log_ratios(i, j)
             near = np.abs(logs) >= best - 2 * error if best < math.inf else np.isinf(logs)
-            for row, other, column in self._distinct(i, j, near, logs):
+            for row, other, column in self._distinct(i, j, near):
                 key = (
                     int(self._table.codes[row, column]),
                     int(self._table.codes[other, column]),
@@ -128,23 +132,21 @@ class Rows:
                 seen.add(key)
                 over = self._table.weight(row, column) * self._table.totals[other]
                 under = self._table.weight(other, column) * self._table.totals[row]
+                if over < under:
+                    row, other, over, under = other, row, under, over
                 if under == 0:
                     return self._witness(row, other, [column])
                 if chosen is None or over * bottom > top * under:
                     chosen, top, bottom = (row, other, column), over, under
-        if chosen is None:
-            chosen = (int(self._first[0]), int(self._second[0]), 0)
+        assert chosen is not None  # two distributions share a report, or some ratio is infinite
         return self._witness(chosen[0], chosen[1], [chosen[2]])
 
-    def _distinct(
-        self, i: IntArray, j: IntArray, near: NDArray[np.bool_], logs: FloatArray
-    ) -> Iterator[tuple[int, int, int]]:
-        """One place for each distinct pair of weights among the marked ones, likelier truth first."""
+    def _distinct(self, i: IntArray, j: IntArray, near: NDArray[np.bool_]) -> Iterator[tuple[int, int, int]]:
+        """One place for each distinct pair of weights among the marked ones."""
         pair, column = np.nonzero(near)
         if not pair.size:
             return
-        forward = logs[pair, column] > 0
-        row, other = np.where(forward, i[pair], j[pair]), np.where(forward, j[pair], i[pair])
+        row, other = i[pair], j[pair]
         key = self._table.codes[row, column].astype(np.int64) * len(self._table.palette)
         key += self._table.codes[other, column]
         if self._table.common_total is None:
@@ -162,41 +164,45 @@ class Rows:
             yield i, j, np.maximum(p - ratio * q, 0).sum(axis=1)
             yield j, i, np.maximum(q - ratio * p, 0).sum(axis=1)
 
-    def _screen_error(self, ratio: float) -> float:
-        return (1 + ratio) * (self._table.shape[1] + 8) * 2.0**-52
+    def divergence_screen(self, ratio: Fraction) -> tuple[float, float]:
+        """The largest divergence in floats, and a bound on its error.
 
-    def divergence_screen(self, ratio: float) -> tuple[float, float]:
-        """The largest divergence in floats, and a bound on its error."""
-        best = max(float(values.max(initial=0.0)) for _, _, values in self._divergence_screen(ratio))
-        return best, self._screen_error(ratio)
+        A term (p - E q)+ errs by less than 12 * 2^-52 p: where E q > 2p it is zero however rounded, and elsewhere p and
+        E q, of relative error 2^-51 and 2^-50, are of the size of p. The p add up to one, and adding the terms errs by
+        less than 2^-53 for each.
+        """
+        error = (self._table.shape[1] + 16) * 2.0**-52
+        if ratio > _LARGEST_RATIO:
+            return 0.0, 1.0
+        return max(float(v.max(initial=0.0)) for _, _, v in self._divergence_screen(float(ratio))), error
 
-    def worst_piece(self, low: Fraction, high: Fraction) -> Piece | None:
-        """The exact piece with the largest divergence at an E known to lie in [low, high]; None if all are zero."""
-        ratio = float(low)
+    def worst_piece(self, ratio: Fraction) -> Piece | None:
+        """The exact piece with the largest divergence at this E; None if all are zero."""
         best, error = self.divergence_screen(ratio)
         pieces: list[Piece] = []
-        for i, j, values in self._divergence_screen(ratio):
+        for i, j, values in self._divergence_screen(float(min(ratio, Fraction(_LARGEST_RATIO)))):
             for k in np.flatnonzero(values >= best - 2 * error).tolist():
-                piece = self._piece(int(i[k]), int(j[k]), low, high)
+                piece = self._piece(int(i[k]), int(j[k]), ratio)
                 if piece is not None:
                     pieces.append(piece)
-        return max(pieces, key=lambda piece: piece.divergence(low), default=None)
+        return max(pieces, key=lambda piece: piece.divergence(ratio), default=None)
 
-    def _piece(self, row: int, other: int, low: Fraction, high: Fraction) -> Piece | None:
+    def _log_of(self, ratio: Fraction) -> tuple[float, float]:
+        """log E, and a bound on the error of comparing it with a difference of two entries of ``_logs``."""
+        above, below = math.log(ratio.numerator), math.log(ratio.denominator)
+        return above - below, self._log_error + 2 * _LOG_ERROR * (2 + above + below)
+
+    def _piece(self, row: int, other: int, ratio: Fraction) -> Piece | None:
         table = self._table
         total, other_total = table.totals[row], table.totals[other]
-        log_ratio, error = math.log(low), self._log_error + 2.0**-48
+        log_ratio, error = self._log_of(ratio)
         with np.errstate(invalid="ignore"):
             margin = self._logs[row] - self._logs[other] - log_ratio
         inside = margin > error  # nan compares false: both zero
         for column in np.flatnonzero(np.abs(margin) <= error).tolist():
             over = table.weight(row, column) * other_total
             under = table.weight(other, column) * total
-            # The bounds of an irrational E are so close that a rational ratio is not between them, except by design of
-            # the caller (low == high); then equality adds nothing to the divergence and may be left out.
-            inside[column] = over * low.denominator > low.numerator * under and (
-                low == high or over * high.denominator > high.numerator * under
-            )
+            inside[column] = over * ratio.denominator > ratio.numerator * under
         columns = np.flatnonzero(inside)
         if not columns.size:
             return None
@@ -204,24 +210,36 @@ class Rows:
         other_mass = sum(table.palette[c] for c in table.codes[other, columns].tolist())
         return Piece(row, other, tuple(columns.tolist()), Fraction(mass, total), Fraction(other_mass, other_total))
 
-    def worst_event(self, ratio: Fraction) -> tuple[Fraction, Witness | None]:
-        """max over pairs and single reports of P(y|x) - E P(y|x'), exactly for this rational E, and where."""
-        e = float(ratio)
-        error = 8 * (1 + e) * 2.0**-52
+    def worst_event(self, ratio: Fraction) -> Fraction:
+        """max over pairs and single reports of P(y|x) - E P(y|x'), exactly for this rational E.
+
+        A merged tail is left out: its reports have less excess than the one beside it (see :mod:`.views`).
+        """
+        log_ratio, log_error = self._log_of(ratio)
+        screened = ratio <= _LARGEST_RATIO
+        single = self.view.single
+        e = float(ratio) if screened else 0.0
+
+        def excess(i: IntArray, j: IntArray) -> tuple[FloatArray, FloatArray]:
+            """p - E q and a bound on its error; see :meth:`divergence_screen`."""
+            p = self._matrix[i]
+            return p - e * self._matrix[j], 12 * 2.0**-52 * p + _UNDERFLOW
+
+        both = [(a, b) for i, j in self._chunks() for a, b in ((i, j), (j, i))]
         best = 0.0
-        for i, j in self._chunks():
-            p, q = self._matrix[i], self._matrix[j]
-            best = max(best, float((p - e * q).max()), float((q - e * p).max()))
-        value, place = Fraction(0), None
-        for i, j in self._chunks():
-            for a, b in ((i, j), (j, i)):
-                near = self._matrix[a] - e * self._matrix[b] >= max(best - 2 * error, 0.0)
-                forward = np.ones(near.shape)
-                for row, other, column in self._distinct(a, b, near, forward):
-                    exact = self._table.probability(row, column) - ratio * self._table.probability(other, column)
-                    if exact > value:
-                        value, place = exact, (row, other, column)
-        return value, None if place is None else self._witness(place[0], place[1], [place[2]])
+        if screened:
+            for i, j in both:
+                value, error = excess(i, j)
+                best = max(best, float((value - error)[:, single].max(initial=0.0)))
+        worst = Fraction(0)
+        for i, j in both:
+            value, error = excess(i, j)
+            near = np.zeros(value.shape, bool)
+            near[:, single] = ((value + error >= best) & (self._log_ratios(i, j) >= log_ratio - log_error))[:, single]
+            for row, other, column in self._distinct(i, j, near):
+                p, q = self._table.probability(row, column), self._table.probability(other, column)
+                worst = max(worst, p - ratio * q)
+        return worst
 
     # ---------------------------------------------------------------- words
 
@@ -244,18 +262,32 @@ class Rows:
 
 
 def delta_bounds(parts: list[Rows], epsilon: Fraction, bits: int = 128) -> tuple[Bounds, Witness | None]:
-    """Bounds of the largest divergence at E = e^epsilon over several tables, and the event that reaches it."""
+    """Bounds of the largest divergence at E = e^epsilon over several tables, and the event that reaches it.
+
+    The divergence falls as E grows, so its exact value at a lower bound of E bounds it from above; and any event, here
+    the worst one of that lower bound, bounds it from below at an upper bound of E.
+    """
     low, high = exp_bounds(epsilon, bits)
     best: tuple[Rows, Piece] | None = None
     for rows in parts:
-        piece = rows.worst_piece(low, high)
+        piece = rows.worst_piece(low)
         if piece is not None and (best is None or piece.divergence(low) > best[1].divergence(low)):
             best = rows, piece
     if best is None:
         return (Fraction(0), Fraction(0)), None
     rows, piece = best
-    bounds = max(piece.divergence(high), Fraction(0)), max(piece.divergence(low), Fraction(0))
-    return bounds, rows.witness_of(piece)
+    return (max(piece.divergence(high), Fraction(0)), piece.divergence(low)), rows.witness_of(piece)
+
+
+def _logs(table: Table) -> FloatArray:
+    """log P(y | x) of every place; minus infinity for zeros."""
+    return np.asarray(table.log_weights()[table.codes] - np.array([[math.log(t)] for t in table.totals]))
+
+
+def _log_error(table: Table) -> float:
+    """A bound on the error of a difference of two entries of ``_logs``: four logarithms and three roundings."""
+    largest = max(math.log(max(table.palette)), math.log(max(table.totals)))
+    return 5 * _LOG_ERROR * (1 + largest)
 
 
 def column_extremes(table: Table) -> tuple[IntArray, IntArray]:
@@ -264,30 +296,26 @@ def column_extremes(table: Table) -> tuple[IntArray, IntArray]:
     max over i, j, y of P(y|i)/P(y|j) is attained where, for some y, i is the likeliest and j the least likely truth.
     Floats choose; every row within the error of an extreme is kept, so the exact extreme is among them.
     """
-    totals = np.array([[math.log(t)] for t in table.totals])
-    logs = table.log_weights()[table.codes] - totals
-    error = 8 * _ULPS * max(math.log(max(table.palette)), math.log(max(table.totals)), 1.0)
+    logs, error = _logs(table), _log_error(table)
     high, low = logs.max(axis=0), logs.min(axis=0)
+    given = np.flatnonzero(high > -math.inf)  # a report that is never given tells nothing
+    spread = high[given] - low[given]
     pairs: set[tuple[int, int]] = set()
-    spread = high - low
-    # only columns whose spread can be the largest matter
-    for column in np.flatnonzero((spread >= spread.max() - 2 * error) | np.isinf(spread)).tolist():
-        top = np.flatnonzero(logs[:, column] >= high[column] - error)
-        bottom = np.flatnonzero(logs[:, column] <= low[column] + error)
-        top = _one_of_each(table, top, column)
-        bottom = _one_of_each(table, bottom, column)
-        pairs.update((int(i), int(j)) for i in top for j in bottom if i != j)
-        if math.isinf(spread[column]):
-            break
-    if not pairs:
+    # only columns whose spread can be the largest matter, and the first infinite one is as good as any
+    near = given[spread >= spread.max() - 2 * error] if spread.max() < math.inf else given[np.isinf(spread)][:1]
+    for column in near.tolist():
+        top = _one_of_each(table, np.flatnonzero(logs[:, column] >= high[column] - error), column)
+        bottom = _one_of_each(table, np.flatnonzero(logs[:, column] <= low[column] + error), column)
+        pairs.update((i, j) for i in top for j in bottom if i != j)
+    if not pairs:  # every column is constant
         pairs = {(0, 1)}
     first, second = zip(*sorted(pairs), strict=True)
     return np.array(first), np.array(second)
 
 
-def _one_of_each(table: Table, rows: NDArray[Any], column: int) -> NDArray[Any]:
+def _one_of_each(table: Table, rows: NDArray[Any], column: int) -> list[int]:
     """One row for each distinct probability of this report among the given rows."""
     seen: dict[tuple[int, int], int] = {}
     for row in rows.tolist():
         seen.setdefault((int(table.codes[row, column]), table.totals[row]), row)
-    return np.array(list(seen.values()))
+    return list(seen.values())

@@ -15,14 +15,18 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-import numpy as np
-
+from ..errors import Unsupported
 from ..exact.kernels import Noise
-from ..exact.laws import Gaussian, Interval
-from ..exact.rationals import at_most_exp, exp_bounds, log_bounds
+from ..exact.laws import Gaussian, scaled
+from ..exact.rationals import exp_bounds, log_bounds
+from .evidence import Bounds
 from .witness import Witness
 
 _BITS = 256
+
+
+#: Probabilities in a witness are written out to at most this many bits.
+_MOST_BITS = 4096
 
 
 class GaussianEvidence:
@@ -35,77 +39,124 @@ class GaussianEvidence:
         self._reach = high - low if low is not None and high is not None and kernel.truths == kernel.clamp else None
         self._start = low or 0
 
-    def _relative(self, z: int, tail: bool) -> tuple[Interval, int]:
-        """Bounds of P(Z >= z) or P(Z = z) with at least 64 significant bits."""
-        bits = _BITS + int(2 * z * z / self._law.sigma2)
-        return (self._law.tail if tail else self._law.mass)(z, bits), bits
+    def _mills(self, z: int) -> Bounds:
+        """Bounds of P(Z >= z) / P(Z = z) = sum over k >= 0 of exp(-(k^2 + 2kz)/(2 sigma2)), for z >= 1.
 
-    def ratio_bounds(self) -> tuple[Fraction, Fraction] | None:
-        """Bounds of the largest ratio between adjacent truths; None when it is infinite.
+        Neighbouring terms have ratios exp(-(2k+1+2z)/(2 sigma2)), which shrink by exp(-1/sigma2) with every step.
+        """
+        work = _BITS
+        low_ratio, high_ratio = (scaled(b, work)[k] for k, b in enumerate(self._exp(Fraction(-(2 * z + 1), 2))))
+        low_step, high_step = (scaled(b, work)[k] for k, b in enumerate(self._exp(Fraction(-1))))
+        low = high = low_sum = high_sum = 1 << work
+        while high > 1 << (work // 4):
+            low, high = low * low_ratio >> work, -((-high * high_ratio) >> work)
+            low_ratio, high_ratio = low_ratio * low_step >> work, -((-high_ratio * high_step) >> work)
+            low_sum, high_sum = low_sum + low, high_sum + high
+        high_sum += -(-high * high_ratio // ((1 << work) - high_ratio))  # a geometric series from here on is larger
+        return Fraction(low_sum, 1 << work), Fraction(high_sum, 1 << work)
+
+    def _exp(self, x: Fraction) -> Bounds:
+        """Bounds of exp(x / sigma2), not written out where it is far below the resolution."""
+        exponent = x / self._law.sigma2
+        return (Fraction(0), Fraction(1, 2**1024)) if exponent < -1000 else exp_bounds(exponent, _BITS)
+
+    def epsilon_bounds(self) -> Bounds | None:
+        """Bounds of the largest log ratio between adjacent truths; None when it is infinite.
 
         On 0..n the ratios of single reports grow away from the truth, and so do those of tails (the law is
-        log-concave): the largest are at the ends, P(0|n-1)/P(0|n) and P(1|n-1)/P(1|n).
+        log-concave): the largest are at the ends, P(1|n-1)/P(1|n) = exp((2n-3)/(2 sigma2)) and P(0|n-1)/P(0|n), which
+        is P(Z >= n-1)/P(Z >= n) = 1 + e^u/M with u = (2n-1)/(2 sigma2) and M = P(Z >= n)/P(Z = n).
         """
         n = self._reach
         if n is None:
             return None
-        best = (Fraction(1), Fraction(1))
-        for z, tail in ((n - 1, True), (n - 2, False)):
-            if z < 0:
-                continue
-            (low, high), bits = self._relative(z, tail)
-            (next_low, next_high), next_bits = self._relative(z + 1, tail)
-            shift = Fraction(2) ** (next_bits - bits)
-            best = max(best, (shift * Fraction(low, next_high), shift * Fraction(high, next_low)))
-        return best
+        inner = Fraction(2 * n - 3, 2) / self._law.sigma2
+        mills_low, mills_high = self._mills(n)
+        small_low, small_high = self._exp(Fraction(1 - 2 * n, 2))
+        u = Fraction(2 * n - 1, 2) / self._law.sigma2
+        low, high = log_bounds(small_low + 1 / mills_high)[0] + u, log_bounds(small_high + 1 / mills_low)[1] + u
+        return (max(inner, low), max(inner, high)) if n > 1 else (low, high)
 
-    def epsilon_bounds(self) -> tuple[Fraction, Fraction] | None:
-        bounds = self.ratio_bounds()
-        return None if bounds is None else (log_bounds(bounds[0])[0], log_bounds(bounds[1])[1])
+    def ratio_bounds(self) -> Bounds | None:
+        bounds = self.epsilon_bounds()
+        if bounds is None:
+            return None
+        if bounds[1] > _MOST_BITS:
+            raise Unsupported("the largest ratio on so wide a range has too many digits; use epsilon, its logarithm.")
+        return exp_bounds(bounds[0])[0], exp_bounds(bounds[1])[1]
 
     def holds(self, epsilon: Fraction) -> bool:
-        bounds = self.ratio_bounds()
-        return bounds is not None and at_most_exp(bounds[1], epsilon)
+        bounds = self.epsilon_bounds()
+        return bounds is not None and bounds[1] <= epsilon
 
     def ratio_witness(self) -> Witness:
         n = self._reach if self._reach is not None else 10 * math.isqrt(int(self._law.sigma2) + 1)
         z = n - 1
         return self._half_line(z, truth=self._start + z)
 
-    def delta_bounds(self, epsilon: Fraction, bits: int = _BITS) -> tuple[tuple[Fraction, Fraction], Witness]:
-        low_ratio, high_ratio = exp_bounds(epsilon, bits)
+    def delta_bounds(self, epsilon: Fraction, bits: int = _BITS) -> tuple[Bounds, Witness]:
         m = math.floor(self._law.sigma2 * epsilon + Fraction(1, 2))
         if self._reach is not None:  # half-lines of a clamped range; the value is unimodal in m
             m = min(m, self._reach - 1)
+        bits = max(bits, self._enough(m + 1))
+        low_ratio, high_ratio = exp_bounds(epsilon, bits)
         (a, b), (c, d) = self._law.tail(m, bits), self._law.tail(m + 1, bits)
         low, high = Fraction(a) - high_ratio * d, Fraction(b) - low_ratio * c
         scale = Fraction(1, 1 << bits)
         bounds = max(low * scale, Fraction(0)), max(high * scale, Fraction(0))
         return bounds, self._half_line(m, truth=self._start + max(m, 0))
 
-    def single_event_bounds(self, epsilon: Fraction) -> tuple[Fraction, Fraction]:
-        """Bounds of max over z of P(z) - e^eps P(z+1).
+    def _enough(self, z: int) -> int:
+        """How many bits show P(Z >= z) to many digits; where that would be very many, the usual number."""
+        bits = _BITS + math.ceil(Fraction(3, 4) * z * z / self._law.sigma2)  # -log2 exp(-z^2/(2 sigma2)) and more
+        return bits if bits <= _MOST_BITS else _BITS
+
+    def single_event_bounds(self, epsilon: Fraction) -> Bounds:
+        """Bounds of max over z of g(z) = P(z) - e^eps P(z+1).
 
         That is p(z) (1 - exp(eps - (2z+1)/(2 sigma2))), a product of log-concave functions of z where it is positive,
-        hence unimodal: floats find the mode, and its neighbours make sure of it.
+        hence unimodal: bisection finds the largest.
         """
         if self._reach is not None:  # the worst half-line is then a single report, the clamped end
             return self.delta_bounds(epsilon)[0]
-        low_ratio, high_ratio = exp_bounds(epsilon, _BITS)
-        centre = math.floor(self._law.sigma2 * epsilon)
-        z = centre + np.arange(4 + 4 * math.isqrt(int(self._law.sigma2) + 1))
-        sigma2 = float(self._law.sigma2)
-        share = -np.expm1(float(epsilon) - (2 * z + 1) / (2 * sigma2))
-        mode = int(z[np.argmax(-z * z / (2 * sigma2) + np.log(np.maximum(share, 1e-300)))])
-        low = high = Fraction(0)
-        for near in range(max(mode - 3, 0), mode + 4):
-            (a, b), (c, d) = self._law.mass(near, _BITS), self._law.mass(near + 1, _BITS)
-            low, high = max(low, a - high_ratio * d), max(high, b - low_ratio * c)
-        return low / (1 << _BITS), high / (1 << _BITS)
+        low_z = math.floor(self._law.sigma2 * epsilon)  # g is not positive below
+        high_z = low_z + 4 + 4 * math.isqrt(int(self._law.sigma2) + 1)
+        while low_z < high_z:
+            middle = (low_z + high_z) // 2
+            if self._falls(middle, epsilon):
+                high_z = middle
+            else:
+                low_z = middle + 1
+        bits = self._enough(low_z + 1)
+        low_ratio, high_ratio = exp_bounds(epsilon, bits)
+        (a, b), (c, d) = self._law.mass(low_z, bits), self._law.mass(low_z + 1, bits)
+        low, high = max(a - high_ratio * d, Fraction(0)), max(b - low_ratio * c, Fraction(0))
+        return low / (1 << bits), high / (1 << bits)
+
+    def _falls(self, z: int, epsilon: Fraction) -> bool:
+        """Whether g(z) > g(z+1) where g is positive: 1 - (1 + E) r + E r r' > 0, with r = p(z+1)/p(z) and r' the next.
+
+        These are sums of exponentials of different rationals, so the sign is decided with enough bits.
+        """
+        first, second = -Fraction(2 * z + 1, 2) / self._law.sigma2, -Fraction(2 * z + 3, 2) / self._law.sigma2
+        if epsilon + first >= 0:
+            return False  # g(z) <= 0
+        bits = 128
+        while True:
+            (r, r_up), (er, er_up), (err, err_up) = (
+                exp_bounds(x, bits) for x in (first, epsilon + first, epsilon + first + second)
+            )
+            if 1 - r_up - er_up + err > 0:
+                return True
+            if 1 - r - er + err_up < 0:
+                return False
+            bits *= 2
 
     def _half_line(self, z: int, truth: int) -> Witness:
         """The event that the report is at most ``truth - z``, seen from this truth and from the next one."""
-        bits = _BITS + int(2 * z * z / self._law.sigma2)
+        bits = min(_BITS + int(2 * z * z / self._law.sigma2), _MOST_BITS)
         (_, high), (low, _) = self._law.tail(z, bits), self._law.tail(z + 1, bits)
         scale = 1 << bits
-        return Witness(truth, truth + 1, (truth - z,), Fraction(high, scale), Fraction(low, scale), at_most=True)
+        # where even these bits show nothing, the smallest number they can show stands for it
+        p, q = Fraction(max(high, 1), scale), Fraction(max(low, 1), scale)
+        return Witness(truth, truth + 1, (truth - z,), p, q, at_most=True)

@@ -26,7 +26,10 @@ def read_matrix(matrix: object) -> tuple[Table, tuple[str, ...]]:
     if isinstance(matrix, np.ma.MaskedArray):
         raise WrongType("a matrix must not be masked; fill or drop the masked entries first.")
     values = matrix.to_numpy() if hasattr(matrix, "to_numpy") else matrix
-    array = np.asarray(values)
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise InvalidInput("every row of a matrix needs the same number of columns; these differ.") from None
     if array.ndim != 2 or 0 in array.shape:
         raise InvalidInput(f"a matrix needs rows (truths) and columns (reports); got an array of shape {array.shape}.")
     if array.shape[0] < 2:
@@ -40,9 +43,11 @@ def read_matrix(matrix: object) -> tuple[Table, tuple[str, ...]]:
         weights, codes, one = _exact_weights(array)
     else:
         weights, codes, one = _decimal_weights(array)
-    if min(weights) < 0:
-        place = np.argwhere(codes == int(np.argmin(np.array([float(Fraction(w, one)) for w in weights]))))[0]
-        raise InvalidInput(f"probabilities must not be negative; row {place[0]}, column {place[1]} is.")
+    least = min(range(len(weights)), key=weights.__getitem__)
+    if weights[least] < 0:
+        row, column = np.argwhere(codes == least)[0]
+        value = float(Fraction(weights[least], one))
+        raise InvalidInput(f"probabilities must not be negative; row {row}, column {column} is {value:.9g}.")
     table = Table.from_codes(weights, codes)
     off = [abs(Fraction(total, one) - 1) for total in table.totals]
     worst = max(range(len(off)), key=off.__getitem__)
@@ -63,7 +68,7 @@ def read_matrix(matrix: object) -> tuple[Table, tuple[str, ...]]:
 
 def _decimal_weights(array: Any) -> tuple[list[int], Any, int]:
     distinct, codes = np.unique(array, return_inverse=True)
-    decimals = [Decimal(repr(v)).as_tuple() for v in distinct.astype(float).tolist()]
+    decimals = [Decimal(str(v)).as_tuple() for v in distinct]  # the shortest that rounds to v in its own precision
     places = max(0, *(-int(d.exponent) for d in decimals))
     weights = []
     for d in decimals:
@@ -76,8 +81,12 @@ def _exact_weights(array: Any) -> tuple[list[int], Any, int]:
     number: dict[Fraction, int] = {}
     codes = np.empty(array.shape, np.int64)
     for place, value in np.ndenumerate(array):
-        text = str(value) if isinstance(value, str | bytes | np.str_) else value
-        exact = Fraction(repr(text)) if isinstance(text, float) else as_fraction(text, f"the probability at {place}")
+        what = f"the probability at row {place[0]}, column {place[1]}"
+        if isinstance(value, bytes):
+            value = value.decode("ascii", "replace")
+        elif isinstance(value, str | float | np.floating):
+            value = str(value)  # a float by its decimals
+        exact = as_fraction(value, what)
         codes[place] = number.setdefault(exact, len(number))
     one = lcm(*(p.denominator for p in number))
     return [p.numerator * (one // p.denominator) for p in number], codes, one

@@ -12,10 +12,10 @@ import numpy as np
 
 from ..errors import Unsupported
 from ..exact.kernels import Kernel, Noise, Response
-from ..exact.laws import Finite, GeometricTails
+from ..exact.laws import GeometricTails
 from ..exact.rationals import at_most_exp, exp_bounds, log_bounds
 from ..exact.tables import Table
-from ..spaces import Grid, Labels, Space
+from ..spaces import Labels, Space
 from . import views
 from .evidence import Bounds, Rows, column_extremes, delta_bounds
 from .witness import Witness
@@ -26,6 +26,7 @@ MOST_PLACES = 2_000_000_000
 #: Tables of clamped noise are written out for the local notion up to this many truths.
 MOST_TRUTHS = 1200
 
+_TOO_WIDE = "delta between any two truths of so wide a range is not offered; ask for the central notion."
 _NOTHING: Bounds = (Fraction(0), Fraction(0))
 
 
@@ -68,22 +69,27 @@ class Compared:
 
     def ratio_bounds(self) -> Bounds | None:
         if not self.exact:
-            bounds = self.epsilon_bounds()
-            return None if bounds is None else (exp_bounds(bounds[0])[0], exp_bounds(bounds[1])[1])
+            screened = self._screened
+            return None if screened is None else (exp_bounds(screened[0])[0], exp_bounds(screened[1])[1])
         ratio = self._worst.ratio
         return (ratio, ratio) if isinstance(ratio, Fraction) else None
+
+    @cached_property
+    def _screened(self) -> Bounds | None:
+        """Bounds of the largest log ratio from floats alone."""
+        found = [rows.log_ratio_screen for rows in self.parts]
+        if any(math.isinf(best) for best, _ in found):
+            return None
+        low = max(Fraction(best) - Fraction(error) for best, error in found)
+        return max(low, Fraction(0)), max(Fraction(best) + Fraction(error) for best, error in found)
 
     def epsilon_bounds(self) -> Bounds | None:
         if self.exact:
             ratio = self._worst.ratio
-            if not isinstance(ratio, Fraction):
-                return None
-            low, high = log_bounds(ratio)
-            return low / self.distance, high / self.distance
-        best, error = max(rows.log_ratio_screen for rows in self.parts)
-        if math.isinf(best):
-            return None
-        return (max(Fraction(best) - Fraction(error), Fraction(0)), Fraction(best) + Fraction(error))
+            bounds = log_bounds(ratio) if isinstance(ratio, Fraction) else None
+        else:
+            bounds = self._screened
+        return None if bounds is None else (bounds[0] / self.distance, bounds[1] / self.distance)
 
     def holds(self, epsilon: Fraction) -> bool:
         if self.exact:
@@ -92,38 +98,37 @@ class Compared:
         bounds = self.epsilon_bounds()
         return bounds is not None and bounds[1] <= epsilon
 
-    def delta_bounds(self, epsilon: Fraction, bits: int = 128) -> tuple[Bounds, Witness | None]:
+    @property
+    def _diverging(self) -> list[Rows]:
         parts = list(self.parts if self.divergence is None else self.divergence)
         if not parts:
             raise Unsupported(
                 "delta between any two truths needs every pair, and there are too many here. Ask for notion='central', "
                 "or for a smaller range."
             )
+        return parts
+
+    def delta_bounds(self, epsilon: Fraction, bits: int = 128) -> tuple[Bounds, Witness | None]:
         if self.exact:
-            return delta_bounds(parts, epsilon * self.distance, bits)
-        low, high = exp_bounds(epsilon * self.distance, bits)
-        best, error = max(rows.divergence_screen(float(low)) for rows in parts)
-        error += 2.0**-40 * (1 + float(high))
-        return (max(Fraction(best) - Fraction(error), Fraction(0)), Fraction(best) + Fraction(error)), None
+            return delta_bounds(self._diverging, epsilon * self.distance, bits)
+        low, _ = exp_bounds(epsilon * self.distance, bits)
+        found = [rows.divergence_screen(low) for rows in self._diverging]
+        least = max(Fraction(best) - Fraction(error) for best, error in found)
+        most = max(Fraction(best) + Fraction(error) for best, error in found)
+        return (max(least, Fraction(0)), min(most, Fraction(1))), None
 
     def single_event_bounds(self, epsilon: Fraction) -> Bounds:
-        parts = self.parts if self.divergence is None else self.divergence
         low, high = exp_bounds(epsilon * self.distance)
-        return (
-            max((rows.worst_event(high)[0] for rows in parts), default=Fraction(0)),
-            max((rows.worst_event(low)[0] for rows in parts), default=Fraction(0)),
-        )
+        parts = self._diverging
+        return max(rows.worst_event(high) for rows in parts), max(rows.worst_event(low) for rows in parts)
 
 
 @dataclass(frozen=True)
 class Distances:
-    """The metric notion where the largest ratio per distance is among some pairs but divergences need all of them.
-
-    ``groups`` holds, for each squared distance k, the pairs of truths ``unit sqrt(k)`` apart.
-    """
+    """The metric notion on a line: the largest ratio per distance is that of a step, divergences need all pairs."""
 
     nearest: Compared
-    table: Table
+    kernel: Kernel
     space: Space
 
     def ratio_bounds(self) -> Bounds | None:
@@ -140,7 +145,7 @@ class Distances:
 
     @cached_property
     def _groups(self) -> list[tuple[int, Rows]]:
-        return distance_groups(self.table, self.space)
+        return distance_groups(self.kernel.table(), self.space)
 
     def delta_bounds(self, epsilon: Fraction, bits: int = 128) -> tuple[Bounds, Witness | None]:
         return grouped_delta(self._groups, self.space.unit, epsilon, bits)
@@ -164,9 +169,9 @@ def distance_groups(table: Table, space: Space) -> list[tuple[int, Rows]]:
     ]
 
 
-def _exponent_bounds(epsilon: Fraction, unit: Fraction, squared: int) -> Bounds:
+def _exponent_bounds(epsilon: Fraction, unit: Fraction, squared: int, bits: int = 128) -> Bounds:
     """Bounds of epsilon * unit * sqrt(squared)."""
-    scale = 1 << 200
+    scale = 1 << (bits + 64)
     low = math.isqrt(squared * scale * scale)
     high = low if low * low == squared * scale * scale else low + 1
     return epsilon * unit * Fraction(low, scale), epsilon * unit * Fraction(high, scale)
@@ -178,7 +183,7 @@ def grouped_delta(
     """The largest divergence when truths at distance d are compared at epsilon * d."""
     worst: tuple[Bounds, Witness | None] = (_NOTHING, None)
     for squared, rows in groups:
-        low, high = _exponent_bounds(epsilon, unit, squared)
+        low, high = _exponent_bounds(epsilon, unit, squared, bits)
         bounds, witness = delta_bounds([rows], low, bits)
         if high != low:
             bounds = (delta_bounds([rows], high, bits)[0][0], bounds[1])
@@ -192,8 +197,8 @@ def grouped_event(groups: list[tuple[int, Rows]], unit: Fraction, epsilon: Fract
     low_best, high_best = _NOTHING
     for squared, rows in groups:
         low, high = _exponent_bounds(epsilon, unit, squared)
-        low_best = max(low_best, rows.worst_event(exp_bounds(high)[1])[0])
-        high_best = max(high_best, rows.worst_event(exp_bounds(low)[0])[0])
+        low_best = max(low_best, rows.worst_event(exp_bounds(high)[1]))
+        high_best = max(high_best, rows.worst_event(exp_bounds(low)[0]))
     return low_best, high_best
 
 
@@ -249,7 +254,7 @@ def of_noise(kernel: Noise, space: Space, notion: str, exact: bool) -> Evidence:
         parts.append(Rows(view, lower, lower + 1, space.noun))
     adjacent = Compared(tuple(parts), exact)
     if notion == "metric" and space.size is not None and space.size <= MOST_TRUTHS and kernel.clamp == kernel.truths:
-        return Distances(adjacent, kernel.table(), space)
+        return Distances(adjacent, kernel, space)
     if notion == "metric":
         return Compared(tuple(parts), exact, divergence=())
     return adjacent
@@ -258,31 +263,50 @@ def of_noise(kernel: Noise, space: Space, notion: str, exact: bool) -> Evidence:
 def _noise_between_any(kernel: Noise, space: Space, exact: bool) -> Evidence:
     low, high = kernel.truths
     if low is None or high is None:
-        return Unbounded()
+        return Unlimited()
+    if isinstance(kernel.law, GeometricTails) and not kernel.own and _at_the_ends(kernel):
+        return FarEnds(kernel, space)
     if high - low < MOST_TRUTHS:
-        view = views.of_noise_range(kernel, low, high)
-        assert view is not None
-        every = np.triu_indices(len(view.truths), 1)
-        extremes = Rows(view, *column_extremes(view.table), noun=space.noun)
-        return Compared((extremes,), exact, divergence=(Rows(view, *every, noun=space.noun),))
-    if isinstance(kernel.law, Finite) or kernel.own:
-        return Unbounded(_unreachable(kernel, low, high))
-    assert isinstance(kernel.law, GeometricTails)
-    return FarEnds(kernel.law, low, high, kernel.clamp)
+        return _written_out(kernel, space, exact)
+    return _out_of_reach(kernel, low, high)
 
 
-def _unreachable(kernel: Noise, low: int, high: int) -> Witness:
-    """Bounded noise: the report nearest the one end cannot come from the other."""
-    report = low + (kernel.law_at(low).support[1] or 0)
-    p = kernel.probability(low, report)
-    return Witness(low, high, (report,), p, kernel.probability(high, report))
+def _at_the_ends(kernel: Noise) -> bool:
+    """Whether reports are clamped, if at all, to the ends of the range of truths."""
+    return all(end is None or end == truth for end, truth in zip(kernel.clamp, kernel.truths, strict=True))
+
+
+def _written_out(kernel: Noise, space: Space, exact: bool = True) -> Compared:
+    """Every pair of truths of a range that is not too wide."""
+    low, high = kernel.truths
+    assert low is not None and high is not None
+    view = views.of_noise_range(kernel, low, high)
+    extremes = Rows(view, *column_extremes(view.table), noun=space.noun)
+    every = Rows(view, *np.triu_indices(len(view.truths), 1), noun=space.noun)
+    return Compared((extremes,), exact, divergence=(every,))
+
+
+def _out_of_reach(kernel: Noise, low: int, high: int) -> Apart:
+    """A wide range with bounded noise: some report of one end cannot come from the other."""
+    for near, far in ((low, high), (high, low)):
+        for end in (*kernel.law_at(near).support, 0):
+            report = near + (end or 0)
+            report = report if kernel.clamp[0] is None else max(report, kernel.clamp[0])
+            report = report if kernel.clamp[1] is None else min(report, kernel.clamp[1])
+            p, q = kernel.probability(near, report), kernel.probability(far, report)
+            if p and not q:
+                return Apart(Witness(near, far, (report,), p, q))
+    raise Unsupported(
+        f"comparing all pairs of {high - low + 1} truths is too much work for this noise. Ask for notion='central', or "
+        "for a smaller range."
+    )
 
 
 @dataclass(frozen=True)
-class Unbounded:
-    """No finite epsilon: some report of one truth is impossible for another, or truths may be arbitrarily far apart."""
+class Apart:
+    """No finite epsilon: some report of one truth is impossible for another."""
 
-    witness: Witness | None = None
+    witness: Witness
 
     def ratio_bounds(self) -> None:
         return None
@@ -291,77 +315,135 @@ class Unbounded:
         return None
 
     def ratio_witness(self) -> Witness:
-        if self.witness is None:
-            return Witness(0, "arbitrarily many", (0,), Fraction(1), Fraction(0))
         return self.witness
 
     def holds(self, epsilon: Fraction) -> bool:
         return False
 
     def delta_bounds(self, epsilon: Fraction, bits: int = 128) -> tuple[Bounds, Witness | None]:
-        return (Fraction(1), Fraction(1)), self.witness
+        raise Unsupported(_TOO_WIDE)
 
     def single_event_bounds(self, epsilon: Fraction) -> Bounds:
-        return (Fraction(0), Fraction(1))
+        raise Unsupported(_TOO_WIDE)
+
+
+class Unlimited:
+    """Noise on a range without end, between any two truths: far enough apart, they are told apart almost surely."""
+
+    def ratio_bounds(self) -> None:
+        return None
+
+    def epsilon_bounds(self) -> None:
+        return None
+
+    def ratio_witness(self) -> Witness:
+        return Witness(0, "arbitrarily many", (0,), Fraction(1), Fraction(0))
+
+    def holds(self, epsilon: Fraction) -> bool:
+        return False
+
+    def delta_bounds(self, epsilon: Fraction, bits: int = 128) -> tuple[Bounds, Witness | None]:
+        return (Fraction(1), Fraction(1)), None
+
+    def single_event_bounds(self, epsilon: Fraction) -> Bounds:
+        raise Unsupported("the range has no end; choose one with m.on(Counts(n)), or ask for the central notion.")
 
 
 @dataclass(frozen=True)
 class FarEnds:
-    """Geometric noise on a wide range, between any two truths.
+    """Geometric noise on a range, between any two truths, in closed form.
 
-    The law falls with distance, so a report is likeliest from the nearest truth and least likely from the furthest one:
-    the largest ratio is between the two ends of the range, at a report at or beyond one of them (a whole clamped
-    tail), or at an interior report. Powers with a million factors are not multiplied out: logarithms are.
+    With f = side (1 - ratio), the probability of the noise 1, a report is given with probability atom by its own truth
+    and f ratio^(k-1) by a truth k away; at a clamped end with (1 + atom)/2 and side ratio^(k-1). The largest ratio of
+    each kind of report is between the nearest and the furthest truth (or the truth itself, where the atom is small).
+    Powers with a million factors are not multiplied out: logarithms are.
     """
 
-    law: GeometricTails
-    low: int
-    high: int
-    clamp: tuple[int | None, int | None]
+    kernel: Noise
+    space: Space
 
-    def epsilon_bounds(self) -> Bounds:
-        span = self.high - self.low
-        step_low, step_high = log_bounds(1 / self.law.ratio, 192)
-        law = self.law
-        # (probability of the nearest, its factor before the power for the furthest, the power)
-        candidates = []
-        if self.clamp == (self.low, self.high):
-            candidates.append(((1 + law.atom) / 2 / law.side, span - 1))  # P(0 | 0) / P(0 | n), both clamped tails
-            if span > 1 and law.atom:
-                candidates.append((law.atom / (law.side * (1 - law.ratio)), span - 2))
-        else:
-            candidates.append((Fraction(1), span))  # beyond the ends: both in the tail
-            if law.atom:
-                candidates.append((law.atom / (law.side * (1 - law.ratio)), span - 1))
+    @cached_property
+    def _law(self) -> GeometricTails:
+        assert isinstance(self.kernel.law, GeometricTails)
+        return self.kernel.law
+
+    @cached_property
+    def _ends(self) -> tuple[int, int]:
+        low, high = self.kernel.truths
+        assert low is not None and high is not None
+        return low, high
+
+    @cached_property
+    def _candidates(self) -> list[tuple[Fraction, int]]:
+        """The ratios that may be largest, as a factor and a power of 1/ratio."""
+        law, span = self._law, self._ends[1] - self._ends[0]
+        free = self.kernel.clamp.count(None)
+        found = []
+        if free:
+            found.append((Fraction(1), span))  # a report beyond a free end
+        if free < 2:
+            found.append(((1 + law.atom) / 2 / law.side, span - 1))  # a clamped end
+        furthest = span if free else span - 1  # for a report that is not clamped, if there is one
+        if furthest:
+            first = law.side * (1 - law.ratio)
+            found += [(law.atom / first, furthest - 1), (first / law.atom, 0), (Fraction(1), furthest - 1)]
+        return found
+
+    @property
+    def _impossible(self) -> bool:
+        """Whether a report is impossible from its own truth alone."""
+        return self._law.atom == 0 and (self._ends[1] - self._ends[0] > 1 or None in self.kernel.clamp)
+
+    def epsilon_bounds(self) -> Bounds | None:
+        if self._impossible:
+            return None
+        step_low, step_high = log_bounds(1 / self._law.ratio, 192)
         bounds = []
-        for factor, power in candidates:
-            low, high = log_bounds(factor, 192)
-            bounds.append((low + power * step_low, high + power * step_high))
+        for factor, power in self._candidates:
+            if factor:
+                low, high = log_bounds(factor, 192)
+                bounds.append((low + power * step_low, high + power * step_high))
         return max(b[0] for b in bounds), max(b[1] for b in bounds)
 
-    def ratio_bounds(self) -> Bounds:
-        raise Unsupported(
-            "the exact ratio between the two ends of so wide a range has too many digits; use epsilon, its logarithm."
-        )
+    def ratio_bounds(self) -> Bounds | None:
+        if self._impossible:
+            return None
+        if self._wide:
+            raise Unsupported(
+                "the exact ratio between the ends of so wide a range has too many digits; use epsilon, its logarithm."
+            )
+        largest = max(factor / self._law.ratio**power for factor, power in self._candidates)
+        return largest, largest
+
+    @property
+    def _wide(self) -> bool:
+        return self._ends[1] - self._ends[0] >= MOST_TRUTHS
+
+    @cached_property
+    def _table(self) -> Compared:
+        return _written_out(self.kernel, self.space)
 
     def ratio_witness(self) -> Witness:
-        # The smaller probability is rounded up to 2^-20000 rather than written out.
-        bits = min(20_000, 64 + int(float(self.epsilon_bounds()[1]) * 1.5))
-        far = Fraction(max(self.law.tail(self.high - self.low, bits)[1], 1), 1 << bits)
-        return Witness(self.low, self.high, (self.low,), (1 + self.law.atom) / 2, far, at_most=self.clamp[0] is None)
+        if not self._wide:
+            return self._table.ratio_witness()
+        low, high = self._ends
+        if self._impossible:
+            report = low + 1
+            return Witness(low, report, (report,), self.kernel.probability(low, report), Fraction(0))
+        # The smaller probability is rounded up to a power of two rather than written out.
+        far = Fraction(max(self._law.tail(high - low, 20_000)[1], 1), 1 << 20_000)
+        return Witness(low, high, (low,), (1 + self._law.atom) / 2, far, at_most=self.kernel.clamp[0] is None)
 
     def holds(self, epsilon: Fraction) -> bool:
-        return self.epsilon_bounds()[1] <= epsilon
+        bounds = self.epsilon_bounds()
+        return bounds is not None and bounds[1] <= epsilon
 
     def delta_bounds(self, epsilon: Fraction, bits: int = 128) -> tuple[Bounds, Witness | None]:
-        raise Unsupported("delta between any two truths of so wide a range is not offered; ask for the central notion.")
+        if self._wide:
+            raise Unsupported(_TOO_WIDE)
+        return self._table.delta_bounds(epsilon, bits)
 
     def single_event_bounds(self, epsilon: Fraction) -> Bounds:
-        raise Unsupported("delta between any two truths of so wide a range is not offered; ask for the central notion.")
-
-
-def of_map(kernel: Kernel, grid: Grid) -> Evidence:
-    """Metric privacy on a map: every pair of cells, per unit of distance."""
-    from .maps import MapEvidence
-
-    return MapEvidence(kernel, grid)
+        if self._wide:
+            raise Unsupported(_TOO_WIDE)
+        return self._table.single_event_bounds(epsilon)

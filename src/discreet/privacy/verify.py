@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -16,10 +16,10 @@ from ..exact.lattice import Lattice
 from ..exact.laws import Gaussian
 from ..exact.rationals import as_fraction, float_up
 from ..exact.tables import Table
-from ..spaces import Counts, Grid, Space
+from ..spaces import Counts, Grid, Integers, Labels, Space
 from . import pairs
-from .evidence import Bounds
 from .gaussian import GaussianEvidence
+from .maps import MapEvidence
 from .matrices import read_matrix
 from .notions import read_notion
 from .pairs import Evidence
@@ -41,6 +41,8 @@ class Verdict:
         Whether integers decided. Otherwise floats with an error bound did, and the bound is included.
     notes
         What had to be said about the input, such as rows that did not add up to one.
+    outputs
+        The space of the reports, where it is known, for the words of a witness.
     """
 
     notion: str
@@ -48,6 +50,7 @@ class Verdict:
     exact: bool
     evidence: Evidence = field(repr=False)
     notes: tuple[str, ...] = ()
+    outputs: Space | None = None
 
     @property
     def ratio(self) -> Fraction | float:
@@ -61,31 +64,41 @@ class Verdict:
     @property
     def epsilon(self) -> float:
         """The least epsilon for which the guarantee holds with delta = 0, rounded up (infinite if there is none)."""
-        bounds = self._epsilon_bounds()
-        return math.inf if bounds is None else float_up(bounds[1])
-
-    def _epsilon_bounds(self) -> Bounds | None:
-        return self.evidence.epsilon_bounds()
+        bounds = self.evidence.epsilon_bounds()
+        return math.inf if bounds is None else _up(bounds[1])
 
     @property
     def witness(self) -> Witness:
         """The two truths and the report with the largest ratio."""
-        return self.evidence.ratio_witness()
+        return self._in_values(self.evidence.ratio_witness())
+
+    def _in_values(self, witness: Witness) -> Witness:
+        """Labels instead of their numbers; counts and cells are their own numbers."""
+        truth, other, reports = witness.truth, witness.other, witness.reports
+        if isinstance(self.inputs, Labels):
+            truth, other = self.inputs.value(truth), self.inputs.value(other)
+        if isinstance(self.outputs, Labels):
+            reports = tuple(self.outputs.value(report) for report in reports)
+        return replace(witness, truth=truth, other=other, reports=reports)
 
     def delta(self, epsilon: Any) -> float:
         """The least delta for this epsilon: max over pairs and sets S of P(S|x) - e^eps P(S|x'), rounded up."""
-        return float_up(self.evidence.delta_bounds(self._read(epsilon))[0][1])
+        eps = self._read(epsilon)
+        return 0.0 if self.evidence.holds(eps) else _up(self.evidence.delta_bounds(eps)[0][1])
 
     def delta_witness(self, epsilon: Any) -> Witness | None:
         """The two truths and the set of reports that reach delta(epsilon); None where it is zero."""
-        return self.evidence.delta_bounds(self._read(epsilon))[1]
+        eps = self._read(epsilon)
+        witness = None if self.evidence.holds(eps) else self.evidence.delta_bounds(eps)[1]
+        return None if witness is None else self._in_values(witness)
 
     def single_event_delta(self, epsilon: Any) -> float:
         """The delta that looks at one report at a time, max of P(y|x) - e^eps P(y|x'), rounded up.
 
         This is the delta of [S] (7)-(8). It is smaller than ``delta`` and is *not* a guarantee about sets of reports.
         """
-        return float_up(self.evidence.single_event_bounds(self._read(epsilon))[1])
+        eps = self._read(epsilon)
+        return 0.0 if self.evidence.holds(eps) else _up(self.evidence.single_event_bounds(eps)[1])
 
     def curve(self, epsilons: Any) -> NDArray[np.float64]:
         """delta at each of these epsilons."""
@@ -125,6 +138,12 @@ class Verdict:
         return "; ".join([text, *self.notes])
 
 
+def _up(x: Fraction) -> float:
+    """The least double that is at least x and still is when it is read back: a float means its simplest rational."""
+    near = float_up(x)
+    return near if math.isinf(near) or as_fraction(near) >= x else math.nextafter(near, math.inf)
+
+
 def verify(mechanism: Any, notion: str | None = None, *, inputs: Space | None = None, exact: bool = True) -> Verdict:
     """Judge how well a mechanism hides one truth among others.
 
@@ -157,23 +176,26 @@ def verify(mechanism: Any, notion: str | None = None, *, inputs: Space | None = 
     """
     kernel: Kernel
     notes: tuple[str, ...] = ()
+    outputs = None
     if hasattr(mechanism, "kernel") and hasattr(mechanism, "inputs"):
-        kernel, space = mechanism.kernel, mechanism.inputs
-    elif isinstance(mechanism, Table):
-        kernel, space = mechanism, inputs or Counts(mechanism.shape[0] - 1)
+        if inputs is not None and inputs != mechanism.inputs:
+            raise InvalidInput(
+                f"the mechanism has its own space of truths, {mechanism.inputs!r}; got inputs={inputs!r}."
+            )
+        kernel, space, outputs = mechanism.kernel, mechanism.inputs, getattr(mechanism, "outputs", None)
     else:
-        table, notes = read_matrix(mechanism)
+        table, notes = (mechanism, ()) if isinstance(mechanism, Table) else read_matrix(mechanism)
         kernel, space = table, inputs or Counts(table.shape[0] - 1)
-        if space.size != table.shape[0]:
-            raise InvalidInput(f"the matrix has {table.shape[0]} rows but the space has {space.size} values.")
     notion = read_notion(notion, space)
-    return Verdict(notion, space, exact, evidence_for(kernel, space, notion, exact), notes)
+    evidence = evidence_for(kernel, space, notion, exact)
+    return Verdict(notion, space, exact and not isinstance(evidence, MapEvidence), evidence, notes, outputs)
 
 
 def evidence_for(kernel: Kernel, space: Space, notion: str, exact: bool = True) -> Evidence:
     """The measurements that decide about this kernel under this notion."""
+    _refuse_misfit(kernel, space)
     if isinstance(kernel, Noise) and isinstance(kernel.law, Gaussian):
-        if notion == "local":
+        if notion != "central":
             raise Unsupported("the discrete Gaussian is judged for adjacent counts; ask for notion='central'.")
         return GaussianEvidence(kernel)
     if isinstance(kernel, Response):
@@ -181,7 +203,19 @@ def evidence_for(kernel: Kernel, space: Space, notion: str, exact: bool = True) 
     if isinstance(kernel, Noise):
         return pairs.of_noise(kernel, space, notion, exact)
     if isinstance(space, Grid) and notion == "metric":
-        return pairs.of_map(kernel, space)
+        return MapEvidence(kernel, space)
     if isinstance(kernel, Lattice | Table):
         return pairs.of_table(kernel.table(), space, notion, exact)
     raise Unsupported(f"the judge does not know kernels of type {type(kernel).__name__}.")
+
+
+def _refuse_misfit(kernel: Kernel, space: Space) -> None:
+    """Refuse to judge a kernel for other truths than it was made for."""
+    if isinstance(kernel, Noise):
+        expected: object = (0, space.n) if isinstance(space, Counts) else (getattr(space, "low", ()), None)
+        if not isinstance(space, Counts | Integers) or kernel.truths != expected:
+            raise InvalidInput(f"the noise was made for truths in {kernel.truths}, but the space is {space!r}.")
+    elif isinstance(kernel, Response | Table):
+        rows = kernel.size if isinstance(kernel, Response) else kernel.shape[0]
+        if rows != space.size:
+            raise InvalidInput(f"the matrix has {rows} rows but the space has {space.size} values.")

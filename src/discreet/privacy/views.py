@@ -9,18 +9,19 @@ report changes neither the largest ratio nor any hockey-stick divergence between
 - Geometric tails: beyond the body of the noise each report has ratio exactly ``ratio`` or ``1 / ratio`` between
   adjacent truths, so each tail is one merged report.
 - Finite noise: beyond its reach both probabilities are zero.
-- Shift invariance: adjacent truths further than twice the body from every landmark (the ends of the range, the ends of
-  the clamp, the last truth with a law of its own) all look alike, so the truths near landmarks are enough.
+- Shift invariance: adjacent truths further than the body from every landmark (the ends of the range, the ends of the
+  clamp, the truths with laws of their own) all look alike, so the truths near landmarks are enough.
 - Response: every report other than the two truths has ratio 1.
 
-Tests compare views with brute-force tables.
+A merged report is no single report. The single reports of a merged tail give away less than the report beside it, so
+they need not be looked at. Tests compare views with brute-force tables.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
@@ -41,6 +42,8 @@ class View:
     #: Whether the first (last) column stands for its report and everything below (above).
     at_most: bool = False
     at_least: bool = False
+    #: The columns that must be looked at for single reports.
+    single: slice = field(default_factory=lambda: slice(None))
 
 
 def whole(table: Table) -> View:
@@ -57,43 +60,68 @@ def of_response(kernel: Response) -> View:
 
 def of_noise(kernel: Noise) -> list[View]:
     """Tables of the truths near each landmark, for the central notion."""
-    body = _body(kernel)
     low, high = kernel.truths
-    landmarks = {v for v in (*kernel.truths, *kernel.clamp) if v is not None}
+    margin = 2 * _body(kernel) + 2
+    landmarks = [(v, v) for v in (*kernel.truths, *kernel.clamp) if v is not None] or [(0, 0)]
     if kernel.own:
         assert low is not None
-        landmarks.add(low + len(kernel.own))
-    views = []
-    for mark in sorted(landmarks or {0}):
-        first = mark - 2 * body - 2 if low is None else max(low, mark - 2 * body - 2)
-        last = mark + 2 * body + 2 if high is None else min(high, mark + 2 * body + 2)
-        view = of_noise_range(kernel, first, last)
-        if view is not None:
-            views.append(view)
-    return views
+        landmarks.append((low, low + len(kernel.own)))  # each of these laws may be unlike any other
+    spans: list[tuple[int, int]] = []
+    for first, last in sorted((first - margin, last + margin) for first, last in landmarks):
+        if spans and first <= spans[-1][1]:
+            spans[-1] = spans[-1][0], max(spans[-1][1], last)
+        else:
+            spans.append((first, last))
+    if low is not None:
+        spans = [(max(first, low), last) for first, last in spans]
+    if high is not None:
+        spans = [(first, min(last, high)) for first, last in spans]
+    return [of_noise_range(kernel, first, last) for first, last in spans if first < last]
 
 
-def of_noise_range(kernel: Noise, first: int, last: int) -> View | None:
-    """A table of the truths first..last, with the reports outside the body merged; None if nothing can differ."""
+def of_noise_range(kernel: Noise, first: int, last: int) -> View:
+    """A table of the truths first..last, with the reports outside the body merged."""
     body = _body(kernel)
     low, high = kernel.clamp
-    bottom = first - body - 1 if low is None else max(low, first - body - 1)
-    top = last + body + 1 if high is None else min(high, last + body + 1)
-    if last <= first or bottom >= top:
-        return None
-    rows = []
+    bottom, top = first - body - 1, last + body + 1
+    if low is not None:
+        top = max(top, low + 2)
+    if high is not None:  # room for one report that is not merged, where all these truths lie beyond the clamp
+        bottom, top = min(bottom, high - 2), min(top, high)
+    if low is not None:
+        bottom = max(bottom, low)
+    palette: dict[Fraction, int] = {}
+
+    def code(p: Fraction) -> int:
+        return palette.setdefault(p, len(palette))
+
+    by_noise: dict[int, int] = {}  # the codes of the shared law, each probability worked out once
+    codes = np.empty((last - first + 1, top - bottom + 1), np.int32)
     for x in range(first, last + 1):
         law = kernel.law_at(x)
-        middle = [law.probability(y - x) for y in range(bottom + 1, top)]
-        rows.append([1 - law.upper(bottom + 1 - x), *middle, law.upper(top - x)])
-    denominator = math.lcm(*{p.denominator for row in rows for p in row})
-    integers = [[p.numerator * (denominator // p.denominator) for p in row] for row in rows]
+        if law is not kernel.law:
+            codes[x - first, 1:-1] = [code(law.probability(y - x)) for y in range(bottom + 1, top)]
+        else:
+            for z in range(bottom + 1 - x, top - x):
+                if z not in by_noise:
+                    by_noise[z] = code(law.probability(z))
+            codes[x - first, 1:-1] = [by_noise[z] for z in range(bottom + 1 - x, top - x)]
+        codes[x - first, 0] = code(1 - law.upper(bottom + 1 - x))
+        codes[x - first, -1] = code(law.upper(top - x))
+    at_most, at_least = low is None or bottom > low, high is None or top < high
+    # the single report of a clamped end is looked at near that end, unless no truth is
+    least, largest = kernel.truths
+    reaches_low = low is None or least is None or least <= low
+    reaches_high = high is None or largest is None or largest >= high
+    denominator = math.lcm(*(p.denominator for p in palette))
+    weights = [p.numerator * (denominator // p.denominator) for p in palette]
     return View(
-        Table.from_rows(integers),
+        Table.from_codes(weights, codes),
         range(first, last + 1),
         range(bottom, top + 1),
-        at_most=low is None or bottom > low,
-        at_least=high is None or top < high,
+        at_most=at_most,
+        at_least=at_least,
+        single=slice(1 if at_most and reaches_low else 0, -1 if at_least and reaches_high else None),
     )
 
 
@@ -106,14 +134,3 @@ def _body(kernel: Noise) -> int:
         elif not isinstance(law, GeometricTails):
             raise Unsupported(f"the {law.name} has neither finite reach nor geometric tails.")
     return body
-
-
-def all_pairs(size: int) -> tuple[np.ndarray, np.ndarray]:
-    """Every pair i < j of this many truths."""
-    return np.triu_indices(size, 1)
-
-
-def as_fractions(view: View, row: int) -> list[Fraction]:
-    """One row of a view as probabilities."""
-    total = view.table.totals[row]
-    return [Fraction(w, total) for w in view.table.row(row)]

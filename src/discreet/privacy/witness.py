@@ -10,14 +10,15 @@ from typing import Any
 
 def show(p: Fraction | float) -> str:
     """A probability or ratio for people."""
-    if isinstance(p, Fraction) and p and (p.numerator.bit_length() - p.denominator.bit_length()) < -1000:
-        exponent = (p.numerator.bit_length() - p.denominator.bit_length()) * math.log10(2)
-        return f"about 1e{math.floor(exponent)}"
+    if isinstance(p, Fraction) and p:
+        exponent = p.numerator.bit_length() - p.denominator.bit_length()
+        if abs(exponent) > 1000:
+            return f"about 1e{math.floor(exponent * math.log10(2))}"
     value = float(p)
     return "infinity" if math.isinf(value) else f"{value:.6g}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Witness:
     """Two truths and what tells them apart.
 
@@ -37,7 +38,7 @@ class Witness:
     @property
     def report(self) -> Any:
         """The report, when the event is a single one; else the first of them."""
-        return self.reports[0] if self.reports else None
+        return self.reports[0]
 
     @property
     def ratio(self) -> Fraction | float:
@@ -47,18 +48,16 @@ class Witness:
         return self.probability / self.other_probability
 
     def _event(self) -> str:
-        if not self.reports:
-            return "no report"
-        if len(self.reports) == 1:
-            one = f"report {self.reports[0]}"
-            return one + (" or less" if self.at_most else " or more" if self.at_least else "")
         first, last = self.reports[0], self.reports[-1]
-        if len(self.reports) == last - first + 1 if isinstance(first, int) else False:
+        if len(self.reports) == 1:
+            return f"report {first}" + (" or less" if self.at_most else " or more" if self.at_least else "")
+        if isinstance(first, int) and len(self.reports) == last - first + 1:
             if self.at_most:
                 return f"a report of at most {last}"
             return f"a report of at least {first}" if self.at_least else f"a report in {first}..{last}"
-        shown = ", ".join(str(r) for r in self.reports[:6])
-        return f"a report in {{{shown}{', ...' if len(self.reports) > 6 else ''}}}"
+        shown = ", ".join(str(r) for r in self.reports[:6]) + (", ..." if len(self.reports) > 6 else "")
+        beyond = f" or below {first}" * self.at_most + f" or above {last}" * self.at_least
+        return f"a report in {{{shown}}}{beyond}"
 
     def __str__(self) -> str:
         times = (
@@ -68,3 +67,6 @@ class Witness:
         )
         gives = f"gives {self._event()} with probability {show(self.probability)}"
         return f"a true {self.noun} of {self.truth} {gives}, {times}"
+
+    def __repr__(self) -> str:
+        return f"<Witness: {self}>"

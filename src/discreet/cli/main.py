@@ -1,4 +1,4 @@
-"""The command line. Each verb calls the same functions a Python user calls; nothing is computed here."""
+"""The program: its verbs, its version, and what happens to a mistake."""
 
 from __future__ import annotations
 
@@ -8,30 +8,33 @@ from typing import Annotated
 
 import typer
 
+from . import design, judge
+
 app = typer.Typer(
     name="discreet",
-    help="Private counts, from design to release.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from . import __version__
+        from .. import __version__
 
         typer.echo(f"discreet {__version__}")
         raise typer.Exit
 
 
-@app.callback()
+@app.callback(epilog="Exit codes: 0 it holds, 1 it does not hold, 2 the input cannot be used.")
 def _options(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and leave.")
     ] = False,
 ) -> None:
-    """Private counts, from design to release."""
+    """Private counts, from design to release: optimal mechanisms, exact proofs, exact noise."""
 
 
 @app.command()
@@ -41,22 +44,32 @@ def demo(
     ),
     epsilon: Annotated[str, typer.Option(help="The privacy to give: smaller protects more.")] = "1",
 ) -> None:
-    """Design a mechanism, prove it, and apply it to real data. True counts are never shown."""
-    from .demonstration import show
+    """Design a mechanism, prove it, and apply it to real data. True counts are never shown.
+
+    Example: `discreet demo --epsilon 0.5`
+    """
+    from ..demonstration import show
 
     show(data, epsilon)
 
 
+app.command()(design.design)
+app.command()(judge.verify)
+app.command()(judge.check)
+app.command()(judge.explain)
+app.command()(design.compare)
+app.command()(design.calibrate)
+
+
 def main() -> None:
     """Run the command line; a user's mistake is a message and exit code 2, never a traceback."""
-    from .errors import DiscreetError
+    from ..errors import DiscreetError
 
     try:
         app()
     except DiscreetError as problem:
         typer.echo(f"discreet: {problem}", err=True)
         sys.exit(2)
-
-
-if __name__ == "__main__":
-    main()
+    except BrokenPipeError:  # the reader of a pipe left early
+        sys.stderr.close()
+        sys.exit(0)

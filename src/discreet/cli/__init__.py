@@ -1,0 +1,8 @@
+"""The command line. Each verb calls the same functions a Python user calls; nothing is computed here.
+
+Exit codes: 0 when what was asked holds, 1 when it does not, 2 when the input cannot be used.
+"""
+
+from .main import app, main
+
+__all__ = ["app", "main"]

@@ -1,0 +1,224 @@
+"""Verbs of the judge: verify, check, explain."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .output import Json, decide, print_json, print_table, say
+
+if TYPE_CHECKING:
+    from ..mechanism import Mechanism
+    from ..privacy.verify import Verdict
+    from ..privacy.witness import Witness
+
+File = Annotated[Path, typer.Argument(help="A mechanism (.json) or a matrix of probabilities (.csv), rows are truths.")]
+
+
+def verify(
+    file: File,
+    epsilon: Annotated[str | None, typer.Option(help="Judge this epsilon instead of only measuring.")] = None,
+    delta: Annotated[str, typer.Option(help="With --epsilon: the delta to judge.")] = "0",
+    notion: Annotated[str | None, typer.Option(help="central (adjacent counts), local (any two) or metric.")] = None,
+    json: Json = False,
+) -> None:
+    """Measure how much a mechanism gives away, and which properties it has.
+
+    A mechanism file carries a claim, which is proved again; a CSV matrix carries none, so it is measured, or judged
+    against `--epsilon` and `--delta`.
+
+    Examples: `discreet verify m.json` · `discreet verify matrix.csv --epsilon 1 --delta 1e-6`
+    """
+    from ..files import read_subject
+
+    subject, notes = read_subject(file)
+    verdict = _verdict(subject, notion, notes)
+    results = _properties(subject)
+    claim = None if epsilon is None else verdict.holds(epsilon, delta)
+    if json:
+        print_json(_as_json(file, subject, verdict, results, epsilon, delta, claim))
+    else:
+        _tell(file, subject, verdict, results, epsilon, delta, claim)
+    decide(claim is not False)
+
+
+def _verdict(subject: Any, notion: str | None, notes: tuple[str, ...]) -> Verdict:
+    from dataclasses import replace
+
+    from ..privacy.verify import verify as judge
+
+    wanted = notion
+    if notion is None and hasattr(subject, "certificate"):
+        wanted = subject.certificate.notion
+    verdict = judge(subject, wanted)
+    return replace(verdict, notes=(*notes, *verdict.notes))
+
+
+def _properties(subject: Any) -> dict[str, Any]:
+    from ..errors import DiscreetError
+    from ..properties import check as examine
+
+    try:
+        return dict(examine(subject))
+    except DiscreetError:
+        return {}  # an unbounded mechanism, or reports of another kind than truths: no property makes sense
+
+
+def _number(value: float) -> float | str:
+    return "infinity" if math.isinf(value) else value
+
+
+def _witness(witness: Witness | None) -> dict[str, Any] | None:
+    if witness is None:
+        return None
+    return {
+        "truth": witness.truth,
+        "other": witness.other,
+        "reports": list(witness.reports),
+        "probability": float(witness.probability),
+        "other_probability": float(witness.other_probability),
+        "sentence": str(witness),
+    }
+
+
+def _as_json(
+    file: Path,
+    subject: Any,
+    verdict: Verdict,
+    results: dict[str, Any],
+    epsilon: str | None,
+    delta: str,
+    claim: bool | None,
+) -> dict[str, Any]:
+    ratio = verdict.ratio
+    content: dict[str, Any] = {
+        "file": str(file),
+        "notion": verdict.notion,
+        "epsilon": _number(verdict.epsilon),
+        "ratio": "infinity" if isinstance(ratio, float) else str(ratio),
+        "witness": _witness(verdict.witness),
+        "properties": {code: result.holds for code, result in results.items()},
+        "notes": list(verdict.notes),
+    }
+    if hasattr(subject, "certificate"):
+        content["certificate"] = subject.certificate.describe()
+    if epsilon is not None:
+        content["judged"] = {
+            "epsilon": epsilon,
+            "delta": delta,
+            "holds": claim,
+            "least_delta": verdict.delta(epsilon),
+            "witness": _witness(verdict.delta_witness(epsilon)),
+        }
+    return content
+
+
+def _tell(
+    file: Path,
+    subject: Any,
+    verdict: Verdict,
+    results: dict[str, Any],
+    epsilon: str | None,
+    delta: str,
+    claim: bool | None,
+) -> None:
+    from ..privacy.witness import show
+
+    if hasattr(subject, "certificate"):
+        say(f"{file}: {subject!r}")
+        say("claim     proved again from the numbers in the file")
+    else:
+        rows, columns = subject.shape
+        say(f"{file}: a matrix of {rows} truths by {columns} reports; it carries no claim")
+    per = {"metric": " per unit of distance", "local": " between any two truths", "central": " between adjacent counts"}
+    say(f"privacy   {verdict.notion}: epsilon = {show(verdict.epsilon)}{per[verdict.notion]}")
+    ratio = verdict.ratio
+    if not isinstance(ratio, float) and ratio.denominator < 10**15:
+        say(f"          the largest ratio of two probabilities is exactly {ratio}")
+    say(f"witness   {verdict.witness}")
+    for note in verdict.notes:
+        say(f"note      {note}")
+    if results:
+        say(f"has       {_named(results, True)}")
+        say(f"has not   {_named(results, False)}")
+    if epsilon is not None:
+        say(f"judged    epsilon = {epsilon}, delta = {delta} {'holds' if claim else 'DOES NOT HOLD'}")
+        if not claim:
+            least = f"the least delta at this epsilon is {verdict.delta(epsilon):.6g}"
+            say(f"          {least}: {verdict.delta_witness(epsilon)}")
+
+
+def _named(results: dict[str, Any], holds: bool) -> str:
+    return ", ".join(f"{r.name} ({code})" for code, r in results.items() if r.holds is holds) or "none"
+
+
+def check(
+    file: File,
+    require: Annotated[str | None, typer.Option(help="Properties that must hold, such as WH,CM.")] = None,
+    json: Json = False,
+) -> None:
+    """Check the structural properties of a mechanism: symmetric, honest, monotone, fair.
+
+    Examples: `discreet check m.json` · `discreet check matrix.csv --require WH,CM`
+    """
+    from ..files import read_subject
+    from ..properties import check as examine
+
+    subject, _ = read_subject(file)
+    wanted = None if require is None else [code.strip() for code in require.split(",") if code.strip()]
+    results = examine(subject, wanted)
+    holds = all(result.holds for result in results.values())
+    if json:
+        print_json(
+            {
+                code: {
+                    "name": r.name,
+                    "holds": r.holds,
+                    "violation": str(r.violation) if r.tolerance == 0 else float(r.violation),
+                    "where": r.where,
+                    "tolerance": r.tolerance,
+                    "sentence": r.sentence,
+                }
+                for code, r in results.items()
+            }
+        )
+    else:
+        cells = [[code, r.name, "yes" if r.holds else "NO", r.where or ""] for code, r in results.items()]
+        print_table(["", "property", "holds", "where it fails worst"], cells)
+        tolerance = max(r.tolerance for r in results.values())
+        say("decided exactly" if tolerance == 0 else f"a matrix of floats: checked within {tolerance:g}")
+    if require is not None:
+        decide(holds)
+
+
+def explain(
+    file: Annotated[Path, typer.Argument(help="A mechanism (.json).")],
+    prior: Annotated[str, typer.Option(help="What someone believes beforehand, a probability.")] = "1/2",
+    people: Annotated[int, typer.Option(help="How far one person can move the count.")] = 1,
+    json: Json = False,
+) -> None:
+    """Say in plain words what a mechanism guarantees: odds, beliefs, what a test could find out.
+
+    Example: `discreet explain m.json --prior 0.1`
+    """
+    from ..explanation import explain as put
+    from ..files import load
+
+    mechanism: Mechanism = load(file)
+    words = put(mechanism, prior=prior, people=people)
+    if json:
+        print_json(
+            {
+                "epsilon": _number(words.epsilon),
+                "delta": words.delta,
+                "odds_ratio": _number(words.odds_ratio),
+                "prior": words.prior,
+                "posterior_at_most": words.posterior,
+                "sentences": list(words.sentences),
+            }
+        )
+    else:
+        say(str(words))

@@ -1,0 +1,253 @@
+"""``dc.compare``: several mechanisms for the same counts at the same privacy, side by side."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import losses, plots, properties, utility
+from .errors import InvalidInput
+from .exact.rationals import float_down, log_bounds, read_alpha
+from .mechanism import Mechanism, read_count
+from .mechanisms.fair import explicit_fair
+from .mechanisms.geometric import geometric
+from .mechanisms.laplace import rounded_laplace
+from .mechanisms.matrices import exponential
+from .mechanisms.response import randomized_response, uniform
+from .plots import Chart
+from .privacy.verify import verify
+from .spaces import Counts
+
+#: How each family is built for counts 0..n at alpha = e^-epsilon, by the short name it has in [C] and in tables.
+FAMILIES: dict[str, Callable[[int, Any], Mechanism]] = {
+    "GM": lambda n, alpha: geometric(n, alpha=alpha),
+    "EM": lambda n, alpha: explicit_fair(n, alpha=alpha),
+    "UM": lambda n, alpha: uniform(n),
+    "k-RR": lambda n, alpha: randomized_response(Counts(n), alpha=alpha),
+    "Laplace": lambda n, alpha: rounded_laplace(n, epsilon=_epsilon(alpha)),
+    "Exponential": lambda n, alpha: exponential(_closeness(n), epsilon=_epsilon(alpha), sensitivity=1),
+}
+
+_STYLE = "<style>table,p{font:14px sans-serif}td,th{padding:4px 10px;text-align:right}</style>"
+
+#: What the short names stand for.
+TITLES = {
+    "GM": "truncated geometric",
+    "EM": "explicit fair",
+    "UM": "uniform",
+    "k-RR": "randomised response",
+    "Laplace": "rounded Laplace",
+    "Exponential": "exponential, score -|x - y|",
+}
+
+
+def _epsilon(alpha: Any) -> Any:
+    """The largest double epsilon that is not less private than alpha."""
+    return float_down(log_bounds(1 / alpha)[0])
+
+
+def _closeness(n: int) -> NDArray[np.int64]:
+    counts = np.arange(n + 1)
+    return np.asarray(-np.abs(counts[:, None] - counts[None, :]))
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One mechanism of a comparison.
+
+    ``costs`` are expected losses under the prior, ``worst`` in the worst case over truths; ``error`` is the mean
+    absolute error for each true count.
+    """
+
+    name: str
+    title: str
+    mechanism: Mechanism
+    epsilon: float
+    local_epsilon: float
+    costs: Mapping[str, float]
+    worst: Mapping[str, float]
+    properties: tuple[str, ...]
+    truth: tuple[float, float]
+    error: NDArray[np.float64]
+
+    def describe(self) -> dict[str, Any]:
+        """Plain JSON values; an infinite epsilon is written "infinity"."""
+        return {
+            "name": self.name,
+            "title": self.title,
+            "epsilon": _plain(self.epsilon),
+            "local_epsilon": _plain(self.local_epsilon),
+            "costs": dict(self.costs),
+            "worst_case": dict(self.worst),
+            "properties": list(self.properties),
+            "probability_of_truth": {"least": self.truth[0], "largest": self.truth[1]},
+            "mean_absolute_error_by_true_count": self.error.tolist(),
+        }
+
+
+def _plain(epsilon: float) -> float | str:
+    return "infinity" if math.isinf(epsilon) else epsilon
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Mechanisms for the counts 0..n side by side. ``str()`` is a table; :meth:`save` writes a report."""
+
+    n: int
+    asked: str
+    rows: tuple[Entry, ...]
+
+    def __getitem__(self, name: str) -> Entry:
+        for row in self.rows:
+            if row.name == name:
+                return row
+        raise InvalidInput(f"{name!r} is not in this comparison: {', '.join(row.name for row in self.rows)}.")
+
+    def describe(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return {"n": self.n, "asked": self.asked, "mechanisms": [row.describe() for row in self.rows]}
+
+    def table(self) -> tuple[list[str], list[list[str]]]:
+        """Headings and cells, as text."""
+        names = list(self.rows[0].costs)
+        headings = ["name", "epsilon", *names, *(f"worst {name}" for name in names), "truth at least", "properties"]
+        cells = [
+            [
+                row.name,
+                f"{row.epsilon:.4g}",
+                *(f"{row.costs[name]:.4f}" for name in names),
+                *(f"{row.worst[name]:.4f}" for name in names),
+                f"{row.truth[0]:.4f}",
+                " ".join(row.properties) or "-",
+            ]
+            for row in self.rows
+        ]
+        return headings, cells
+
+    def __str__(self) -> str:
+        headings, cells = self.table()
+        widths = [max(len(line[k]) for line in [headings, *cells]) for k in range(len(headings))]
+        lines = [
+            "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True))
+            for line in [headings, *cells]
+        ]
+        return "\n".join(line.rstrip() for line in lines)
+
+    def chart(self) -> Chart:
+        """Costs of every mechanism, and the error by true count, in one picture."""
+        rows = [
+            {"name": row.name, "measure": f"{measure}{kind}", "value": value}
+            for row in self.rows
+            for kind, costs in (("", row.costs), (", worst case", row.worst))
+            for measure, value in costs.items()
+        ]
+        costs = plots.comparison(rows, "What it costs", "Expected loss; shorter is better.")
+        named = {row.name: row.mechanism for row in self.rows[:8]}
+        errors = plots.error(named, "L1", "Error by true count")
+        title = f"Mechanisms for the counts 0..{self.n}, {self.asked}"
+        return plots.beside([costs, errors], title, columns=1)
+
+    def save(self, path: str | Path) -> None:
+        """Write a report: .html (self-contained) or .png or .svg with charts, .json with the numbers."""
+        file = Path(path)
+        if file.suffix == ".json":
+            file.write_text(json.dumps(self.describe(), indent=1) + "\n", encoding="utf-8")
+        elif file.suffix == ".html":
+            file.write_text(self._page(), encoding="utf-8")
+        else:
+            self.chart().save(file)
+
+    def _page(self) -> str:
+        """The chart's page with the table of numbers in it."""
+        headings, cells = self.table()
+        lines = ["".join(f"<th>{escape(cell)}</th>" for cell in headings)]
+        lines += ["".join(f"<td>{escape(cell)}</td>" for cell in line) for line in cells]
+        table = "".join(f"<tr>{line}</tr>" for line in lines)
+        names = "; ".join(f"{row.name}: {row.title}" for row in self.rows)
+        extra = f"{_STYLE}<table>{table}</table><p>{escape(names)}</p>"
+        head, end, tail = self.chart().html().rpartition("</body>")
+        return head + extra + end + tail
+
+
+def compare(
+    n: Any,
+    *,
+    epsilon: Any = None,
+    alpha: Any = None,
+    families: Iterable[str] | Mapping[str, Mechanism] | None = None,
+    loss: Iterable[Any] = ("L0", "L1", "L2"),
+    prior: Any = None,
+) -> Comparison:
+    """Put mechanisms for the counts 0..n side by side: costs, properties, error by true count, tight epsilon.
+
+    Parameters
+    ----------
+    n
+        The largest count.
+    epsilon, alpha
+        The privacy asked of all of them; exactly one, unless ``families`` holds finished mechanisms only.
+    families
+        Short names (see ``dc.comparison.FAMILIES``), by default all; or a mapping from names to mechanisms.
+    loss
+        The losses to report.
+    prior
+        How likely each true count is; uniform by default.
+
+    Examples
+    --------
+    >>> c = compare(8, alpha="10/11", families=["GM", "EM"])
+    >>> [row.name for row in c.rows], round(c["GM"].costs["L0"], 4)
+    (['GM', 'EM'], 0.8466)
+    """
+    size = read_count(n)
+    if isinstance(families, Mapping):
+        mechanisms = dict(families)
+        asked = "as given"
+    else:
+        a = read_alpha(alpha, epsilon)
+        asked = f"epsilon = {epsilon}" if alpha is None else f"alpha = {a}"
+        names = list(FAMILIES) if families is None else [_known(name) for name in families]
+        mechanisms = {name: FAMILIES[name](size, a) for name in names}
+    if not mechanisms:
+        raise InvalidInput("there is nothing to compare: name at least one family or mechanism.")
+    chosen = [losses.resolve(one) for one in loss]
+    return Comparison(size, asked, tuple(_examine(name, m, size, chosen, prior) for name, m in mechanisms.items()))
+
+
+def _known(name: str) -> str:
+    for known in FAMILIES:
+        if known.lower() == str(name).lower():
+            return known
+    raise InvalidInput(f"{name!r} is not the name of a family here; the names are {', '.join(FAMILIES)}.")
+
+
+def _examine(name: str, mechanism: Mechanism, n: int, chosen: list[losses.Loss], prior: Any) -> Entry:
+    if mechanism.inputs != Counts(n):
+        raise InvalidInput(f"{name} is not a mechanism for the counts 0..{n}; its truths are {mechanism.inputs!r}.")
+    truth = np.asarray(utility.probability_of_truth(mechanism), float)
+    return Entry(
+        name=name,
+        title=TITLES.get(name, mechanism.family),
+        mechanism=mechanism,
+        epsilon=_central_epsilon(mechanism),
+        local_epsilon=mechanism.local_epsilon,
+        costs={one.name: float(utility.cost(mechanism, one, prior)) for one in chosen},
+        worst={one.name: float(utility.cost(mechanism, one, worst_case=True)) for one in chosen},
+        properties=tuple(code for code, result in properties.check(mechanism).items() if result.holds),
+        truth=(float(truth.min()), float(truth.max())),
+        error=np.asarray(utility.expected_loss(mechanism, "L1"), float),
+    )
+
+
+def _central_epsilon(mechanism: Mechanism) -> float:
+    if mechanism.certificate.notion == "central":
+        return mechanism.certificate.epsilon
+    return verify(mechanism, "central").epsilon

@@ -1,0 +1,168 @@
+"""A guarantee in plain words: what it means for one person, in odds, in beliefs and in what a test could find out."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from .errors import InvalidInput
+from .exact.rationals import as_fraction, exp_bounds, float_up
+from .mechanism import Mechanism
+from .privacy.certificate import Certificate
+from .spaces import Grid, Space, positive_integer
+
+#: Beyond this an odds ratio is not worth a number.
+_HOPELESS = 60.0
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """A guarantee, said several ways. ``str()`` gives all sentences.
+
+    Attributes
+    ----------
+    epsilon, delta
+        What is explained.
+    odds_ratio
+        e^epsilon: the most by which a report can multiply the odds of a statement about one person (rounded up).
+    prior, posterior
+        Someone who believed the statement with probability ``prior`` believes it with at most ``posterior`` afterwards.
+    sentences
+        The plain words, in reading order.
+    """
+
+    epsilon: float
+    delta: float
+    odds_ratio: float
+    prior: float
+    posterior: float
+    sentences: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return "\n".join(self.sentences)
+
+
+def explain(
+    subject: Mechanism | Certificate, *, prior: Any = "1/2", people: int = 1, distance: Any = None
+) -> Explanation:
+    """Say in plain words what a mechanism guarantees.
+
+    Parameters
+    ----------
+    subject
+        A mechanism, or its certificate.
+    prior
+        What an attacker believes beforehand about one person: a probability.
+    people
+        How far one person can move the count, or how many people act as one: the guarantee is ``people * epsilon``.
+    distance
+        For the metric notion: how far apart the two values are; the guarantee is ``distance * epsilon``. By default the
+        distance between two neighbouring cells, or one.
+
+    Notes
+    -----
+    By Bayes' rule the odds of any statement about one person are multiplied by at most e^epsilon, so a belief p becomes
+    at most ``p e^eps / (1 - p + p e^eps)``. A test that raises a false alarm with probability 5% finds the person out
+    with probability at most ``min(.05 e^eps + delta, 1 - (.95 - delta) e^-eps)`` (Wasserman and Zhou 2010; Kairouz, Oh,
+    Viswanath 2015). With delta > 0 no bound on a single belief follows, and none is given: ``posterior`` is then 1.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> print(explain(dc.geometric(8, alpha="1/3")).sentences[1])
+    Whatever someone knew before, seeing the report multiplies the odds of any statement about that person by at most 3.
+    """
+    certificate = subject.certificate if isinstance(subject, Mechanism) else subject
+    space = subject.inputs if isinstance(subject, Mechanism) else None
+    belief = as_fraction(prior, "prior")
+    if not 0 < belief < 1:
+        raise InvalidInput(f"prior is a belief strictly between 0 and 1; got {prior!r}.")
+    times = _times(certificate, space, positive_integer(people, "people"), distance)
+    odds = _odds(certificate, times)
+    posterior = 1.0
+    if odds < math.inf and not certificate.delta:
+        posterior = float_up(belief * Fraction(odds) / (1 - belief + belief * Fraction(odds)))
+    epsilon, delta = certificate.epsilon * float(times), certificate.delta
+    sentences = [_protected(certificate.notion, space, times), *_meaning(epsilon, delta, odds, belief, posterior)]
+    if isinstance(subject, Mechanism) and (more := local_use(subject)):
+        sentences.append(more)
+    return Explanation(epsilon, delta, odds, float(belief), posterior, tuple(sentences))
+
+
+def _times(certificate: Certificate, space: Space | None, people: int, distance: Any) -> Fraction:
+    """How many times epsilon counts: people who act together, or units of distance."""
+    if certificate.notion != "metric":
+        if distance is not None:
+            raise InvalidInput(f"distance is for the metric notion; this guarantee is {certificate.notion}.")
+        return Fraction(people)
+    if distance is None:
+        return Fraction(1) if space is None else space.unit
+    times = as_fraction(distance, "distance")
+    if times <= 0:
+        raise InvalidInput(f"distance must be positive; got {distance!r}.")
+    return times
+
+
+def _odds(certificate: Certificate, times: Fraction) -> float:
+    """e^(epsilon times), rounded up."""
+    if certificate.epsilon * float(times) > _HOPELESS:
+        return math.inf
+    if certificate.ratio is not None and certificate.notion != "metric":
+        return float_up(certificate.ratio ** int(times))
+    return float_up(exp_bounds(Fraction(certificate.epsilon) * times)[1])
+
+
+def _protected(notion: str, space: Space | None, times: Fraction) -> str:
+    if notion == "central":
+        who = "one person makes by joining, leaving or changing" if times == 1 else f"{times} people make together"
+        return f"Protected is the difference that {who}: two true counts that differ by {times}."
+    if notion == "local":
+        return "Protected is each person's whole answer: any two true values are hard to tell apart."
+    centres = ", measured between the centres of cells" if isinstance(space, Grid) else ""
+    return (
+        "Protected is the difference between nearby values, the more the nearer they are: what follows is for two that "
+        f"are {float(times):g} apart{centres}."
+    )
+
+
+def _meaning(epsilon: float, delta: float, odds: float, belief: Fraction, posterior: float) -> list[str]:
+    if math.isinf(epsilon):
+        return [
+            "No finite odds ratio holds: some report, perhaps a rare one, can settle a statement about a person "
+            "(dc.verify(m).delta(epsilon) says how rare)."
+        ]
+    if odds == math.inf:
+        return [f"Epsilon = {epsilon:.4g} protects next to nothing: the odds may be multiplied by e^{epsilon:.4g}."]
+    power = min(1.0, 0.05 * odds + delta, 1 - (0.95 - delta) / odds)
+    test = f"A test for that person with 5% false alarms finds them out with probability at most {power:.3g}."
+    if delta:
+        # (epsilon, delta) bounds sets of reports, not single beliefs: say what it says and no more
+        return [f"No set of reports becomes more than {odds:.3g} times as likely, plus {delta:.3g}.", test]
+    return [
+        "Whatever someone knew before, seeing the report multiplies the odds of any statement about that person by at "
+        f"most {odds:.3g}.",
+        f"Someone who believed it with probability {float(belief):.3g} believes it with at most {posterior:.3g} after.",
+        test,
+    ]
+
+
+def local_use(mechanism: Mechanism) -> str | None:
+    """What a person should know whose own value goes through a mechanism that was proved for counts; None if nothing.
+
+    A count mechanism hides one person in a count: true values that differ by one. Used on a person's own value, say 0
+    or 100 visits, it must hide any two values, and there its epsilon is ``m.local_epsilon``.
+    """
+    if mechanism.certificate.notion != "central" or math.isinf(mechanism.certificate.epsilon):
+        return None
+    size = mechanism.inputs.size
+    pair = "any two values" if size is None else f"0 from {size - 1}"
+    return (
+        f"Used on a person's own value instead of on a count, this mechanism must hide {pair}: there epsilon is "
+        f"{_short(mechanism.local_epsilon)}, not {_short(mechanism.certificate.epsilon)}."
+    )
+
+
+def _short(epsilon: float) -> str:
+    return "infinite" if math.isinf(epsilon) else f"{epsilon:.4g}"

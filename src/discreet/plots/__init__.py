@@ -1,0 +1,17 @@
+"""Pictures: mechanisms and numbers in, Vega-Lite specifications (plain dicts, data inside) out.
+
+One specification is the picture everywhere: in a notebook, on a page, in a file. There is no mathematics here; every
+number comes from :mod:`discreet.utility`, :func:`discreet.verify` or the mechanism itself. Specifications and JSON
+files need nothing; PNG, SVG and HTML need the ``plots`` extra.
+
+>>> import discreet as dc
+>>> from discreet import plots
+>>> plots.heatmap(dc.explicit_fair(8, alpha="10/11"))
+<Chart: Explicit fair, counts 0 to 8, epsilon 0.09531>
+"""
+
+from .chart import Chart, beside
+from .curves import comparison, delta_curve, error
+from .probabilities import heatmap, report_map, rows
+
+__all__ = ["Chart", "beside", "comparison", "delta_curve", "error", "heatmap", "report_map", "rows"]

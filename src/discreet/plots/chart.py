@@ -1,0 +1,284 @@
+"""The chart, and the one look that all pictures share.
+
+Light grid, legend on the right, a title and one or two plain sentences that say what to see; colours that colour-blind
+people can tell apart, with dashes and shapes so that they survive a grey printer.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import math
+import re
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Literal
+
+from ..errors import InvalidInput, MissingExtra, WrongType
+from ..spaces import Counts, Space
+
+Spec = dict[str, Any]
+
+#: Okabe and Ito's colours in an order that keeps neighbours apart; grey for their yellow, which vanishes on paper.
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#000000", "#CC79A7", "#E69F00", "#56B4E9", "#777777")
+DASHES = ([1, 0], [7, 3], [2, 2], [9, 3, 2, 3], [14, 4], [4, 2, 1, 2, 1, 2], [1, 3], [3, 6])
+SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right", "triangle-left")
+
+#: Pale to dark in equal steps of lightness (CIELAB 95 to 14), so it reads the same in colour, to colour-blind eyes, and
+#: in grey. It does not begin at white: white is kept for zero.
+RAMP = ("#F9F1CB", "#BADFA3", "#65CB95", "#01B09C", "#039197", "#007388", "#065774", "#023C60", "#0A234A")
+
+INK, QUIET, PALE, DARK, ACCENT = "#222222", "#888888", "#8FBCDB", "#00436B", "#D55E00"
+
+#: The width of the plot of a chart with lines or bars, in nominal pixels.
+WIDTH = 440
+
+SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
+
+_TEXT = {"titleFontSize": 12, "titleFontWeight": "normal", "titleColor": INK, "labelFontSize": 11, "labelColor": INK}
+
+CONFIG: Spec = {
+    "font": "Arial, Helvetica, Liberation Sans, DejaVu Sans, sans-serif",
+    "background": "white",
+    "padding": 12,
+    "view": {"stroke": "#DDDDDD"},
+    "title": {
+        "anchor": "start", "frame": "group", "fontSize": 15, "fontWeight": "bold", "color": INK, "offset": 12,
+        "subtitleFontSize": 12, "subtitleColor": "#555555", "subtitlePadding": 6, "subtitleLineHeight": 16,
+    },
+    "axis": {
+        **_TEXT, "titlePadding": 8, "labelPadding": 5, "labelFlush": False, "gridColor": "#EEEEEE",
+        "domainColor": QUIET, "tickColor": QUIET,
+    },
+    "legend": {**_TEXT, "orient": "right", "offset": 16, "labelLimit": 280, "rowPadding": 5, "symbolSize": 90},
+    "header": {"labelFontSize": 12, "labelColor": INK, "labelPadding": 4},
+    "line": {"strokeWidth": 2},
+    "point": {"filled": True, "size": 45, "opacity": 1},
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A picture: a Vega-Lite specification that can be shown and saved.
+
+    Attributes
+    ----------
+    spec
+        The Vega-Lite v6 specification, a plain dict with the data inside.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> from discreet import plots
+    >>> chart = plots.heatmap(dc.geometric(3, epsilon=1))
+    >>> chart.spec["$schema"]
+    'https://vega.github.io/schema/vega-lite/v6.json'
+    >>> chart.png()[1:4]
+    b'PNG'
+    """
+
+    spec: Spec
+
+    def png(self, scale: float = 2) -> bytes:
+        """The picture in pixels, ``scale`` of them for each nominal one."""
+        return bytes(_converter().vegalite_to_png(self.spec, scale=scale))
+
+    def svg(self) -> str:
+        """The picture as scalable vector graphics."""
+        drawn = _converter().vegalite_to_svg(self.spec)
+        # The converter numbers gradients and clips on and on; the same picture should be the same file.
+        numbers: dict[str, int] = {}
+        return re.sub(
+            r'(id="|url\(#)(gradient_|clip)(\d+)',
+            lambda m: m[1] + m[2] + str(numbers.setdefault(m[3], len(numbers))),
+            drawn,
+        )
+
+    def html(self) -> str:
+        """A page that draws the picture, with every script inside: it needs no network."""
+        # Not vl-convert's own page: a title or label that contains "</script>" breaks out of that one.
+        spec = json.dumps(self.spec).replace("<", "\\u003c")
+        return _PAGE.format(title=html.escape(self._title), scripts=_converter().javascript_bundle(), spec=spec)
+
+    def save(self, path: str | Path, scale: float = 3) -> Path:
+        """Write the picture to a file; the ending decides: .png, .svg, .html or .json (the specification).
+
+        Parameters
+        ----------
+        path
+            Where to write it.
+        scale
+            For PNG: pixels for each nominal one; 3 is sharp in print.
+
+        Returns
+        -------
+        Path
+            Where it was written.
+        """
+        path = Path(path)
+        match path.suffix.lower():
+            case ".png":
+                path.write_bytes(self.png(scale))
+            case ".svg":
+                path.write_text(self.svg(), encoding="utf-8")
+            case ".html":
+                path.write_text(self.html(), encoding="utf-8")
+            case ".json":
+                path.write_text(json.dumps(self.spec) + "\n", encoding="utf-8")
+            case _:
+                raise InvalidInput(f"a picture is saved as .png, .svg, .html or .json; got the name {path.name!r}.")
+        return path
+
+    @property
+    def _title(self) -> str:
+        return str(self.spec["title"]["text"])
+
+    def __repr__(self) -> str:
+        return f"<Chart: {self._title}>"
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
+        """What notebooks show: the specification, and pixels for those that cannot draw it."""
+        bundle = {"application/vnd.vegalite.v6+json": self.spec, "text/plain": repr(self)}
+        with suppress(MissingExtra):
+            bundle["image/png"] = base64.b64encode(self.png()).decode()
+        return bundle
+
+
+_PAGE = """<!DOCTYPE html>
+<html lang="en">
+<head><meta charset="UTF-8"><title>{title}</title></head>
+<body>
+<div id="chart"></div>
+<script>{scripts}</script>
+<script>
+vegaEmbed("#chart", {spec}, {{
+  renderer: "svg", actions: {{export: true, source: false, compiled: false, editor: false}}
+}});
+</script>
+</body>
+</html>
+"""
+
+
+def _converter() -> Any:
+    try:
+        return import_module("vl_convert")
+    except ImportError:
+        raise MissingExtra("vl-convert-python", "plots") from None
+
+
+def beside(charts: Iterable[Chart], title: str, subtitle: str = "", *, columns: int = 2) -> Chart:
+    """Several charts in one picture, row by row. Heat maps then share one colour scale, so that they can be compared.
+
+    Parameters
+    ----------
+    charts
+        The charts, in reading order.
+    title, subtitle
+        What the picture is about, and what to see in it.
+    columns
+        How many charts stand side by side.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> from discreet import plots
+    >>> mechanisms = [dc.geometric(4, alpha="9/10"), dc.explicit_fair(4, alpha="9/10")]
+    >>> beside(map(plots.heatmap, mechanisms), "Two mechanisms")
+    <Chart: Two mechanisms>
+    """
+    parts = [{k: v for k, v in chart.spec.items() if k not in ("$schema", "config")} for chart in charts]
+    parts = [part | {"title": part["title"] | {"fontSize": 13}} for part in parts]
+    if not parts:
+        raise InvalidInput("there are no charts to put beside each other; give at least one.")
+    return finish({"concat": parts, "columns": columns, "spacing": 40}, title, subtitle, width=WIDTH * columns)
+
+
+# ------------------------------------------------------------------------------------------------ for all pictures
+
+
+def finish(spec: Spec, title: str, *sentences: str, width: float) -> Chart:
+    """Add the look, the title, and the sentences under it, wrapped to the width of the picture."""
+    letters = max(56, round(width / 5.7))  # a letter of the subtitle is about 5.7 pixels wide
+    lines = [line for sentence in sentences for line in textwrap.wrap(sentence, letters)]
+    heading: Spec = {"text": title} | ({"subtitle": lines} if lines else {})
+    return Chart({"$schema": SCHEMA, "title": heading, **spec, "config": CONFIG})
+
+
+def describe(subject: object, space: Space) -> str:
+    """A mechanism in a few words, for a title."""
+    family = str(getattr(subject, "family", "mechanism")).replace("_", " ").capitalize()
+    where = f"counts 0 to {space.n}" if isinstance(space, Counts) else f"{space.size} {space.noun}s"
+    certificate = getattr(subject, "certificate", None)
+    if certificate is None or math.isinf(certificate.epsilon):
+        return f"{family}, {where}"
+    per = " per unit of distance" if certificate.notion == "metric" else ""
+    return f"{family}, {where}, epsilon {certificate.epsilon:.4g}{per}"
+
+
+def read_named(subjects: object) -> dict[str, Any]:
+    """One subject, which then has no name, or several by name."""
+    if not isinstance(subjects, Mapping):
+        return {"": subjects}
+    if not 1 <= len(subjects) <= len(PALETTE):
+        raise InvalidInput(f"a picture tells 1 to {len(PALETTE)} named mechanisms apart; got {len(subjects)}.")
+    wrong = next((name for name in subjects if not isinstance(name, str)), None)
+    if wrong is not None:
+        raise WrongType(f"names of mechanisms must be text; got {wrong!r}.")
+    return dict(subjects)
+
+
+def values_of(space: Space) -> list[int | str]:
+    """All values of a finite space, as a picture has them."""
+    assert space.size is not None
+    values = (space.value(i) for i in range(space.size))
+    return [value if type(value) is int else str(value) for value in values]
+
+
+def band(field: str, title: str, values: Sequence[Any], step: float, across: bool = True) -> Spec:
+    """A position channel with a band of ``step`` pixels for each value; labels are thinned or turned until they fit."""
+    longest = max(len(str(value)) for value in values)
+    axis: Spec = {"grid": False, "domain": False, "labelAngle": 0, "labelLimit": 140, "labelOverlap": step < 12}
+    if isinstance(values[0], str):
+        if across and 6.5 * longest > step:
+            axis["labelAngle"] = -40 if step >= 20 else -90
+    elif 7 * longest + 8 > step:
+        every = next(k * 10**e for e in range(9) for k in (1, 2, 5) if k * 10**e * step >= 34)
+        axis["values"] = list(values[::every])
+    else:
+        axis["ticks"] = False
+    return {
+        "field": field,
+        "type": "ordinal",
+        "title": title,
+        "sort": None,
+        "scale": {"domain": list(values)},
+        "axis": axis,
+    }
+
+
+def series(
+    names: Iterable[str], *channels: Literal["color", "strokeDash", "shape"], legend: Spec | None = None
+) -> Spec:
+    """Colour, dash or shape by name, in the order given; a single nameless series needs no legend."""
+    domain = list(names)
+    ranges: dict[str, Sequence[Any]] = {"color": PALETTE, "strokeDash": DASHES, "shape": SHAPES}
+    if legend is not None:
+        legend = None if domain == [""] else {"title": None, **legend}
+    return {
+        channel: {
+            "field": "name", "type": "nominal", "sort": None, "legend": legend,
+            "scale": {"domain": domain, "range": list(ranges[channel][: len(domain)])},
+        }
+        for channel in channels
+    }  # fmt: skip
+
+
+#: A legend that shows dashes, and a shape from the data, which stays out of the legend: mixed in one they are a smudge.
+STROKES: Spec = {"symbolType": "stroke", "symbolSize": 700, "symbolStrokeWidth": 2}
+OWN_SHAPE: Spec = {"shape": {"field": "shape", "type": "nominal", "scale": None, "legend": None}}

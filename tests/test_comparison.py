@@ -1,0 +1,73 @@
+"""Mechanisms side by side: the numbers are those of the rooms that own them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import discreet as dc
+from discreet.comparison import FAMILIES, compare
+from discreet.errors import InvalidInput
+
+
+def test_every_family_keeps_the_epsilon_asked_for() -> None:
+    c = compare(8, alpha="10/11")
+    assert [row.name for row in c.rows] == list(FAMILIES)
+    assert all(row.epsilon <= dc.geometric(8, alpha="10/11").certificate.epsilon for row in c.rows)
+
+
+def test_the_costs_are_those_of_the_paper() -> None:
+    """[C] section IV: GM has rescaled L0 cost 2a/(1+a), UM has 1; raw costs are n/(n+1) of them."""
+    c = compare(8, alpha="10/11", loss=["L0"])
+    assert c["GM"].costs["L0"] == pytest.approx(2 * (10 / 11) / (1 + 10 / 11) * 8 / 9, abs=1e-12)
+    assert c["UM"].costs["L0"] == pytest.approx(8 / 9, abs=1e-12)
+    assert c["EM"].properties == ("S", "RH", "RM", "CH", "CM", "F", "WH")
+
+
+def test_the_error_by_true_count_is_the_expected_distance() -> None:
+    c = compare(5, epsilon=1, families=["em"])
+    m = c["EM"].mechanism
+    x = np.arange(6)
+    expected = (m.matrix * abs(x[:, None] - x[None, :])).sum(axis=1)
+    assert c["EM"].error == pytest.approx(expected, abs=1e-14)
+
+
+def test_own_mechanisms_can_be_compared_by_name() -> None:
+    c = compare(4, families={"mine": dc.geometric(4, epsilon=1), "theirs": dc.uniform(4)})
+    assert [row.name for row in c.rows] == ["mine", "theirs"]
+
+
+def test_the_table_has_a_line_for_each(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = str(compare(4, epsilon=1)).splitlines()
+    assert len(lines) == 1 + len(FAMILIES)
+    assert lines[0].startswith("name")
+
+
+@pytest.mark.parametrize("ending", [".html", ".png", ".svg", ".json"])
+def test_reports_are_written(tmp_path: Path, ending: str) -> None:
+    file = tmp_path / f"report{ending}"
+    compare(4, epsilon=1, families=["GM", "EM"]).save(file)
+    data = file.read_bytes()
+    if ending == ".png":
+        assert data.startswith(b"\x89PNG")
+    elif ending == ".json":
+        assert [m["name"] for m in json.loads(data)["mechanisms"]] == ["GM", "EM"]
+    else:
+        assert b"GM" in data
+    if ending == ".html":
+        assert b"<td>EM</td>" in data
+        assert b'src="http' not in data
+
+
+def test_unknown_names_and_misfits_are_refused() -> None:
+    with pytest.raises(InvalidInput, match="names are GM, EM"):
+        compare(4, epsilon=1, families=["nonsense"])
+    with pytest.raises(InvalidInput, match="counts 0"):
+        compare(4, families={"mine": dc.geometric(5, epsilon=1)})
+    with pytest.raises(InvalidInput, match="exactly one of epsilon"):
+        compare(4)
+    with pytest.raises(InvalidInput, match="nothing to compare"):
+        compare(4, families={})

@@ -1,0 +1,472 @@
+"""Spaces: which values are read, which are refused, and where each one is."""
+
+from __future__ import annotations
+
+import json
+import math
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from discreet.errors import ForeignValue, InvalidInput, Unsupported, WrongType
+from discreet.spaces import LARGEST_INTEGER, Counts, Grid, Integers, Labels, read_integers, space_from
+
+SPACES = {"counts": Counts(200), "integers": Integers(), "from zero": Integers(low=0), "grid": Grid(20, 20)}
+spaces = pytest.mark.parametrize("space", SPACES.values(), ids=list(SPACES))
+
+
+# ------------------------------------------------------------------------------------------------ what is read
+
+
+INTEGERS = [
+    [3, 1, 4],
+    (3, 1, 4),
+    np.array([3, 1, 4]),
+    *(np.array([3, 1, 4], dtype) for dtype in ("i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", ">i8", ">u2", ">i4")),
+    np.array([3, 0, 1, 0, 4])[::2],
+    np.array([4, 1, 3])[::-1],
+    np.array([3, 1, 4], dtype=object),
+    [np.int8(3), 1, np.uint64(4)],
+    pd.Series([3, 1, 4]),
+    pd.Series([3, 1, 4], index=[9, 8, 7]),
+    pd.Series([3, 1, 4], dtype="uint8"),
+    pd.Series([3, 1, 4], dtype="Int64"),
+    pd.Series([3, 1, 4], dtype="UInt8"),
+    pd.Series([3, 1, 4], dtype="int64[pyarrow]"),
+    pd.array([3, 1, 4], dtype="Int32"),
+    pd.Index([3, 1, 4]),
+    pl.Series([3, 1, 4]),
+    pl.Series([3, 1, 4], dtype=pl.UInt16),
+    pa.array([3, 1, 4]),
+    pa.array([3, 1, 4], pa.uint8()),
+    pa.chunked_array([[3], [1, 4]]),
+    iter([3, 1, 4]),
+]
+
+
+@pytest.mark.parametrize("values", INTEGERS, ids=lambda v: f"{type(v).__module__}.{type(v).__name__}")
+def test_integers_of_every_make_are_read(values):
+    found = Counts(10).indices(values)
+    assert found.dtype.kind in "iu"
+    assert found.tolist() == [3, 1, 4]
+
+
+@spaces
+@pytest.mark.parametrize("value", [7, np.int8(7), np.uint64(7), np.array(7), np.array(7, dtype=object)])
+def test_one_integer_is_read(space, value):
+    assert space.index(value) == 7
+    assert space.indices(value).shape == ()
+    assert space.value(7) == 7 and type(space.value(np.int64(7))) is int
+
+
+@spaces
+def test_shapes_are_kept(space):
+    assert space.indices([[1, 2, 3], [4, 5, 6]]).shape == (2, 3)
+    assert space.indices([(1, 2), [3, 4]]).tolist() == [[1, 2], [3, 4]]
+    assert space.indices([np.array([1, 2]), range(2)]).tolist() == [[1, 2], [0, 1]]
+    assert space.indices(np.zeros((2, 0, 3), int)).shape == (2, 0, 3)
+    assert space.indices(range(5)).tolist() == [0, 1, 2, 3, 4]
+    assert space.indices(np.array([[1, 2]], dtype=object)).shape == (1, 2)
+
+
+@spaces
+@pytest.mark.parametrize("empty", [[], (), np.array([]), np.array([], int), pd.Series([], dtype="int64"), [[], []]])
+def test_nothing_is_read_as_nothing(space, empty):
+    assert space.indices(empty).size == 0
+
+
+# ------------------------------------------------------------------------------------------------ what is refused
+
+
+NOT_INTEGERS = {
+    "float": 3.0,
+    "numpy float": np.float32(3),
+    "nan": math.nan,
+    "boolean": True,
+    "numpy boolean": np.True_,
+    "none": None,
+    "text": "3",
+    "bytes": b"3",
+    "bytearray": bytearray(b"3"),
+    "complex": 3 + 0j,
+    "fraction": Fraction(3),
+    "decimal": Decimal(3),
+    "dict": {1: 2},
+    "set": {1, 2},
+    "date": np.datetime64("2020-01-01"),
+    "object": object(),
+    "floats": [1.0, 2.0],
+    "one float": [1, 2.0],
+    "one boolean": [1, True],
+    "boolean first": [True, 1],
+    "one none": [1, None],
+    "one nan": [1, math.nan],
+    "one text": [1, "2"],
+    "nested float": [[1, 2], [3, 4.0]],
+    "nested boolean": [[1, 2], [3, True]],
+    "float array": np.array([1.0, 2.0]),
+    "nan array": np.array([1.0, np.nan]),
+    "boolean array": np.array([True, False]),
+    "text array": np.array(["1", "2"]),
+    "date array": np.array(["2020-01-01"], dtype="M8[D]"),
+    "complex array": np.array([1j]),
+    "objects with a float": np.array([1, 2.0], dtype=object),
+    "objects with none": np.array([1, None], dtype=object),
+    "objects with a boolean": np.array([1, True], dtype=object),
+    "structured": np.array([(1, 2)], dtype=[("a", int), ("b", int)]),
+    "masked": np.ma.array([1, 2], mask=[False, True]),
+    "masked, nothing hidden": np.ma.array([1, 2]),
+    "masked value": np.ma.masked,
+    "pandas float": pd.Series([1.0, 2.0]),
+    "pandas missing": pd.Series([1, None]),
+    "pandas Int64 missing": pd.Series([1, None], dtype="Int64"),
+    "pandas Float64": pd.Series([1.0, 2.0], dtype="Float64"),
+    "pandas arrow missing": pd.Series([1, None], dtype="int64[pyarrow]"),
+    "pandas boolean": pd.Series([True, False]),
+    "pandas nullable boolean": pd.Series([True, False], dtype="boolean"),
+    "pandas text": pd.Series(["1", "2"]),
+    "pandas objects": pd.Series([1, "2"], dtype=object),
+    "pandas NA": pd.NA,
+    "pandas NaT": pd.NaT,
+    "polars float": pl.Series([1.0, 2.0]),
+    "polars missing": pl.Series([1, None]),
+    "polars boolean": pl.Series([True]),
+    "polars text": pl.Series(["1"]),
+    "polars table": pl.DataFrame({"a": [1, 2]}),
+    "arrow float": pa.array([1.0]),
+    "arrow missing": pa.array([1, None]),
+    "arrow chunks missing": pa.chunked_array([[1], [None, 2]]),
+    "arrow boolean": pa.array([True]),
+    "arrow text": pa.array(["1"]),
+}
+
+
+@spaces
+@pytest.mark.parametrize("bad", NOT_INTEGERS.values(), ids=list(NOT_INTEGERS))
+def test_what_is_not_an_integer_is_refused(space, bad):
+    with pytest.raises(WrongType, match="must"):
+        space.indices(bad)
+    with pytest.raises(WrongType, match="must"):
+        space.index(bad)
+
+
+@spaces
+@pytest.mark.parametrize("ragged", [[[1, 2], [3]], [1, [2, 3]], np.array([[1, 2], [3]], dtype=object)])
+def test_ragged_lists_are_refused(space, ragged):
+    with pytest.raises(InvalidInput, match="different lengths"):
+        space.indices(ragged)
+
+
+@spaces
+@pytest.mark.parametrize("many", [[3], np.array([3]), [1, 2], []])
+def test_an_index_is_of_one_value(space, many):
+    with pytest.raises(WrongType, match="one value"):
+        space.index(many)
+
+
+@spaces
+@pytest.mark.parametrize("huge", [2**63, 2**64, 10**30, -(2**63) - 1, [1, 2**64], np.uint64(2**64 - 5), 2**62 + 1])
+def test_integers_beyond_64_bits_are_refused_and_never_wrapped(space, huge):
+    with pytest.raises(ForeignValue):
+        space.indices(huge)
+    with pytest.raises((ForeignValue, WrongType)):
+        space.index(huge)
+
+
+@spaces
+@pytest.mark.parametrize("value", [2**63, 2**64 - 1, 2**64 - 5])
+def test_unsigned_columns_beyond_63_bits_are_refused(space, value):
+    for column in (
+        np.array([value], np.uint64),
+        pd.Series([value], dtype="UInt64"),
+        pl.Series([value], dtype=pl.UInt64),
+    ):
+        with pytest.raises(ForeignValue, match=str(value)):
+            space.indices(column)
+
+
+@pytest.mark.parametrize("dtype", ["i1", "i2", "i4", "i8", ">i2", ">i8"])
+@pytest.mark.parametrize("n", [1, 100, 127, 128, 254, 255, 1000, 65_535, 10**6, 2**31, 2**62])
+def test_negative_counts_are_refused_in_every_width(dtype, n):
+    """-1 in one byte is 255 without its sign: a count like any other when n is 1000."""
+    space = Counts(n)
+    low = np.iinfo(dtype).min
+    for bad in (-1, low, low + 1, -n - 1 if -n - 1 >= low else -1):
+        column = np.array([0, 1, bad, 1], dtype)
+        with pytest.raises(ForeignValue, match=f"{bad} is not a count"):
+            space.indices(column)
+    top = min(n, np.iinfo(dtype).max)
+    assert space.indices(np.array([0, top], dtype)).tolist() == [0, top]
+
+
+@pytest.mark.parametrize("dtype", ["i1", "u1", "i2", "u4", "u8", "i8"])
+def test_counts_above_n_are_refused_in_every_width(dtype):
+    with pytest.raises(ForeignValue, match=r"101 is not a count in 0\.\.100"):
+        Counts(100).indices(np.array([5, 101], dtype))
+    assert Counts(100).indices(np.array([100], dtype)).tolist() == [100]
+
+
+def test_errors_name_one_value_and_not_the_column():
+    with pytest.raises(ForeignValue) as caught:
+        Counts(10).indices([3, 11, 12, 13])
+    assert "11" in str(caught.value) and "12" not in str(caught.value)
+
+
+@pytest.mark.parametrize("bad", [0, -1, 2**62 + 1])
+def test_counts_need_a_sensible_largest_count(bad):
+    with pytest.raises(InvalidInput):
+        Counts(bad)
+
+
+@pytest.mark.parametrize("bad", [3.0, True, None, "3"])
+def test_counts_need_an_integer(bad):
+    with pytest.raises(WrongType):
+        Counts(bad)
+
+
+@pytest.mark.parametrize("bad", [0.0, True, "0"])
+def test_integers_need_an_integer_to_start_from(bad):
+    with pytest.raises(WrongType, match="low"):
+        Integers(low=bad)
+    with pytest.raises(InvalidInput, match="low"):
+        Integers(low=2**62)
+
+
+def test_integers_stay_within_what_noise_may_be_added_to():
+    for value in (LARGEST_INTEGER, -LARGEST_INTEGER):
+        assert Integers().index(value) == value
+        with pytest.raises(ForeignValue):
+            Integers().index(value + (1 if value > 0 else -1))
+    with pytest.raises(ForeignValue, match="4 is not in this space"):
+        Integers(low=5).indices([6, 4])
+
+
+# ------------------------------------------------------------------------------------------------ distances
+
+
+@given(st.integers(0, 100), st.integers(0, 100))
+def test_distances_on_the_line(a, b):
+    for space in (Counts(100), Integers(), Integers(low=0)):
+        assert space.distance(a, b) == abs(a - b)
+        assert space.squared_distance(np.array([a]), np.array([b])).tolist() == [(a - b) ** 2]
+        for dtype in ("i1", "u1", "u8", ">i4"):
+            found = space.distance(np.array([a, b], dtype), np.array([b, a], dtype))
+            assert found.tolist() == [abs(a - b)] * 2
+
+
+def test_distances_between_far_integers_do_not_wrap():
+    space = Integers()
+    assert space.distance(-(2**62), 2**62) == 2.0**63
+    assert space.distance(np.array([100], np.int8), np.array([-100], np.int8)).tolist() == [200.0]
+    with pytest.raises(Unsupported, match="64 bits"):
+        space.squared_distance(np.array([0]), np.array([2**32]))
+    assert space.squared_distance(np.array([0]), np.array([2**31 - 1])).tolist() == [(2**31 - 1) ** 2]
+
+
+def test_distances_are_between_values_of_the_space():
+    with pytest.raises(ForeignValue):
+        Counts(5).distance(1, 6)
+
+
+def test_adjacent_values():
+    lower, upper = Counts(3).neighbours()
+    assert lower.tolist() == [0, 1, 2] and upper.tolist() == [1, 2, 3]
+    i, j = Labels(["a", "b", "c"]).neighbours()
+    assert list(zip(i.tolist(), j.tolist(), strict=True)) == [(0, 1), (0, 2), (1, 2)]
+    assert Integers().neighbours() is None and Grid(2, 2).neighbours() is None
+
+
+# ------------------------------------------------------------------------------------------------ grid
+
+
+@given(st.integers(1, 9), st.integers(2, 9), st.sampled_from([1.0, 150.0, 0.1, Fraction(1, 3)]))
+def test_the_centre_of_every_cell_lies_in_it(rows, cols, cell):
+    grid = Grid(rows, cols, cell)
+    cells = np.arange(grid.size)
+    x, y = grid.centre(cells)
+    assert np.array_equal(grid.locate(x, y), cells)
+    assert grid.centre(1) == (pytest.approx(1.5 * float(cell)), pytest.approx(0.5 * float(cell)))
+
+
+def test_cells_are_numbered_from_the_south_west():
+    grid = Grid(2, 3, cell=10)
+    assert grid.locate(0, 0) == 0 and grid.locate(29.9, 0) == 2 and grid.locate(0, 10) == 3
+    assert grid.locate([5, 25], [5, 15]).tolist() == [0, 5]
+    assert type(grid.locate(5, 5)) is int
+    assert grid.centre(np.array([5], np.uint8))[1].tolist() == [15.0]
+
+
+@pytest.mark.parametrize("place", [(-1, 0), (30, 0), (0, 20), (0, -1e-9), (math.nan, 0), (math.inf, 0)])
+def test_places_outside_the_grid_are_refused(place):
+    with pytest.raises(ForeignValue, match="outside the grid"):
+        Grid(2, 3, cell=10).locate(*place)
+
+
+def test_masked_places_are_refused():
+    hidden = np.ma.array([1.0, 2.0], mask=[True, False])
+    with pytest.raises(WrongType, match="masked"):
+        Grid(2, 3, cell=10).locate(hidden, [1.0, 2.0])
+    with pytest.raises(WrongType, match="masked"):
+        Grid(2, 3, cell=10).locate([1.0, 2.0], hidden)
+
+
+def test_distances_on_the_grid_are_between_centres():
+    grid = Grid(4, 5, cell=150.0)
+    x, y = grid.centre(np.arange(20))
+    for a in range(20):
+        expected = np.hypot(x - x[a], y - y[a])
+        assert np.allclose(grid.distance(np.full(20, a, np.uint8), np.arange(20, dtype=np.uint8)), expected)
+    assert grid.distance(0, 1) == 150.0
+    assert grid.squared_distance(np.array(0), np.array(6)) == 2
+
+
+@pytest.mark.parametrize("bad", [20, -1])
+def test_cells_outside_the_grid_are_refused(bad):
+    with pytest.raises(ForeignValue, match=f"{bad} is not a cell number in 0..19"):
+        Grid(4, 5).indices([1, bad])
+
+
+@pytest.mark.parametrize("bad", [(1, 1), (0, 5), (2, 2, 0), (2, 2, -1.0), (2, 2, math.nan), (2**20, 2**20)])
+def test_impossible_grids_are_refused(bad):
+    with pytest.raises(InvalidInput):
+        Grid(*bad)
+
+
+# ------------------------------------------------------------------------------------------------ labels
+
+
+LABEL_COLUMNS = [
+    ["b", "a"],
+    ("b", "a"),
+    np.array(["b", "a"]),
+    np.array(["b", "a"], dtype=object),
+    pd.Series(["b", "a"]),
+    pd.Series(["b", "a"], dtype="category"),
+    pd.Series(["b", "a"], dtype="string"),
+    pl.Series(["b", "a"]),
+    pa.array(["b", "a"]),
+    pa.chunked_array([["b"], ["a"]]),
+]
+
+
+@pytest.mark.parametrize("values", LABEL_COLUMNS, ids=lambda v: f"{type(v).__module__}.{type(v).__name__}")
+def test_labels_of_every_make_are_read(values):
+    space = Labels(["a", "b"])
+    found = space.indices(values)
+    assert found.tolist() == [1, 0]
+    assert space.values(found).tolist() == ["b", "a"]
+
+
+def test_labels_are_text_or_integers():
+    space = Labels(["a", 7, np.str_("c"), np.int64(9)])
+    assert space.labels == ("a", 7, "c", 9) and [type(v) for v in space.labels] == [str, int, str, int]
+    for k, label in enumerate(space.labels):
+        assert space.index(label) == k and space.value(k) == label
+    assert space.index(np.int8(7)) == 1 and space.index(np.str_("a")) == 0
+    assert space.indices([["a", 7], ["c", 9]]).tolist() == [[0, 1], [2, 3]]
+    assert space.indices(np.array([7, 9])).tolist() == [1, 3]
+    assert space.indices("a").shape == () and space.indices(np.array("a")).shape == ()
+
+
+@pytest.mark.parametrize("bad", [1.0, True, np.float64(1), np.True_, "1", None, math.nan, "d", [1], {1}, pd.NA])
+def test_what_is_not_a_label_is_refused_even_if_python_calls_it_equal(bad):
+    with pytest.raises(ForeignValue, match="is not one of the 3 labels"):
+        Labels([0, 1, 2]).index(bad)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [np.array([1.0, 2.0]), [1, True], np.array([True]), pd.Series([1.0]), pd.Series([1, None]), pa.array([1, None])],
+)
+def test_columns_with_what_is_not_a_label_are_refused(bad):
+    with pytest.raises(ForeignValue):
+        Labels([0, 1, 2]).indices(bad)
+
+
+def test_masked_labels_are_refused():
+    with pytest.raises(WrongType, match="masked"):
+        Labels(["a", "b"]).indices(np.ma.array(["a", "b"], mask=[True, False]))
+
+
+def test_yes_and_no_may_be_booleans():
+    space = Labels([True, False])
+    assert space.indices([False, True]).tolist() == [1, 0]
+    with pytest.raises(ForeignValue):
+        space.index(1)
+
+
+@pytest.mark.parametrize("bad", ["ab", b"ab", [1.5, 2.5], ["a", None], [("a",), ("b",)]])
+def test_labels_of_other_kinds_are_refused(bad):
+    with pytest.raises(WrongType):
+        Labels(bad)
+
+
+@pytest.mark.parametrize("bad", [[], ["a"], ["a", "a"], [1, True], [0, "a", False]])
+def test_labels_must_be_two_or_more_and_differ(bad):
+    with pytest.raises(InvalidInput):
+        Labels(bad)
+
+
+def test_labels_are_all_equally_far_apart():
+    space = Labels(["a", "b", "c"])
+    assert space.distance("a", "a") == 0.0 and space.distance("a", "c") == 1.0
+    assert space.distance(["a", "b"], ["b", "b"]).tolist() == [1.0, 0.0]
+
+
+def test_a_message_does_not_quote_a_whole_column():
+    with pytest.raises(ForeignValue) as caught:
+        Labels(["a", "b"]).index(tuple(range(1000)))
+    assert len(str(caught.value)) < 200
+
+
+# ------------------------------------------------------------------------------------------------ files
+
+
+@pytest.mark.parametrize(
+    "space",
+    [
+        Counts(7),
+        Integers(),
+        Integers(low=-3),
+        Integers(low=np.int64(4)),
+        Grid(3, 4, 150.0),
+        Grid(3, 4, 0.1),
+        Labels([True, False]),
+        Labels(["a", 7]),
+    ],
+    ids=str,
+)
+def test_a_space_survives_its_description(space):
+    again = space_from(json.loads(json.dumps(space.describe())))
+    assert again == space and hash(again) == hash(space)
+    assert again.describe() == space.describe()
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {},
+        {"kind": "moon"},
+        {"kind": "counts"},
+        {"kind": "counts", "n": 3.0},
+        {"kind": "grid", "rows": 2, "cols": 2, "cell": "x"},
+        None,
+        [],
+    ],
+)
+def test_what_does_not_describe_a_space_is_refused(bad):
+    with pytest.raises(InvalidInput):
+        space_from(bad)
+
+
+def test_reading_copies_nothing_it_need_not():
+    array = np.arange(10, dtype=np.int16)
+    assert np.shares_memory(read_integers(array), array)
+    assert np.shares_memory(Counts(10).indices(array), array)
