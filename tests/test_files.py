@@ -13,8 +13,8 @@ from discreet.errors import InvalidInput, NotPrivate, UnreadableFile
 from discreet.exact.kernels import Noise
 from discreet.exact.laws import Finite, GeometricTails
 from discreet.exact.tables import Table
-from discreet.files import FORMAT, VERSION, _digest
-from discreet.mechanism import Mechanism
+from discreet.mechanism import FORMAT, VERSION, Mechanism
+from discreet.mechanism import fingerprint as _digest
 from discreet.privacy.certificate import certify
 
 REFUSED = (UnreadableFile, NotPrivate, InvalidInput)

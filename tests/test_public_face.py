@@ -17,7 +17,9 @@ NAMES = {
     *("discrete_gaussian", "rounded_laplace", "planar_geometric", "planar_laplace", "exponential", "from_matrix"),
     *("load", "verify", "Verdict", "Certificate", "Privacy", "Witness"),
     *("check", "pathologies", "cost", "expected_loss", "bias", "variance", "tail", "probability_of_truth"),
-    *("kantorovich", "errors", "losses", "properties", "utility"),
+    *("kantorovich", "errors", "losses", "plots", "properties", "utility"),
+    *("calibrate", "Calibration", "compare", "Comparison", "remap", "derivable", "symmetrise", "explain"),
+    *("Explanation", "random_rounding", "suppression"),
 }
 
 

@@ -99,7 +99,15 @@ def _plain(epsilon: float) -> float | str:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Mechanisms for the counts 0..n side by side. ``str()`` is a table; :meth:`save` writes a report."""
+    """Mechanisms for the counts 0..n side by side. ``str()`` is a table; :meth:`save` writes a report.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> both = dc.compare(4, alpha="1/2", families=["GM", "EM"])
+    >>> both["EM"].properties, both.n, both.asked
+    (('S', 'RH', 'RM', 'CH', 'CM', 'F', 'WH'), 4, 'alpha = 1/2')
+    """
 
     n: int
     asked: str
@@ -116,30 +124,32 @@ class Comparison:
         return {"n": self.n, "asked": self.asked, "mechanisms": [row.describe() for row in self.rows]}
 
     def table(self) -> tuple[list[str], list[list[str]]]:
-        """Headings and cells, as text."""
+        """Headings and cells, as text: the tight epsilon, the expected losses, the properties."""
         names = list(self.rows[0].costs)
-        headings = ["name", "epsilon", *names, *(f"worst {name}" for name in names), "truth at least", "properties"]
+        headings = ["name", "epsilon", *names, "properties"]
         cells = [
             [
                 row.name,
                 f"{row.epsilon:.4g}",
                 *(f"{row.costs[name]:.4f}" for name in names),
-                *(f"{row.worst[name]:.4f}" for name in names),
-                f"{row.truth[0]:.4f}",
                 " ".join(row.properties) or "-",
             ]
             for row in self.rows
         ]
         return headings, cells
 
-    def __str__(self) -> str:
-        headings, cells = self.table()
-        widths = [max(len(line[k]) for line in [headings, *cells]) for k in range(len(headings))]
-        lines = [
-            "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True))
-            for line in [headings, *cells]
+    def worst_table(self) -> tuple[list[str], list[list[str]]]:
+        """Headings and cells, as text: the same in the worst case over true counts."""
+        names = list(self.rows[0].worst)
+        headings = ["name", *(f"worst {name}" for name in names), "truth at least", "truth at most"]
+        cells = [
+            [row.name, *(f"{row.worst[name]:.4f}" for name in names), *(f"{p:.4f}" for p in row.truth)]
+            for row in self.rows
         ]
-        return "\n".join(line.rstrip() for line in lines)
+        return headings, cells
+
+    def __str__(self) -> str:
+        return "\n\n".join(_as_text(*table) for table in (self.table(), self.worst_table()))
 
     def chart(self) -> Chart:
         """Costs of every mechanism, and the error by true count, in one picture."""
@@ -167,14 +177,24 @@ class Comparison:
 
     def _page(self) -> str:
         """The chart's page with the table of numbers in it."""
-        headings, cells = self.table()
-        lines = ["".join(f"<th>{escape(cell)}</th>" for cell in headings)]
-        lines += ["".join(f"<td>{escape(cell)}</td>" for cell in line) for line in cells]
-        table = "".join(f"<tr>{line}</tr>" for line in lines)
+        tables = "".join(_as_html(*table) for table in (self.table(), self.worst_table()))
         names = "; ".join(f"{row.name}: {row.title}" for row in self.rows)
-        extra = f"{_STYLE}<table>{table}</table><p>{escape(names)}</p>"
+        extra = f"{_STYLE}{tables}<p>{escape(names)}</p>"
         head, end, tail = self.chart().html().rpartition("</body>")
         return head + extra + end + tail
+
+
+def _as_text(headings: list[str], cells: list[list[str]]) -> str:
+    lines = [headings, *cells]
+    widths = [max(len(line[k]) for line in lines) for k in range(len(headings))]
+    padded = ("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in lines)
+    return "\n".join(line.rstrip() for line in padded)
+
+
+def _as_html(headings: list[str], cells: list[list[str]]) -> str:
+    lines = ["".join(f"<th>{escape(cell)}</th>" for cell in headings)]
+    lines += ["".join(f"<td>{escape(cell)}</td>" for cell in line) for line in cells]
+    return f"<table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>"
 
 
 def compare(

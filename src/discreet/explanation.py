@@ -31,6 +31,13 @@ class Explanation:
         Someone who believed the statement with probability ``prior`` believes it with at most ``posterior`` afterwards.
     sentences
         The plain words, in reading order.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> words = dc.explain(dc.geometric(8, alpha="1/3"), prior="1/10")
+    >>> words.odds_ratio, words.prior, words.posterior
+    (3.0, 0.1, 0.25)
     """
 
     epsilon: float

@@ -1,16 +1,16 @@
-"""Saving and loading mechanisms: one JSON format, versioned, exact.
+"""Loading mechanisms from their files, and matrices from CSV.
 
-A closed form is kept as its exact parameters, everything else as its exact integers. Loading rebuilds the mechanism,
+A mechanism file is JSON, versioned and exact: ``m.save(path)`` keeps a closed form as its exact parameters, everything
+else as its exact integers. Loading rebuilds the mechanism,
 has the judge look at it again, and refuses a file whose numbers do not prove what it claims. A digest finds damage that
 leaves a weaker claim true; it is no signature, and the judge does not rely on it.
 """
 
 from __future__ import annotations
 
-import hashlib
+import csv
 import json
 import math
-from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -18,61 +18,14 @@ from typing import Any
 from .errors import DiscreetError, NotPrivate, UnreadableFile
 from .exact.kernels import Kernel, Noise, Response, kernel_from
 from .exact.tables import Table
-from .mechanism import Mechanism
-from .mechanisms.fair import explicit_fair
-from .mechanisms.gaussian import discrete_gaussian
-from .mechanisms.geometric import geometric, two_sided_geometric
-from .mechanisms.laplace import rounded_laplace
-from .mechanisms.planar import planar_geometric, planar_laplace
-from .mechanisms.response import randomized_response, uniform
+from .mechanism import CLOSED_FORMS, FORMAT, VERSION, Mechanism, fingerprint
+from .mechanisms import fair, gaussian, geometric, laplace, planar, practice, response
 from .privacy.certificate import Certificate, certify
-from .spaces import Counts, Grid, Integers, Space, space_from
+from .privacy.matrices import read_matrix
+from .spaces import Counts, Integers, Space, space_from
 
-FORMAT = "discreet mechanism"
-VERSION = 1
-
-#: How to rebuild each closed form from its parameters; what is not here is kept as exact integers.
-_REBUILD: dict[str, Callable[[dict[str, Any]], Mechanism]] = {
-    "geometric": lambda p: geometric(p["n"], alpha=p["alpha"]),
-    "two_sided_geometric": lambda p: two_sided_geometric(alpha=p["alpha"]),
-    "explicit_fair": lambda p: explicit_fair(p["n"], alpha=p["alpha"]),
-    "rounded_laplace": lambda p: rounded_laplace(p["n"], epsilon=p["epsilon"]),
-    "discrete_gaussian": lambda p: discrete_gaussian(sigma2=p["sigma2"]),
-    "randomized_response": lambda p: randomized_response(space_from(p["space"]), alpha=p["alpha"]),
-    "uniform": lambda p: uniform(p["n"]),
-    "planar_geometric": lambda p: planar_geometric(_grid(p), epsilon=p["epsilon"], border=p["border"]),
-    "planar_laplace": lambda p: planar_laplace(_grid(p), epsilon=p["epsilon"], border=p["border"]),
-}
-
-
-def _grid(parameters: dict[str, Any]) -> Grid:
-    grid = space_from(parameters["grid"])
-    assert isinstance(grid, Grid)
-    return grid
-
-
-def save(mechanism: Mechanism, path: str | Path) -> None:
-    """Write a mechanism to a JSON file."""
-    content: dict[str, Any] = {
-        "format": FORMAT,
-        "version": VERSION,
-        "family": mechanism.family,
-        "inputs": mechanism.inputs.describe(),
-        "outputs": mechanism.outputs.describe(),
-        "certificate": mechanism.certificate.describe(),
-    }
-    if mechanism.family in _REBUILD:
-        content["parameters"] = dict(mechanism.parameters)
-    else:
-        content["kernel"] = mechanism.kernel.describe()
-    content["sha256"] = _digest(content)
-    Path(path).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-
-
-def _digest(content: dict[str, Any]) -> str:
-    """A fingerprint of everything else in the file, whatever its layout."""
-    rest = {key: value for key, value in content.items() if key != "sha256"}
-    return hashlib.sha256(json.dumps(rest, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+#: Closed forms register how they are rebuilt when they are imported.
+REBUILT = (fair, gaussian, geometric, laplace, planar, practice, response)
 
 
 def load(path: str | Path) -> Mechanism:
@@ -97,7 +50,7 @@ def load(path: str | Path) -> Mechanism:
         raise UnreadableFile(
             f"{path} has version {content.get('version')!r}; this program reads version {VERSION}. Upgrade discreet."
         )
-    if content.get("sha256") != _digest(content):
+    if content.get("sha256") != fingerprint(content):
         raise UnreadableFile(f"{path} is damaged or was altered: its 'sha256' is not that of its content.")
     try:
         mechanism = _rebuild(content)
@@ -111,9 +64,9 @@ def load(path: str | Path) -> Mechanism:
 
 def _rebuild(content: dict[str, Any]) -> Mechanism:
     family = content["family"]
-    if family in _REBUILD:
+    if family in CLOSED_FORMS:
         parameters = content["parameters"]
-        mechanism = _REBUILD[family](parameters)
+        mechanism = CLOSED_FORMS[family](parameters)
         if "on" in parameters:
             space = space_from(parameters["on"])
             assert isinstance(space, Counts | Integers)
@@ -135,7 +88,7 @@ def _rebuild(content: dict[str, Any]) -> Mechanism:
         proved.tight,
         dict(stated["details"]),
     )
-    return Mechanism(inputs, outputs, kernel, certificate, str(family))
+    return Mechanism(inputs, outputs, kernel, certificate, str(family), dict(content["parameters"]))
 
 
 def _refuse_misfit(kernel: Kernel, outputs: Space) -> None:
@@ -167,3 +120,76 @@ def _compare(mechanism: Mechanism, content: dict[str, Any], path: str | Path) ->
             f"{path} claims {stated['notion']} epsilon = {stated['epsilon']}, delta = {stated['delta']}, but its "
             f"numbers prove {proved}. The file is damaged or was altered."
         )
+
+
+# ------------------------------------------------------------------------------------------------ matrices
+
+
+def read_csv(path: str | Path) -> tuple[Table, tuple[str, ...]]:
+    """A matrix of probabilities from a CSV file, exactly: a line for each truth, a column for each report.
+
+    Decimals ("0.25", "1e-9") and fractions ("1/3") are taken as they are written. A first line that is not numbers is a
+    heading; if it begins with an empty cell or a word such as "truth", the first column holds names. Commas, semicolons
+    and tabs separate.
+
+    Returns
+    -------
+    table, notes
+        The exact table, and what had to be said about it, such as rows that had to be normalised.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8-sig")
+    except OSError as problem:
+        raise UnreadableFile(f"cannot read {path}: {problem.strerror or problem}.") from None
+    except UnicodeDecodeError:
+        raise UnreadableFile(f"{path} is not text; a matrix is a CSV file of probabilities.") from None
+    separator = next((mark for mark in ("\t", ";") if mark in text), ",")
+    lines = [[cell.strip() for cell in line] for line in csv.reader(text.splitlines(), delimiter=separator)]
+    lines = [line for line in lines if any(line)]
+    if not lines:
+        raise UnreadableFile(f"{path} is empty; a matrix has a line of probabilities for each true value.")
+    if not all(_is_number(cell) for cell in lines[0]):
+        named = not _is_number(lines[0][0]) and all(not _is_number(line[0]) or len(line) > 1 for line in lines[1:])
+        first = 1 if named and _names_first_column(lines) else 0
+        lines = [line[first:] for line in lines[1:]]
+    width = len(lines[0]) if lines else 0
+    for number, line in enumerate(lines, 1):
+        wrong = next((cell for cell in line if not _is_number(cell)), None)
+        if wrong is not None or len(line) != width:
+            problem_text = (
+                f"{wrong!r} is not a number" if wrong is not None else f"{len(line)} cells instead of {width}"
+            )
+            raise UnreadableFile(f"{path}, line {number} of the matrix: {problem_text}.")
+    return read_matrix(lines)
+
+
+def _names_first_column(lines: list[list[str]]) -> bool:
+    """Whether the first column holds names of truths: its heading is empty or a word beside numbered reports."""
+    heading = lines[0]
+    return (
+        heading[0] == ""
+        or heading[0].lower() in ("truth", "true", "x", "count", "row")
+        or not all(_is_number(line[0]) for line in lines[1:])
+    )
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        Fraction(cell)
+    except (ValueError, ZeroDivisionError):
+        return False
+    return True
+
+
+def read_subject(path: str | Path) -> tuple[Mechanism | Table, tuple[str, ...]]:
+    """Whatever can be judged: a mechanism file, or a matrix in a CSV file, told apart by what is in them.
+
+    Returns
+    -------
+    subject, notes
+        The mechanism or the exact table, and what had to be said about it.
+    """
+    file = Path(path)
+    if file.suffix.lower() in (".csv", ".tsv", ".txt"):
+        return read_csv(file)
+    return load(file), ()

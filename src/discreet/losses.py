@@ -16,6 +16,10 @@ loss               value for truth i and report j     in words
 On a grid \\|i - j\\| is the distance between centres; on labels it is 0 or 1. Values are exact fractions wherever the
 number is rational, and floats otherwise (the distance along a diagonal of a grid).
 
+>>> import discreet as dc
+>>> print(dc.losses.L1.sentence)
+the absolute error: how far off
+
 [C] is Cormode, Kulkarni, Srivastava, *Constrained Differential Privacy for Count Data*, definition 3.
 """
 
@@ -42,7 +46,13 @@ IntArray = NDArray[np.int64]
 
 
 class Loss(ABC):
-    """What it costs to report j when the truth is i. Rows are truths and columns are reports, as everywhere."""
+    """What it costs to report j when the truth is i. Rows are truths and columns are reports, as everywhere.
+
+    Examples
+    --------
+    >>> L2.name, L2.exact(1, 4), L2.symmetric, L2.nondecreasing
+    ('L2', Fraction(9, 1), True, True)
+    """
 
     @property
     @abstractmethod
@@ -106,6 +116,11 @@ def squared_distances(inputs: Space, outputs: Space) -> IntArray:
     """The integers k[i, j] for which the distance from truth i to report j is ``outputs.unit * sqrt(k[i, j])``.
 
     Both must be counts, or both the same grid or labels: there is no distance from a label to a count.
+
+    Examples
+    --------
+    >>> squared_distances(Counts(1), Counts(2)).tolist()
+    [[0, 1, 4], [1, 0, 1]]
     """
     if inputs.size is None or outputs.size is None:
         raise Unsupported(
@@ -270,6 +285,8 @@ L2: Loss = _Power(Fraction(2))
 def power(p: Number) -> Loss:
     """The p-th power of the distance, \\|i - j\\|^p, for any p >= 0 (with 0^0 = 0, so that ``power(0)`` is L0).
 
+    Examples
+    --------
     >>> power(3).exact(1, 4)
     Fraction(27, 1)
     """
@@ -284,6 +301,8 @@ def power(p: Number) -> Loss:
 def beyond(d: Number) -> Loss:
     """1 for reports further than d from the truth, else 0; [C]'s L0_d. On a grid d is in the unit of its cells.
 
+    Examples
+    --------
     >>> beyond(1).exact(1, 2), beyond(1).exact(1, 3)
     (Fraction(0, 1), Fraction(1, 1))
     """
@@ -298,6 +317,12 @@ def matrix(losses: object) -> Loss:
 
     Integers and Fractions are taken as they are. In exact answers a float means the simplest rational that rounds to
     it, so .1 is 1/10.
+
+    Examples
+    --------
+    >>> late = matrix([[0, 1, 1], [5, 0, 1], [5, 5, 0]])    # too low costs five times as much as too high
+    >>> late.exact(2, 0), late.symmetric
+    (Fraction(5, 1), False)
     """
     if isinstance(losses, np.ma.MaskedArray):
         raise WrongType("a matrix of losses must not be masked; fill in the missing losses.")
@@ -321,7 +346,13 @@ def matrix(losses: object) -> Loss:
 
 
 def resolve(loss: object) -> Loss:
-    """The loss that is meant: a Loss, a name ("L0", "L1", "L2", "L3", "L0_1" for beyond(1)), or a matrix of losses."""
+    """The loss that is meant: a Loss, a name ("L0", "L1", "L2", "L3", "L0_1" for beyond(1)), or a matrix of losses.
+
+    Examples
+    --------
+    >>> resolve("L0_2") == beyond(2)
+    True
+    """
     if isinstance(loss, Loss):
         return loss
     if isinstance(loss, str):

@@ -9,6 +9,10 @@ IV-A). The paper prints the transpose: its "row" is one *report*, which here is 
 "column" is one *truth*, which here is a row. The codes are the paper's; the sentences say which way they run.
 
 To add a property, write its rows and add one entry to the list behind :data:`PROPERTIES`.
+
+>>> import discreet as dc
+>>> print(", ".join(f"{code} {p.name}" for code, p in dc.properties.PROPERTIES.items()))
+S symmetric, RH row honest, RM row monotone, CH column honest, CM column monotone, F fair, WH weakly honest
 """
 
 from __future__ import annotations
@@ -49,6 +53,12 @@ class Rows:
 
     Row r says: ``sum_k coefficients[k] * P.ravel()[places[r, k]]  sense  right``. Coefficients are small integers,
     one per column of ``places``, or one per row and column.
+
+    Examples
+    --------
+    >>> fair = PROPERTIES["F"].rows(2)      # P[1, 1] - P[0, 0] = 0 and P[2, 2] - P[0, 0] = 0
+    >>> fair.places.tolist(), fair.coefficients.tolist(), fair.sense, fair.right
+    ([[4, 0], [8, 0]], [1, -1], '==', Fraction(0, 1))
     """
 
     places: IntArray
@@ -88,7 +98,14 @@ class Rows:
 
 @dataclass(frozen=True)
 class CheckResult:
-    """Whether a property holds, and if not, by how much and where. True in a condition exactly when it holds."""
+    """Whether a property holds, and if not, by how much and where. True in a condition exactly when it holds.
+
+    Examples
+    --------
+    >>> result = check([[0.5, 0.5], [0.25, 0.75]])["F"]
+    >>> result.holds, result.violation, result.places
+    (False, 0.25, ((1, 1), (0, 0)))
+    """
 
     code: str
     name: str
@@ -114,7 +131,14 @@ class CheckResult:
 
 @dataclass(frozen=True)
 class Property:
-    """One structural property: a builder of rows for a given number of truths and reports, and words for it."""
+    """One structural property: a builder of rows for a given number of truths and reports, and words for it.
+
+    Examples
+    --------
+    >>> honest = PROPERTIES["WH"]
+    >>> honest.name, honest.reference, honest.rows(4).right
+    ('weakly honest', '[C] (13)', Fraction(1, 5))
+    """
 
     code: str
     name: str
@@ -365,7 +389,13 @@ PATHOLOGIES: dict[str, NoGaps | Property] = {
 
 
 def resolve(wanted: str | Property | Iterable[str | Property]) -> tuple[Property, ...]:
-    """The linear properties that are meant: codes such as "WH", several as ["WH", "CM"] or "WH+CM", or objects."""
+    """The linear properties that are meant: codes such as "WH", several as ["WH", "CM"] or "WH+CM", or objects.
+
+    Examples
+    --------
+    >>> [p.name for p in resolve("WH+CM")]
+    ['weakly honest', 'column monotone']
+    """
     linear = {code: p for code, p in {**PROPERTIES, **PATHOLOGIES}.items() if isinstance(p, Property)}
     return tuple(_lookup(item, linear, Property) for item in _listed(wanted))
 
@@ -411,6 +441,8 @@ def check(
     dict
         For every code a :class:`CheckResult` with ``holds``, ``violation``, ``where`` and ``sentence``.
 
+    Examples
+    --------
     >>> check([[0.6, 0.4], [0.5, 0.5]])["F"].where
     'P(report 1 | truth 1) = 0.5 != P(report 0 | truth 0) = 0.6'
     """
@@ -435,6 +467,14 @@ def check(
 
 
 def pathologies(mechanism: object, *, tolerance: float | None = None) -> dict[str, CheckResult]:
-    """Whether the mechanism is free of the flaws of [C] figure 1: reports never given (gaps), and spikes."""
+    """Whether the mechanism is free of the flaws of [C] figure 1: reports never given (gaps), and spikes.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> found = pathologies(dc.geometric(2, alpha="9/10"))
+    >>> found["no gaps"].holds, found["no spikes"].where
+    (True, '2 P(report 1 | truth 1) = 0.105263 < P(report 0 | truth 1) = 0.473684')
+    """
     channel = Channel.of(mechanism)
     return check(channel, [p for p in PATHOLOGIES.values() if p.why_not(channel) is None], tolerance=tolerance)

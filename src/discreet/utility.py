@@ -3,6 +3,11 @@
 Every answer is a float, or a Fraction with ``exact=True`` where the mechanism and the loss are exact. "Per true value"
 means one number for every truth, in the order of the mechanism's inputs.
 
+>>> import discreet as dc
+>>> m = dc.geometric(2, alpha="1/2")
+>>> dc.utility.cost(m, "L1", exact=True), dc.utility.bias(m, exact=True)[0]
+(Fraction(5, 9), Fraction(1, 2))
+
 [C] is Cormode, Kulkarni, Srivastava, *Constrained Differential Privacy for Count Data*.
 """
 
@@ -114,6 +119,11 @@ def expected_loss(mechanism: object, loss: object = "L0", *, exact: bool = False
         "L0", "L1", "L2", a :class:`~discreet.losses.Loss`, or a matrix of losses.
     exact
         Answer in Fractions.
+
+    Examples
+    --------
+    >>> expected_loss([[0.75, 0.25], [0.5, 0.5]], "L1").tolist()
+    [0.25, 0.5]
     """
     channel, resolved = Channel.of(mechanism), losses.resolve(loss)
     if not exact:
@@ -170,6 +180,8 @@ def cost(
     rescaled
         Multiply by (n+1)/n as [C] (1) does for L0 and ``beyond(d)``, so that guessing uniformly costs 1 under L0.
 
+    Examples
+    --------
     >>> cost([[0.75, 0.25], [0.25, 0.75]])
     0.25
     """
@@ -202,12 +214,26 @@ def cost(
 
 
 def tail(mechanism: object, d: Number, *, exact: bool = False) -> FloatArray | tuple[Fraction, ...]:
-    """P(\\|report - truth\\| > d) for each true value."""
+    """P(\\|report - truth\\| > d) for each true value.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> tail(dc.geometric(2, alpha="1/2"), 1, exact=True)
+    (Fraction(1, 6), Fraction(0, 1), Fraction(1, 6))
+    """
     return expected_loss(mechanism, losses.beyond(d), exact=exact)
 
 
 def probability_of_truth(mechanism: object, *, exact: bool = False) -> FloatArray | tuple[Fraction, ...]:
-    """P(report = truth) for each true value: the diagonal of the matrix."""
+    """P(report = truth) for each true value: the diagonal of the matrix.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> probability_of_truth(dc.geometric(2, alpha="1/2"), exact=True)
+    (Fraction(2, 3), Fraction(1, 3), Fraction(2, 3))
+    """
     channel = Channel.of(mechanism)
     truth = (losses.squared_distances(channel.inputs, channel.outputs) == 0).astype(np.int64)
     return expected_loss(channel, losses.matrix(truth), exact=exact)
@@ -225,13 +251,27 @@ def _errors(channel: Channel) -> Loss:
 
 
 def bias(mechanism: object, *, exact: bool = False) -> FloatArray | tuple[Fraction, ...]:
-    """The expected error E[report - truth] for each true value."""
+    """The expected error E[report - truth] for each true value.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> bias(dc.geometric(2, alpha="1/2"), exact=True)
+    (Fraction(1, 2), Fraction(0, 1), Fraction(-1, 2))
+    """
     channel = Channel.of(mechanism)
     return expected_loss(channel, _errors(channel), exact=exact)
 
 
 def variance(mechanism: object, *, exact: bool = False) -> FloatArray | tuple[Fraction, ...]:
-    """The variance of the report for each true value: E[(report - truth)^2] - bias^2."""
+    """The variance of the report for each true value: E[(report - truth)^2] - bias^2.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> variance(dc.geometric(2, alpha="1/2"), exact=True)
+    (Fraction(7, 12), Fraction(2, 3), Fraction(7, 12))
+    """
     channel = Channel.of(mechanism)
     errors = _errors(channel)
     if exact:
@@ -257,6 +297,8 @@ def kantorovich(p: Sequence[float] | NDArray[Any], q: Sequence[float] | NDArray[
     space
         ``Counts``, ``Grid`` or ``Labels``.
 
+    Examples
+    --------
     >>> kantorovich([1, 0, 0], [0, 0, 1], Counts(2))
     2.0
     """

@@ -6,6 +6,7 @@ import copy
 import inspect
 import pickle
 from fractions import Fraction
+from typing import get_type_hints
 
 import numpy as np
 import pandas as pd
@@ -66,13 +67,15 @@ REGISTRY = {
     ),
 }
 
-#: Public names that are no constructors of mechanisms. A new public name must be put here or into the registry.
-NO_CONSTRUCTORS = {
-    *("Counts", "Integers", "Grid", "Labels", "Mechanism", "load"),
-    *("verify", "Verdict", "Certificate", "Privacy", "Witness"),
-    *("check", "pathologies", "cost", "expected_loss", "bias", "variance", "tail", "probability_of_truth"),
-    *("kantorovich", "errors", "losses", "properties", "utility"),
+REGISTRY |= {
+    "random_rounding": ("random_rounding", lambda: dc.random_rounding(8, base=3)),
+    "suppression": ("suppression", lambda: dc.suppression(9, below=4)),
+    "symmetrise": ("symmetrise", lambda: dc.symmetrise(dc.from_matrix([["3/4", "1/4"], ["1/3", "2/3"]]))),
+    "remap": ("remap", lambda: dc.remap(dc.geometric(6, alpha="1/3"), "L2")),
 }
+
+#: Mechanisms that may give the same reports every time.
+HARDLY_RANDOM = ("suppression",)
 
 
 @pytest.fixture(scope="module", params=REGISTRY)
@@ -90,14 +93,15 @@ def finite(m) -> dc.Mechanism:
 def test_the_registry_knows_every_public_constructor():
     """A family that is not here keeps no promise; one that makes mechanisms by another name would escape."""
     covered = {constructor for constructor, _ in REGISTRY.values()}
-    returning = {
-        name
-        for name in dc.__all__
-        if inspect.isfunction(getattr(dc, name))
-        and "Mechanism" in str(inspect.signature(getattr(dc, name)).return_annotation)
-    } - {"load"}
+    returning = set()
+    for name in dc.__all__:
+        value = getattr(dc, name)
+        if inspect.isfunction(value) and name != "load":
+            made = get_type_hints(value).get("return")
+            if isinstance(made, type) and issubclass(made, dc.Mechanism):
+                returning.add(name)
     assert covered == returning
-    assert not covered & NO_CONSTRUCTORS
+    assert "geometric" in returning  # the reading of signatures works
 
 
 def some_truths(m, size: int = 40) -> list:
@@ -205,6 +209,8 @@ def test_release_never_takes_a_seed(m):
 
 
 def test_two_releases_differ(m):
+    if m.family in HARDLY_RANDOM:
+        pytest.skip("not random, or hardly")
     truths = some_truths(m, 400)
     assert (m.release(truths) != m.release(truths)).any()
 
@@ -213,7 +219,7 @@ def test_simulation_is_reproducible_and_depends_on_the_seed(m):
     truths = some_truths(m, 300)
     first = m.simulate(truths, seed=7)
     assert (m.simulate(truths, seed=7) == first).all()
-    assert (m.simulate(truths, seed=8) != first).any()
+    assert m.family in HARDLY_RANDOM or (m.simulate(truths, seed=8) != first).any()
     assert m.simulate(truths[0], seed=7) == m.simulate(truths[0], seed=7)
     with pytest.raises(TypeError):
         m.simulate(truths)

@@ -83,6 +83,8 @@ def test_on_a_range_ratio_and_delta_are_those_of_the_table(sigma2, epsilon, n):
         assert Decimal(verdict.epsilon) >= tight * (1 - tolerance)
         low, high = (decimal(bound) for bound in verdict.evidence.ratio_bounds())
         assert low <= ratio * (1 + tolerance) and ratio * (1 - tolerance) <= high
+        low, high = (decimal(bound) for bound in verdict.evidence.delta_bounds(epsilon)[0])
+        assert low <= hockey + tolerance and hockey - tolerance <= high <= hockey + tolerance
         for found, expected in ((verdict.delta(epsilon), hockey), (verdict.single_event_delta(epsilon), single)):
             if verdict.holds(epsilon):
                 assert found == 0 and expected <= tolerance

@@ -15,7 +15,7 @@ import discreet as dc
 from discreet.errors import InvalidInput, Unsupported
 from discreet.exact.rationals import exp_bounds, log_bounds
 from discreet.exact.tables import Table
-from discreet.privacy import evidence
+from discreet.privacy import evidence, views
 
 INFINITE = math.inf
 
@@ -55,6 +55,10 @@ def excess(p, q, columns, E: Fraction) -> Fraction:
     return sum((p[y] for y in columns), Fraction(0)) - E * sum((q[y] for y in columns), Fraction(0))
 
 
+def divergence(p, q, E: Fraction) -> Fraction:
+    return sum((max(a - E * b, Fraction(0)) for a, b in zip(p, q, strict=True)), Fraction(0))
+
+
 def divergence_over_all_subsets(P, chosen, E: Fraction) -> Fraction:
     columns = range(len(P[0]))
     events = [event for size in range(len(P[0]) + 1) for event in combinations(columns, size)]
@@ -77,6 +81,28 @@ def test_ratio_is_the_definition(table, notion):
         assert exp_bounds(Fraction(v.epsilon), 200)[1] >= expected  # rounded up
         below = Fraction(math.nextafter(v.epsilon, 0)) * (1 - Fraction(1, 2**53)) - Fraction(1, 2**120)
         assert expected == 1 or below <= 0 or exp_bounds(below, 200)[0] < expected  # and not by more than that
+
+
+@st.composite
+def near_ties(draw):
+    """Every ratio is 2 up to 1e-25, and rows are scaled: rounding decides which one looks largest in doubles."""
+    rows = []
+    for k in range(draw(st.integers(3, 7))):
+        tilt = draw(st.integers(0, 9))
+        row = [2 * 10**25 + tilt, 10**25, 10**25 - tilt] if k % 2 else [10**25, 2 * 10**25, 10**25]
+        rows.append([w * draw(st.shared(st.integers(1, 10**9), key=f"scale {k}")) for w in row])
+    return Table.from_rows(rows)
+
+
+@given(table=near_ties(), notion=st.sampled_from(["central", "local"]))
+def test_near_ties_beyond_double_precision_are_decided_in_integers(table, notion):
+    P, v = fractions_of(table), dc.verify(table, notion)
+    assert v.ratio == largest_ratio(P, notion)
+    for epsilon in (Fraction(0), Fraction(1, 2)):
+        E = exp_bounds(epsilon)[0]
+        assert v.evidence.delta_bounds(epsilon)[0][1] == divergence_over_all_subsets(P, pairs(notion, len(P)), E)
+        singles = [p - E * q for i, j in pairs(notion, len(P)) for p, q in zip(P[i], P[j], strict=True)]
+        assert v.evidence.single_event_bounds(epsilon)[1] == max(singles)
 
 
 @given(table=tables(), notion=st.sampled_from(["central", "local"]))
@@ -167,6 +193,24 @@ def test_delta_is_the_largest_excess_over_all_sets_of_reports(table, notion, eps
         assert w.other_probability == sum(P[w.other][y] for y in w.reports)
 
 
+@given(seed=st.integers(0, 10**6))
+def test_divergences_that_doubles_cannot_tell_apart_are_compared_exactly(seed):
+    """The same pair of rows, its columns in another order each time, and one of them tilted by 1e-25."""
+    rng = np.random.default_rng(seed)
+    p, q = ([int(w) * 10**25 for w in rng.integers(1, 10**6, 15)] for _ in range(2))
+    best = int(np.argmax(p))
+    rows, tilts = [], rng.permutation(8).tolist()
+    for tilt in tilts:
+        order = rng.permutation(15)
+        tilted = [w + tilt * (k == best) for k, w in enumerate(p)]
+        rows += [[tilted[k] for k in order], [q[k] for k in order]]
+    view = views.whole(Table.from_rows(rows))
+    piece = evidence.Rows(view, np.arange(0, 16, 2), np.arange(1, 16, 2)).worst_piece(Fraction(1))
+    P = fractions_of(view.table)
+    exact = [divergence(P[i], P[j], Fraction(1)) for k in range(8) for i, j in ((2 * k, 2 * k + 1), (2 * k + 1, 2 * k))]
+    assert piece.divergence(Fraction(1)) == max(exact)
+
+
 @given(table=tables(4, 4), notion=st.sampled_from(["central", "local"]), epsilon=epsilons)
 def test_single_event_delta_is_the_largest_excess_of_one_report(table, notion, epsilon):
     P, v = fractions_of(table), dc.verify(table, notion)
@@ -181,6 +225,7 @@ def test_single_event_delta_is_the_largest_excess_of_one_report(table, notion, e
 
 
 @given(table=tables(4, 3), epsilon=st.sampled_from(["0", "1/10", "1/2", "2"]))
+@example(table=Table.from_rows([[6, 1, 1], [3, 3, 2], [1, 6, 1]]), epsilon="1/10")
 def test_metric_delta_compares_far_truths_at_a_larger_epsilon(table, epsilon):
     P, v = fractions_of(table), dc.verify(table, "metric")
     bounds = []

@@ -124,7 +124,8 @@ def every(P) -> list[tuple[int, int]]:
 
 
 ratios = st.fractions(Fraction(1, 20), Fraction(19, 20), max_denominator=20)
-geometric_tails = st.builds(GeometricTails, st.fractions(0, Fraction(9, 10), max_denominator=10), ratios)
+atoms = st.one_of(st.fractions(0, Fraction(9, 10), max_denominator=10), st.sampled_from([0, Fraction(1, 10**6)]))
+geometric_tails = st.builds(GeometricTails, atoms.map(Fraction), ratios)
 named_tails = st.one_of(st.builds(GeometricTails.two_sided, ratios), st.builds(GeometricTails.laplace, ratios))
 finite = st.builds(
     Finite, st.integers(-4, 2), st.lists(st.integers(0, 4), min_size=1, max_size=6).filter(lambda w: any(w))

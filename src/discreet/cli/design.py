@@ -163,6 +163,10 @@ def compare(
     say(f"counts 0..{comparison.n}, {comparison.asked}")
     headings, cells = comparison.table()
     print_table(headings, cells, numbers=range(1, len(headings) - 1))
+    say()
+    headings, cells = comparison.worst_table()
+    print_table(headings, cells, numbers=range(1, len(headings)))
+    say()
     say(", ".join(f"{row.name}: {TITLES.get(row.name, row.title)}" for row in comparison.rows))
     if report is not None:
         say(f"report    {report}")
@@ -198,7 +202,7 @@ def calibrate(
         wishes["within"] = _pair(within, "--within", "D:P, such as 2:0.9")
     if ratio is not None:
         wishes["likelihood_ratio"], wishes["within"] = _pair(ratio, "--ratio", "R:D, such as 2:10")
-    options = {"border": border} if grid is not None and border is not None else {}
+    options: dict[str, Any] = {"border": border} if grid is not None and border is not None else {}
     found = find(family.replace("-", "_"), space, **{k: v for k, v in wishes.items() if v is not None}, **options)
     if output is not None:
         found.mechanism.save(output)

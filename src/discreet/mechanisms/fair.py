@@ -9,7 +9,7 @@ import numpy as np
 from ..exact.kernels import refuse_large
 from ..exact.rationals import read_alpha
 from ..exact.tables import Table
-from ..mechanism import Mechanism, finish, read_count
+from ..mechanism import CLOSED_FORMS, Mechanism, finish, read_count
 from ..spaces import Counts
 
 
@@ -45,3 +45,6 @@ def explicit_fair(n: Any, *, alpha: Any = None, epsilon: Any = None) -> Mechanis
     palette = [numerator**e * denominator ** (largest - e) for e in range(largest + 1)]
     kernel = Table.from_codes(palette, exponent)
     return finish("explicit_fair", space, space, kernel, {"n": space.n, "alpha": str(a)}, ratio=1 / a)
+
+
+CLOSED_FORMS["explicit_fair"] = lambda p: explicit_fair(p["n"], alpha=p["alpha"])

@@ -8,7 +8,7 @@ from ..errors import InvalidInput
 from ..exact.kernels import Noise
 from ..exact.laws import Gaussian
 from ..exact.rationals import as_fraction
-from ..mechanism import Mechanism, finish
+from ..mechanism import CLOSED_FORMS, Mechanism, finish
 from ..spaces import Integers
 
 
@@ -40,3 +40,6 @@ def discrete_gaussian(*, sigma2: Any) -> Mechanism:
     return finish(
         "discrete_gaussian", space, space, Noise(Gaussian(value)), {"sigma2": str(value)}, how=how, details=details
     )
+
+
+CLOSED_FORMS["discrete_gaussian"] = lambda p: discrete_gaussian(sigma2=p["sigma2"])

@@ -7,7 +7,7 @@ from typing import Any
 from ..exact.kernels import Noise
 from ..exact.laws import GeometricTails
 from ..exact.rationals import read_alpha
-from ..mechanism import Mechanism, finish, read_count
+from ..mechanism import CLOSED_FORMS, Mechanism, finish, read_count
 from ..spaces import Counts, Integers
 
 
@@ -61,3 +61,7 @@ def two_sided_geometric(*, epsilon: Any = None, alpha: Any = None) -> Mechanism:
     return finish(
         "two_sided_geometric", space, space, Noise(GeometricTails.two_sided(a)), {"alpha": str(a)}, ratio=1 / a
     )
+
+
+CLOSED_FORMS["geometric"] = lambda p: geometric(p["n"], alpha=p["alpha"])
+CLOSED_FORMS["two_sided_geometric"] = lambda p: two_sided_geometric(alpha=p["alpha"])

@@ -7,7 +7,7 @@ from typing import Any
 from ..exact.kernels import Noise
 from ..exact.laws import GeometricTails
 from ..exact.rationals import alpha_from_epsilon, read_epsilon
-from ..mechanism import Mechanism, finish, read_count
+from ..mechanism import CLOSED_FORMS, Mechanism, finish, read_count
 from ..spaces import Counts
 
 
@@ -33,3 +33,6 @@ def rounded_laplace(n: Any, *, epsilon: Any) -> Mechanism:
     root = alpha_from_epsilon(eps / 2)
     kernel = Noise(GeometricTails.laplace(root), truths=(0, space.n), clamp=(0, space.n))
     return finish("rounded_laplace", space, space, kernel, {"n": space.n, "epsilon": str(eps)}, epsilon=eps)
+
+
+CLOSED_FORMS["rounded_laplace"] = lambda p: rounded_laplace(p["n"], epsilon=p["epsilon"])

@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 from ..errors import InvalidInput
 from ..exact.lattice import Border, Lattice
 from ..exact.rationals import read_epsilon
-from ..mechanism import Mechanism, finish
-from ..spaces import Grid
+from ..mechanism import CLOSED_FORMS, Mechanism, finish
+from ..spaces import Grid, space_from
 
 FloatArray = NDArray[np.float64]
 
@@ -286,3 +286,15 @@ def _integers(factor: FloatArray, nearest: FloatArray, kappa: float) -> NDArray[
     shift -= shift.min()
     leading = np.ldexp(mantissa, 53).astype(np.int64)
     return np.asarray(np.left_shift(leading.astype(object), shift.astype(object)))
+
+
+def _grid(description: dict[str, Any]) -> Grid:
+    grid = space_from(description)
+    assert isinstance(grid, Grid)
+    return grid
+
+
+CLOSED_FORMS["planar_geometric"] = lambda p: planar_geometric(
+    _grid(p["grid"]), epsilon=p["epsilon"], border=p["border"]
+)
+CLOSED_FORMS["planar_laplace"] = lambda p: planar_laplace(_grid(p["grid"]), epsilon=p["epsilon"], border=p["border"])

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import InvalidInput
 from ..exact.tables import Table
-from ..mechanism import Mechanism, finish, read_count
+from ..mechanism import CLOSED_FORMS, Mechanism, finish, read_count
 from ..spaces import Counts, Labels, positive_integer
 
 _HOW = "no guarantee was designed for; the judge states what there is"
@@ -70,3 +70,7 @@ def suppression(n: Any, *, below: int = 5) -> Mechanism:
         weights[count, published.index(SUPPRESSED if 0 < count < limit else count)] = 1
     kernel = Table.from_array(weights)
     return finish("suppression", space, published, kernel, {"n": space.n, "below": limit}, how=_HOW)
+
+
+CLOSED_FORMS["random_rounding"] = lambda p: random_rounding(p["n"], base=p["base"])
+CLOSED_FORMS["suppression"] = lambda p: suppression(p["n"], below=p["below"])

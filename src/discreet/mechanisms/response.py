@@ -8,8 +8,8 @@ from typing import Any
 from ..errors import InvalidInput
 from ..exact.kernels import Response
 from ..exact.rationals import read_alpha
-from ..mechanism import Mechanism, finish, read_count
-from ..spaces import Counts, Grid, Labels, Space, is_integer
+from ..mechanism import CLOSED_FORMS, Mechanism, finish, read_count
+from ..spaces import Counts, Grid, Labels, Space, is_integer, space_from
 
 
 def randomized_response(space: Any, *, epsilon: Any = None, alpha: Any = None) -> Mechanism:
@@ -63,3 +63,7 @@ def uniform(n: Any) -> Mechanism:
     """
     space = Counts(read_count(n))
     return finish("uniform", space, space, Response(space.size, 1, 1), {"n": space.n}, ratio=Fraction(1))
+
+
+CLOSED_FORMS["randomized_response"] = lambda p: randomized_response(space_from(p["space"]), alpha=p["alpha"])
+CLOSED_FORMS["uniform"] = lambda p: uniform(p["n"])

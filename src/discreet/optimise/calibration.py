@@ -83,6 +83,13 @@ class Calibration:
     monotone
         Whether the epsilons that were tried meet the target on one side only. If not, ``epsilon`` is the best one
         *found*: the far end of those that meet it.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> found = dc.calibrate("randomized_response", 2, truth="3/4")     # e^eps / (1 + e^eps) = 3/4
+    >>> round(float(found.epsilon), 4), found.achieved >= 0.75, found.next_smaller.value < 0.75
+    (1.0986, True, True)
     """
 
     epsilon: Fraction

@@ -1,0 +1,233 @@
+"""The command line, as a new user types it: output, exit codes, JSON, mistakes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import discreet as dc
+from discreet.files import read_csv
+
+VERBS = ("demo", "design", "verify", "check", "explain", "compare", "calibrate")
+
+
+def run(*arguments: object, code: int = 0) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "discreet.cli", *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == code, (done.stdout, done.stderr)
+    assert "Traceback" not in done.stderr
+    return done
+
+
+@pytest.fixture
+def fair(tmp_path: Path) -> Path:
+    file = tmp_path / "m.json"
+    dc.explicit_fair(8, alpha="10/11").save(file)
+    return file
+
+
+@pytest.fixture
+def matrix(tmp_path: Path) -> Path:
+    file = tmp_path / "matrix.csv"
+    file.write_text("2/3,1/6,1/6\n1/3,1/3,1/3\n1/6,1/6,2/3\n", encoding="utf-8")
+    return file
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_has_help_with_an_example(verb: str) -> None:
+    out = run(verb, "--help").stdout
+    assert f"discreet {verb}" in " ".join(out.split())
+    assert "Example" in out
+
+
+def test_the_version_is_the_packages() -> None:
+    assert run("--version").stdout.strip() == f"discreet {dc.__version__}"
+
+
+def test_no_verb_shows_the_verbs() -> None:
+    out = subprocess.run([sys.executable, "-m", "discreet.cli"], capture_output=True, text=True).stdout
+    assert all(verb in out for verb in VERBS)
+
+
+def test_a_designed_mechanism_is_proved_saved_and_drawn(tmp_path: Path) -> None:
+    file, picture = tmp_path / "m.json", tmp_path / "m.png"
+    command = ["design", "--family", "explicit-fair", "-n", 8, "--alpha", "10/11", "-o", file, "--plot", picture]
+    assert "largest ratio exactly 11/10" in run(*command).stdout
+    assert dc.load(file).certificate.ratio == dc.explicit_fair(8, alpha="10/11").certificate.ratio
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["geometric", "-n", "5", "--epsilon", "1"],
+        ["two-sided-geometric", "--epsilon", "1"],
+        ["randomized-response", "--labels", "yes,no,perhaps", "--epsilon", "1"],
+        ["randomized-response", "-n", "3", "--alpha", "1/2"],
+        ["uniform", "-n", "3"],
+        ["rounded-laplace", "-n", "5", "--epsilon", "0.5"],
+        ["discrete-gaussian", "--sigma2", "4"],
+        ["planar-geometric", "--grid", "3x4x150", "--epsilon", "0.004"],
+        ["planar-laplace", "--grid", "3x4x150", "--epsilon", "0.004", "--border", "normalise"],
+        ["random-rounding", "-n", "9", "--base", "5"],
+        ["suppression", "-n", "9", "--below", "3"],
+    ],
+    ids=lambda options: options[0],
+)
+def test_every_family_can_be_designed_and_verified(options: list[str], tmp_path: Path) -> None:
+    file = tmp_path / "m.json"
+    content = json.loads(run("design", "--family", *options, "-o", file, "--json").stdout)
+    verified = json.loads(run("verify", file, "--json").stdout)
+    assert content["certificate"]["epsilon"] == verified["epsilon"]
+    assert verified["witness"]["sentence"]
+
+
+def test_the_list_of_families_is_complete() -> None:
+    assert len(run("design", "--family", "list").stdout.split()) == 11
+
+
+def test_verify_prints_privacy_properties_and_the_witness_together(fair: Path) -> None:
+    out = run("verify", fair).stdout
+    assert "epsilon = 0.0953102 between adjacent counts" in out
+    assert "exactly 11/10" in out
+    assert "a true count of" in out
+    assert "fair (F)" in out
+    assert "has not   none" in out
+
+
+def test_a_matrix_carries_no_claim_and_is_measured(matrix: Path) -> None:
+    out = run("verify", matrix).stdout
+    assert "it carries no claim" in out
+    assert "exactly 2" in out
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [(["--epsilon", "0.7"], 0), (["--epsilon", "0.69"], 1), (["--epsilon", "0.5", "--delta", "0.2"], 0)],
+)
+def test_a_matrix_is_judged_when_asked(matrix: Path, options: list[str], code: int) -> None:
+    out = run("verify", matrix, *options, code=code).stdout
+    assert ("DOES NOT HOLD" in out) == (code == 1)
+    judged = json.loads(run("verify", matrix, *options, "--json", code=code).stdout)["judged"]
+    assert judged["holds"] is (code == 0)
+
+
+@pytest.mark.parametrize("notion", ["central", "local", "metric"])
+def test_the_notion_can_be_chosen(matrix: Path, notion: str) -> None:
+    found = json.loads(run("verify", matrix, "--notion", notion, "--json").stdout)
+    assert found["notion"] == notion
+    assert found["ratio"] == ("4" if notion == "local" else "2")
+
+
+def test_check_judges_what_is_required(fair: Path, matrix: Path) -> None:
+    assert "decided exactly" in run("check", fair, "--require", "WH,CM").stdout
+    out = run("check", matrix, "--require", "F", code=1).stdout
+    assert "NO" in out
+    results = json.loads(run("check", matrix, "--json").stdout)
+    assert set(results) == {"S", "RH", "RM", "CH", "CM", "F", "WH"}
+    assert results["F"]["violation"] == "1/3"
+
+
+def test_explain_speaks_of_odds(fair: Path) -> None:
+    assert "at most 1.1." in run("explain", fair).stdout
+    assert json.loads(run("explain", fair, "--prior", "0.1", "--json").stdout)["odds_ratio"] == 1.1
+
+
+def test_compare_makes_a_table_json_and_a_report(tmp_path: Path) -> None:
+    out = run("compare", "-n", 8, "--alpha", "10/11").stdout
+    assert "0.8466" in out
+    assert "S RH RM CH CM F WH" in out
+    assert all(len(line) <= 80 for line in out.splitlines()[:-1])  # fits a terminal
+    report = tmp_path / "report.html"
+    command = ["compare", "-n", 4, "--epsilon", 1, "--families", "gm,em", "--loss", "L1,L0_1", "--report", report]
+    numbers = json.loads(run(*command, "--json").stdout)
+    assert list(numbers["mechanisms"][0]["costs"]) == ["L1", "L0_1"]
+    assert "<td>EM</td>" in report.read_text(encoding="utf-8")
+
+
+def test_calibrate_finds_the_epsilon(tmp_path: Path) -> None:
+    file = tmp_path / "m.json"
+    found = json.loads(
+        run("calibrate", "--family", "geometric", "-n", 100, "--within", "2:0.9", "-o", file, "--json").stdout
+    )
+    m = dc.load(file)
+    assert 1 - max(dc.tail(m, 2)) >= 0.9
+    assert found["family"] == "geometric"
+    assert "ln" not in run("calibrate", "--family", "geometric", "-n", 100, "--ratio", "2:10").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["verify", "no such file.json"], "cannot read"),
+        (["verify", "no such file.csv"], "cannot read"),
+        (["design", "--family", "nonsense"], "the families are geometric"),
+        (["design", "--family", "geometric", "--epsilon", "1"], "needs -n"),
+        (["design", "--family", "geometric", "-n", "4"], "exactly one of epsilon"),
+        (["design", "--family", "geometric", "-n", "4", "--epsilon", "x"], "must be a finite number"),
+        (
+            ["design", "--family", "rounded-laplace", "-n", "4", "--alpha", "1/2", "--epsilon", "1"],
+            "does not take --alpha",
+        ),
+        (["design", "--family", "planar-geometric", "--grid", "3x4", "--epsilon", "1"], "ROWSxCOLSxCELL"),
+        (["compare", "-n", "4"], "exactly one of epsilon"),
+        (["compare", "-n", "4", "--epsilon", "1", "--families", "XX"], "names are GM"),
+        (["calibrate", "--family", "geometric", "-n", "4", "--within", "2"], "D:P"),
+        (["calibrate", "--family", "geometric", "--truth", "0.5"], "either -n"),
+    ],
+)
+def test_a_mistake_is_a_message_and_exit_code_2(arguments: list[str], words: str) -> None:
+    done = run(*arguments, code=2)
+    assert done.stderr.startswith("discreet: ")
+    assert words in done.stderr
+    assert done.stdout == ""
+
+
+def test_an_unknown_option_is_exit_code_2() -> None:
+    run("verify", "--nonsense", code=2)
+
+
+def test_a_forged_claim_is_refused(fair: Path) -> None:
+    text = fair.read_text(encoding="utf-8").replace("10/11", "9/11")
+    fair.write_text(text, encoding="utf-8")
+    assert "damaged or was altered" in run("verify", fair, code=2).stderr
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "truth,0,1\n0,0.75,0.25\n1,0.25,0.75\n",
+        ";0;1\na;0.75;0.25\nb;0.25;0.75\n",
+        "r0\tr1\n0.75\t0.25\n0.25\t0.75\n",
+        "\ufeff0.75, 0.25\n\n0.25, 0.75\n",
+        "3/4,1/4\r\n1/4,3/4\r\n",
+    ],
+    ids=["named", "semicolons", "tabs", "mark and blanks", "fractions"],
+)
+def test_matrices_of_many_makes_are_read(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "matrix.csv"
+    file.write_bytes(text.encode())
+    table, notes = read_csv(file)
+    assert dc.verify(table).ratio == 3
+    assert notes == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "empty"),
+        ("0.5,0.5\n0.5\n", "1 cells instead of 2"),
+        ("0.5,0.5\n0.5,half\n", "'half' is not a number"),
+        ("0.5,0.4\n0.5,0.5\n", "adds up to 0.9"),
+        ("0.5,0.5\n", "at least two truths"),
+        ("-0.5,1.5\n0.5,0.5\n", "must not be negative"),
+    ],
+)
+def test_matrices_that_are_none_are_refused(text: str, words: str, tmp_path: Path) -> None:
+    file = tmp_path / "matrix.csv"
+    file.write_text(text, encoding="utf-8")
+    assert words in run("verify", file, code=2).stderr
