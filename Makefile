@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow lint types check format bench clean
+.PHONY: help setup demo test test-slow lint types check format bench docs clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -45,5 +45,9 @@ format: $(READY)  ## rewrite the code in the house style
 bench: $(READY)  ## measure speed side by side with peers (makes an environment of their own)
 	$(BIN)/python benchmarks/run.py
 
+docs: $(READY)  ## build the documentation into docs/_build/html (offline, warnings are errors)
+	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
 clean:  ## remove what the other targets made
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache build dist src/*.egg-info benchmarks/.peers
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache build dist src/*.egg-info benchmarks/.peers docs/_build docs/_generated

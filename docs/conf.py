@@ -36,8 +36,7 @@ autodoc_member_order = "bysource"
 autodoc_class_signature = "separated"  # people are handed objects; how they are constructed is not the point
 napoleon_google_docstring = False
 napoleon_use_rtype = False
-napoleon_use_ivar = True
-python_use_unqualified_type_names = True
+napoleon_attr_annotations = False
 
 html_theme = "furo"
 html_title = "discreet"
@@ -59,8 +58,17 @@ def keep_bars(app: Any, what: str, name: str, thing: Any, options: Any, lines: l
         lines[k] = "``".join(parts)
 
 
+def keep_sentences(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
+    """Napoleon takes what stands before a colon in the docstring of a property for its type: put it back."""
+    kinds = [line for line in lines if line.startswith(":type: ")]
+    if what in ("property", "attribute", "data") and kinds:
+        lines.remove(kinds[0])
+        lines[0] = f"{kinds[0].removeprefix(':type: ')}: {lines[0]}"
+
+
 def setup(app: Any) -> None:
     app.connect("autodoc-process-docstring", keep_bars)
+    app.connect("autodoc-process-docstring", keep_sentences, priority=900)
 
 
 # ------------------------------------------------------------------------------------------------ pictures
@@ -75,7 +83,7 @@ def draw(folder: Path) -> None:
 
     for n, columns, name in ((5, 2, "two_mechanisms"), (8, 1, "two_mechanisms_8")):  # as wide as a page
         pair = {"Geometric": dc.geometric(n, alpha="10/11"), "Explicit fair": dc.explicit_fair(n, alpha="10/11")}
-        maps = [plots.heatmap(m, witness=False, title=title) for title, m in pair.items()]
+        maps = [plots.heatmap(m, witness=False, title=title, scale="linear") for title, m in pair.items()]
         title = f"Two mechanisms for the counts 0 to {n}, equally private (alpha = 10/11)"
         seen = "The geometric one flees to the ends. The fair one reports every truth equally often."
         plots.beside(maps, title, seen, columns=columns).save(folder / f"{name}.svg")

@@ -35,6 +35,7 @@ _ROOMS = {
     ".optimise.remapping": ("remap",),
     ".optimise.structure": ("derivable", "symmetrise"),
     ".comparison": ("compare", "Comparison"),
+    ".collect.client": ("perturb",),
     ".utility": ("cost", "expected_loss", "bias", "variance", "tail", "probability_of_truth", "kantorovich"),
 }
 _MODULES = ("errors", "losses", "plots", "properties", "utility")
@@ -52,6 +53,8 @@ __all__ = [
     "check", "pathologies", "cost", "expected_loss", "bias", "variance", "tail", "probability_of_truth", "kantorovich",
     # choosing and improving
     "calibrate", "Calibration", "compare", "Comparison", "remap", "derivable", "symmetrise", "explain", "Explanation",
+    # collecting
+    "perturb",
     # what is done in practice, under the judge
     "random_rounding", "suppression",
     # rooms

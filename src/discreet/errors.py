@@ -11,43 +11,104 @@
     ├── NotPrivate                    a claim the judge refutes, with the witness
     └── MissingExtra (ImportError)    an optional dependency is absent; the message is the install command
 
+    WeakLocalPrivacy (UserWarning)    a mechanism proved for counts is used on people's own values
+
 Every message says what was given, what is allowed and what to do next. No message ever quotes a whole column:
-at most the first offending value and its position.
+at most the first offending value.
+
+>>> import discreet as dc
+>>> try:
+...     dc.geometric(10, epsilon=1).release(11)
+... except dc.errors.DiscreetError as problem:
+...     print(problem)
+11 is not a count in 0..10. Give a value in that range, or build for a larger n.
 """
 
 from __future__ import annotations
 
 
 class DiscreetError(Exception):
-    """The root of every error raised on purpose by this package."""
+    """The root of every error raised on purpose by this package.
+
+    >>> issubclass(NotPrivate, DiscreetError)
+    True
+    """
 
 
 class InvalidInput(DiscreetError, ValueError):
-    """An argument that cannot be used."""
+    """An argument that cannot be used.
+
+    >>> import discreet as dc
+    >>> dc.geometric(10)
+    Traceback (most recent call last):
+    discreet.errors.InvalidInput: give exactly one of epsilon=... and alpha=... (alpha = e^-epsilon); got neither.
+    """
 
 
 class ForeignValue(InvalidInput):
-    """A value that does not belong to the space it was given for."""
+    """A value that does not belong to the space it was given for.
+
+    >>> import discreet as dc
+    >>> dc.Labels(["a", "b"]).index("c")
+    Traceback (most recent call last):
+    discreet.errors.ForeignValue: 'c' is not one of the 2 labels ('a', 'b').
+    """
 
 
 class WrongType(InvalidInput, TypeError):
-    """A value of a kind that is never accepted, such as a float where a count belongs."""
+    """A value of a kind that is never accepted, such as a float where a count belongs.
+
+    >>> import discreet as dc
+    >>> dc.geometric(10, epsilon=1).release([3.0])  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    discreet.errors.WrongType: counts must be integers; got float values. ...
+    """
 
 
 class UnreadableFile(InvalidInput):
-    """A file that is not what it claims or needs to be."""
+    """A file that is not what it claims or needs to be.
+
+    >>> import discreet as dc
+    >>> dc.load("no such file")
+    Traceback (most recent call last):
+    discreet.errors.UnreadableFile: cannot read no such file: No such file or directory.
+    """
 
 
 class Unsupported(DiscreetError):
-    """A sensible question that this object cannot answer."""
+    """A sensible question that this object cannot answer.
+
+    >>> import discreet as dc
+    >>> dc.two_sided_geometric(epsilon=1).matrix  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    discreet.errors.Unsupported: a matrix needs finitely many counts, and this noise is unbounded. Choose a range ...
+    """
 
 
 class NotPrivate(DiscreetError):
-    """A claimed guarantee that the judge refutes."""
+    """A claimed guarantee that the judge refutes.
+
+    >>> import discreet as dc
+    >>> dc.from_matrix([[0.9, 0.1], [0.1, 0.9]], privacy=1)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    discreet.errors.NotPrivate: the matrix does not have epsilon = 1, delta = 0 under the central notion, ...
+    """
 
 
 class MissingExtra(DiscreetError, ImportError):
-    """An optional dependency is absent."""
+    """An optional dependency is absent.
+
+    >>> print(MissingExtra("vl-convert-python", "plots"))
+    this needs the package 'vl-convert-python'; install it with: pip install 'discreet[plots]'
+    """
 
     def __init__(self, package: str, extra: str) -> None:
         super().__init__(f"this needs the package {package!r}; install it with: pip install 'discreet[{extra}]'")
+
+
+class WeakLocalPrivacy(UserWarning):
+    """A mechanism that was proved for counts is used on people's own values; the message states its epsilon there.
+
+    >>> issubclass(WeakLocalPrivacy, DiscreetError)
+    False
+    """

@@ -37,6 +37,15 @@ def load(path: str | Path) -> Mechanism:
         When the file is not a mechanism, or of a newer version.
     NotPrivate
         When its numbers do not prove the privacy it claims.
+
+    Examples
+    --------
+    >>> import tempfile, discreet as dc
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     dc.explicit_fair(8, alpha="10/11").save(f"{folder}/m.json")
+    ...     m = load(f"{folder}/m.json")
+    >>> m.certificate.ratio
+    Fraction(11, 10)
     """
     try:
         content = json.loads(Path(path).read_text(encoding="utf-8"))

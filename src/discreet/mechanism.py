@@ -60,6 +60,13 @@ class Mechanism:
         What was proved.
     family, parameters
         How it was made; ``parameters`` are exact, so that a file can hold them instead of the whole table.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> m = dc.geometric(4, alpha="1/2")
+    >>> m.probability(2, 2), m.simulate([0, 2, 4], seed=1).shape
+    (Fraction(1, 3), (3,))
     """
 
     inputs: Space
@@ -171,7 +178,7 @@ class Mechanism:
             raise Unsupported(f"this noise has its own laws from {self.kernel.truths[0]} on; start the range there.")
         outputs: Space = space if clamp else Integers()
         kernel = Noise(self.kernel.law, (low, high), (low, high) if clamp else (None, None), self.kernel.own)
-        certificate = certify(kernel, space, self.certificate.notion)
+        certificate = certify(kernel, space, self.certificate.notion, details=dict(self.certificate.details))
         parameters = {**self.parameters, "on": space.describe(), "clamp": clamp}
         return Mechanism(space, outputs, kernel, certificate, self.family, parameters)
 

@@ -47,7 +47,7 @@ class Certificate:
     notion
         "central", "local" or "metric".
     epsilon
-        Proved, rounded up. Infinite when no pure guarantee holds (then ``delta_at`` gives (epsilon, delta) pairs).
+        Proved, rounded up. Infinite when no pure guarantee holds (``verify(m).delta(epsilon)`` then says more).
     delta
         0 for a pure guarantee.
     ratio
@@ -59,6 +59,13 @@ class Certificate:
         How it was proved, in a sentence.
     details
         Further figures, such as the weight of uniform noise that rounding needed.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> c = dc.explicit_fair(8, alpha="10/11").certificate
+    >>> c.notion, c.ratio, round(c.epsilon, 6), c.delta
+    ('central', Fraction(11, 10), 0.09531, 0.0)
     """
 
     notion: str

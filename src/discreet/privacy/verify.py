@@ -43,6 +43,13 @@ class Verdict:
         What had to be said about the input, such as rows that did not add up to one.
     outputs
         The space of the reports, where it is known, for the words of a witness.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> v = dc.verify(dc.geometric(4, alpha="1/2"))
+    >>> v.ratio, v.holds(epsilon="0.7"), v.holds(epsilon="0.6", delta="0.2")
+    (Fraction(2, 1), True, True)
     """
 
     notion: str

@@ -24,6 +24,15 @@ class Witness:
 
     ``reports`` lists the reports of the event; where the event contains all reports beyond the first or the last of
     them, ``at_most`` or ``at_least`` says so (an unbounded mechanism has infinitely many reports).
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> w = dc.verify([["1/2", "1/2"], ["1/4", "3/4"]]).witness
+    >>> w.truth, w.other, w.report, w.ratio
+    (0, 1, 0, Fraction(2, 1))
+    >>> print(w)
+    a true count of 0 gives report 0 with probability 0.5, with a true count of 1 it has probability 0.25
     """
 
     truth: Any

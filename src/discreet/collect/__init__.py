@@ -1,0 +1,1 @@
+"""Collecting locally private reports: what each person's own device does."""
