@@ -167,7 +167,7 @@ def test_calibrate_finds_the_epsilon(tmp_path: Path) -> None:
         (["verify", "no such file.csv"], "cannot read"),
         (["design", "--family", "nonsense"], "the families are geometric"),
         (["design", "--family", "geometric", "--epsilon", "1"], "needs -n"),
-        (["design", "--family", "geometric", "-n", "4"], "exactly one of epsilon"),
+        (["design", "--family", "geometric", "-n", "4"], "exactly one of --alpha, --epsilon"),
         (["design", "--family", "geometric", "-n", "4", "--epsilon", "x"], "must be a finite number"),
         (
             ["design", "--family", "rounded-laplace", "-n", "4", "--alpha", "1/2", "--epsilon", "1"],
@@ -177,7 +177,13 @@ def test_calibrate_finds_the_epsilon(tmp_path: Path) -> None:
         (["compare", "-n", "4"], "exactly one of epsilon"),
         (["compare", "-n", "4", "--epsilon", "1", "--families", "XX"], "names are GM"),
         (["calibrate", "--family", "geometric", "-n", "4", "--within", "2"], "D:P"),
-        (["calibrate", "--family", "geometric", "--truth", "0.5"], "either -n"),
+        (["calibrate", "--family", "geometric", "--truth", "0.5"], "exactly one of -n"),
+        (["calibrate", "--family", "uniform", "-n", "4", "--truth", "0.5"], "explicit-fair"),
+        (["calibrate", "--family", "geometric", "-n", "4"], "exactly one of --distance"),
+        (["calibrate", "--family", "geometric", "-n", "4", "--truth", ".5", "--border", "remap"], "--border is for"),
+        (["design", "--family", "uniform", "-n", "4", "--epsilon", "1"], "does not take --epsilon; it takes -n"),
+        (["design", "--family", "uniform", "-n", "4", "-o", "m.txt"], "ends in .json"),
+        (["design", "--family", "uniform", "-n", "4", "-o", "no/such/folder/m.json"], "No such file"),
     ],
 )
 def test_a_mistake_is_a_message_and_exit_code_2(arguments: list[str], words: str) -> None:

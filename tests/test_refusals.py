@@ -301,7 +301,7 @@ def test_values_out_of_range_are_refused_with_the_range(name):
     m = ON_COUNTS[name]()
     for value in OUT_OF_RANGE[name]:
         for x in (value, [1, value], np.array([value]), np.array([[1], [value]])):
-            with pytest.raises(ForeignValue, match=rf"{value} is not .*(0\.\.|integers from)"):
+            with pytest.raises(ForeignValue, match=r"is not .*(0\.\.|integers from)"):
                 m.release(x)
             with pytest.raises(ForeignValue):
                 m.simulate(x, seed=1)
@@ -313,11 +313,12 @@ def test_values_out_of_range_are_refused_with_the_range(name):
         m.release(np.array([2**64 - 1], dtype=np.uint64))
 
 
-def test_no_refusal_quotes_a_whole_column():
+def test_no_refusal_quotes_a_true_value():
+    """It may be logged; the position tells as much to whoever holds the column."""
     column = list(range(6)) * 1000 + [99_999]
-    with pytest.raises(ForeignValue) as caught:
+    with pytest.raises(ForeignValue, match="position 6000") as caught:
         dc.geometric(5, epsilon=1).release(column)
-    assert len(str(caught.value)) < 200 and "99999" in str(caught.value)
+    assert len(str(caught.value)) < 200 and "99999" not in str(caught.value)
 
 
 def test_labels_must_be_labels():

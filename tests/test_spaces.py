@@ -188,7 +188,7 @@ def test_unsigned_columns_beyond_63_bits_are_refused(space, value):
         pd.Series([value], dtype="UInt64"),
         pl.Series([value], dtype=pl.UInt64),
     ):
-        with pytest.raises(ForeignValue, match=str(value)):
+        with pytest.raises(ForeignValue, match=r"position 0 is not|64 bits"):
             space.indices(column)
 
 
@@ -200,7 +200,7 @@ def test_negative_counts_are_refused_in_every_width(dtype, n):
     low = np.iinfo(dtype).min
     for bad in (-1, low, low + 1, -n - 1 if -n - 1 >= low else -1):
         column = np.array([0, 1, bad, 1], dtype)
-        with pytest.raises(ForeignValue, match=f"{bad} is not a count"):
+        with pytest.raises(ForeignValue, match="position 2 is not a count"):
             space.indices(column)
     top = min(n, np.iinfo(dtype).max)
     assert space.indices(np.array([0, top], dtype)).tolist() == [0, top]
@@ -208,15 +208,18 @@ def test_negative_counts_are_refused_in_every_width(dtype, n):
 
 @pytest.mark.parametrize("dtype", ["i1", "u1", "i2", "u4", "u8", "i8"])
 def test_counts_above_n_are_refused_in_every_width(dtype):
-    with pytest.raises(ForeignValue, match=r"101 is not a count in 0\.\.100"):
+    with pytest.raises(ForeignValue, match=r"position 1 is not a count in 0\.\.100|a value is not a count in 0\.\.100"):
         Counts(100).indices(np.array([5, 101], dtype))
     assert Counts(100).indices(np.array([100], dtype)).tolist() == [100]
 
 
-def test_errors_name_one_value_and_not_the_column():
-    with pytest.raises(ForeignValue) as caught:
-        Counts(10).indices([3, 11, 12, 13])
-    assert "11" in str(caught.value) and "12" not in str(caught.value)
+@pytest.mark.parametrize("space", [Counts(10), Integers(low=0), Grid(2, 5), Labels(["a", "b"])], ids=repr)
+def test_errors_quote_no_true_value(space):
+    """Messages end up in logs; a true value must not."""
+    for values in ([3, -98765, 12], -98765):
+        with pytest.raises(ForeignValue) as caught:
+            space.indices(values)
+        assert "98765" not in str(caught.value)
 
 
 @pytest.mark.parametrize("bad", [0, -1, 2**62 + 1])
@@ -244,7 +247,7 @@ def test_integers_stay_within_what_noise_may_be_added_to():
         assert Integers().index(value) == value
         with pytest.raises(ForeignValue):
             Integers().index(value + (1 if value > 0 else -1))
-    with pytest.raises(ForeignValue, match="4 is not in this space"):
+    with pytest.raises(ForeignValue, match="is not in this space"):
         Integers(low=5).indices([6, 4])
 
 
@@ -329,7 +332,7 @@ def test_distances_on_the_grid_are_between_centres():
 
 @pytest.mark.parametrize("bad", [20, -1])
 def test_cells_outside_the_grid_are_refused(bad):
-    with pytest.raises(ForeignValue, match=f"{bad} is not a cell number in 0..19"):
+    with pytest.raises(ForeignValue, match=r"is not a cell number in 0\.\.19"):
         Grid(4, 5).indices([1, bad])
 
 

@@ -6,6 +6,7 @@ Properties and utility take "a mechanism, an exact table, or a matrix". This is 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from .errors import InvalidInput, Unsupported, WrongType
 from .exact.kernels import Noise
 from .exact.tables import Table
-from .privacy.matrices import ROW_TOLERANCE
+from .privacy.matrices import ROW_TOLERANCE, read_matrix
 from .spaces import Counts, Space
 
 FloatArray = NDArray[np.float64]
@@ -43,6 +44,9 @@ class Channel:
                     "Use m.on(Counts(n), clamp=True) for counts in 0..n first."
                 )
             return cls(subject.inputs, subject.outputs, subject)
+        if _is_exact(subject):
+            table, _ = read_matrix(subject)
+            return cls(*_counts(table.shape), table)
         matrix = read_stochastic(subject)
         return cls(*_counts(matrix.shape), matrix)
 
@@ -80,6 +84,14 @@ class Channel:
 
     def words(self, place: tuple[int, int]) -> str:
         return f"P(report {self.outputs.value(place[1])} | truth {self.inputs.value(place[0])})"
+
+
+def _is_exact(subject: object) -> bool:
+    """Whether this is a matrix of text or fractions, which are exact, and not of floats."""
+    if not isinstance(subject, list | tuple | np.ndarray):
+        return False
+    entries = np.asarray(subject, dtype=object)
+    return entries.ndim == 2 and any(isinstance(entry, str | Fraction) for entry in entries.ravel().tolist())
 
 
 def _counts(shape: tuple[int, ...]) -> tuple[Counts, Counts]:

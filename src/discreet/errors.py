@@ -13,15 +13,15 @@
 
     WeakLocalPrivacy (UserWarning)    a mechanism proved for counts is used on people's own values
 
-Every message says what was given, what is allowed and what to do next. No message ever quotes a whole column:
-at most the first offending value.
+Every message says what was given, what is allowed and what to do next. No message quotes a true value:
+it might be one that must not be logged. The position is told instead.
 
 >>> import discreet as dc
 >>> try:
 ...     dc.geometric(10, epsilon=1).release(11)
 ... except dc.errors.DiscreetError as problem:
 ...     print(problem)
-11 is not a count in 0..10. Give a value in that range, or build for a larger n.
+a value is not a count in 0..10. Give values in that range, or build for a larger n.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class ForeignValue(InvalidInput):
     >>> import discreet as dc
     >>> dc.Labels(["a", "b"]).index("c")
     Traceback (most recent call last):
-    discreet.errors.ForeignValue: 'c' is not one of the 2 labels ('a', 'b').
+    discreet.errors.ForeignValue: a value is not one of the 2 labels ('a', 'b').
     """
 
 

@@ -8,9 +8,10 @@ from fractions import Fraction
 from typing import Any
 
 from .errors import InvalidInput
-from .exact.rationals import as_fraction, exp_bounds, float_up
+from .exact.rationals import as_fraction, exp_bounds, float_up, text_up
 from .mechanism import Mechanism
 from .privacy.certificate import Certificate
+from .privacy.verify import verify
 from .spaces import Grid, Space, positive_integer
 
 #: Beyond this an odds ratio is not worth a number.
@@ -92,7 +93,10 @@ def explain(
     if odds < math.inf and not certificate.delta:
         posterior = float_up(belief * Fraction(odds) / (1 - belief + belief * Fraction(odds)))
     epsilon, delta = certificate.epsilon * float(times), certificate.delta
-    sentences = [_protected(certificate.notion, space, times), *_meaning(epsilon, delta, odds, belief, posterior)]
+    who = "those people" if certificate.notion == "central" and times > 1 else "that person"
+    sentences = [_protected(certificate.notion, space, times), *_meaning(epsilon, delta, odds, belief, posterior, who)]
+    if isinstance(subject, Mechanism) and math.isinf(certificate.epsilon):
+        sentences.append(_how_rare(subject))
     if isinstance(subject, Mechanism) and (more := local_use(subject)):
         sentences.append(more)
     return Explanation(epsilon, delta, odds, float(belief), posterior, tuple(sentences))
@@ -123,8 +127,8 @@ def _odds(certificate: Certificate, times: Fraction) -> float:
 
 def _protected(notion: str, space: Space | None, times: Fraction) -> str:
     if notion == "central":
-        who = "one person makes by joining, leaving or changing" if times == 1 else f"{times} people make together"
-        return f"Protected is the difference that {who}: two true counts that differ by {times}."
+        who = "one person makes by joining or leaving it" if times == 1 else f"{times} people make together"
+        return f"Protected is the difference to the count that {who}: two true counts that differ by {times}."
     if notion == "local":
         return "Protected is each person's whole answer: any two true values are hard to tell apart."
     centres = ", measured between the centres of cells" if isinstance(space, Grid) else ""
@@ -134,25 +138,36 @@ def _protected(notion: str, space: Space | None, times: Fraction) -> str:
     )
 
 
-def _meaning(epsilon: float, delta: float, odds: float, belief: Fraction, posterior: float) -> list[str]:
+def _meaning(epsilon: float, delta: float, odds: float, belief: Fraction, posterior: float, who: str) -> list[str]:
     if math.isinf(epsilon):
-        return [
-            "No finite odds ratio holds: some report, perhaps a rare one, can settle a statement about a person "
-            "(dc.verify(m).delta(epsilon) says how rare)."
-        ]
+        return ["No finite odds ratio holds: there are reports that can settle a statement about a person."]
     if odds == math.inf:
         return [f"Epsilon = {epsilon:.4g} protects next to nothing: the odds may be multiplied by e^{epsilon:.4g}."]
     power = min(1.0, 0.05 * odds + delta, 1 - (0.95 - delta) / odds)
-    test = f"A test for that person with 5% false alarms finds them out with probability at most {power:.3g}."
+    test = f"A test for {who} with 5% false alarms finds them out with probability at most {text_up(power, 3)}."
     if delta:
         # (epsilon, delta) bounds sets of reports, not single beliefs: say what it says and no more
-        return [f"No set of reports becomes more than {odds:.3g} times as likely, plus {delta:.3g}.", test]
+        return [
+            f"No set of reports becomes more than {text_up(odds, 3)} times as likely, plus {text_up(delta, 3)}.",
+            test,
+        ]
     return [
-        "Whatever someone knew before, seeing the report multiplies the odds of any statement about that person by at "
-        f"most {odds:.3g}.",
-        f"Someone who believed it with probability {float(belief):.3g} believes it with at most {posterior:.3g} after.",
+        "Whatever someone knew before, seeing the report multiplies the odds of any statement about "
+        f"{who} by at most {text_up(odds, 3)}.",
+        f"Someone who believed it with probability {float(belief):.3g} believes it with at most "
+        f"{text_up(posterior, 3)} after.",
         test,
     ]
+
+
+def _how_rare(mechanism: Mechanism) -> str:
+    """Without a finite epsilon: how often the limit of epsilon = 1 is broken."""
+    verdict = verify(mechanism, mechanism.certificate.notion)
+    delta = verdict.delta(1)
+    return (
+        f"Beyond odds of 2.72 (epsilon = 1) goes a probability of up to {text_up(delta, 3)} (delta): "
+        f"{verdict.delta_witness(1)}."
+    )
 
 
 def local_use(mechanism: Mechanism) -> str | None:

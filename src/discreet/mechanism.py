@@ -21,10 +21,11 @@ from numpy.typing import ArrayLike, NDArray
 from .errors import InvalidInput, Unsupported
 from .exact.bits import Bits, SecureBits, SeededBits
 from .exact.kernels import Kernel, Noise
+from .exact.rationals import text_up
 from .exact.sampling import CHUNK, Sampler
 from .privacy.certificate import Certificate, certify
 from .privacy.verify import verify
-from .spaces import Counts, Integers, Space, is_integer
+from .spaces import Counts, Integers, Space, is_integer, space_from
 
 FloatArray = NDArray[np.float64]
 
@@ -130,7 +131,9 @@ class Mechanism:
 
         Returns
         -------
-        int (or a label) for one value, an int64 array (labels: an object array) of the same shape for many.
+        int or array
+            One report (an int, or a label) for one value; for many, an int64 array (object array of labels) of the same
+            shape.
         """
         if type(x) is int:
             return self.outputs.value(self._sampler.draw_one(self.inputs.index(x), _SECURE))
@@ -209,8 +212,14 @@ class Mechanism:
         Path(path).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{k}={v}" for k, v in self.parameters.items() if k != "kernel")
-        return f"<{self.family}({shown}): {self.certificate.notion} epsilon {self.certificate.epsilon:.6g}>"
+        shown = ", ".join(f"{name}={_brief(value)}" for name, value in self.parameters.items())
+        return f"<{self.family}({shown}): {self.certificate.notion} epsilon {text_up(self.certificate.epsilon)}>"
+
+
+def _brief(value: Any) -> str:
+    """A parameter for people: spaces by name, long numbers shortened."""
+    text = repr(space_from(value)) if isinstance(value, dict) and "kind" in value else str(value)
+    return text if len(text) <= 60 else f"{text[:40]}...{text[-10:]}"
 
 
 def finish(

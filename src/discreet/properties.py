@@ -96,7 +96,7 @@ class Rows:
         return (abs(numerator) if self.sense == "==" else -numerator), scale * self.right.denominator
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CheckResult:
     """Whether a property holds, and if not, by how much and where. True in a condition exactly when it holds.
 
@@ -122,6 +122,9 @@ class CheckResult:
 
     def __bool__(self) -> bool:
         return self.holds
+
+    def __repr__(self) -> str:
+        return f"<{self.code} holds>" if self.holds else f"<{self.code} fails by {float(self.violation):.3g}>"
 
     def __str__(self) -> str:
         if self.holds:
@@ -370,7 +373,7 @@ class NoGaps:
 
 
 #: The two flaws [C] shows in figure 1 and example 1, as things a mechanism should be free of. CM rules out spikes.
-# Spikes, unlike gaps, are linear: "no spikes" can be asked of an optimiser too.
+#: Spikes, unlike gaps, are linear: "no spikes" can be asked of an optimiser too.
 PATHOLOGIES: dict[str, NoGaps | Property] = {
     "no gaps": NoGaps(),
     "no spikes": Property(

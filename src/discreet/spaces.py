@@ -21,7 +21,6 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from reprlib import repr as shortened
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
@@ -207,6 +206,11 @@ def _single(indices: Array, value: object) -> int:
     return int(indices)
 
 
+def _first(wrong: NDArray[np.bool_]) -> str:
+    """Which value is meant, without quoting it: a true value must not end up in a message or a log."""
+    return "a value" if wrong.ndim == 0 else f"the value at position {int(np.flatnonzero(wrong.ravel())[0])}"
+
+
 def positive_integer(value: object, what: str, least: int = 1) -> int:
     """One integer parameter that must be at least ``least``."""
     if not is_integer(value):
@@ -275,9 +279,7 @@ class Counts(_Line):
         number = int(value)  # type: ignore[call-overload]
         if 0 <= number <= self.n:
             return int(number)
-        raise ForeignValue(
-            f"{number} is not a count in 0..{self.n}. Give a value in that range, or build for a larger n."
-        )
+        raise self._foreign("a value")
 
     def indices(self, values: object) -> Array:
         array = read_integers(values, "counts")
@@ -287,11 +289,13 @@ class Counts(_Line):
                 # one pass: a negative number read as unsigned is larger than n
                 largest = array.view(array.dtype.str.replace("i", "u"))
             if int(largest.max()) > self.n or (largest is array and int(array.min()) < 0):
-                bad = int(array[(array > self.n) | (array < 0)].flat[0])
-                raise ForeignValue(
-                    f"{bad} is not a count in 0..{self.n}. Give values in that range, or build for a larger n."
-                )
+                raise self._foreign(_first((array > self.n) | (array < 0)))
         return array
+
+    def _foreign(self, which: str) -> ForeignValue:
+        return ForeignValue(
+            f"{which} is not a count in 0..{self.n}. Give values in that range, or build for a larger n."
+        )
 
     def neighbours(self) -> tuple[Array, Array]:
         lower = np.arange(self.n)
@@ -333,9 +337,9 @@ class Integers(_Line):
             low = -LARGEST_INTEGER if self.low is None else self.low
             least, largest = int(array.min()), int(array.max())
             if least < low or largest > LARGEST_INTEGER:
-                bad = least if least < low else largest
+                which = _first((array < low) | (array > LARGEST_INTEGER))
                 raise ForeignValue(
-                    f"{bad} is not in this space: integers from {low} to 2**62. Give values in that range."
+                    f"{which} is not in this space: integers from {low} to 2**62. Give values in that range."
                 )
         return array
 
@@ -387,9 +391,9 @@ class Grid:
     def indices(self, values: object) -> Array:
         array = read_integers(values, "cell numbers")
         if array.size and (int(array.min()) < 0 or int(array.max()) >= self.size):
-            bad = int(array[(array >= self.size) | (array < 0)].flat[0])
+            which = _first((array >= self.size) | (array < 0))
             raise ForeignValue(
-                f"{bad} is not a cell number in 0..{self.size - 1} (row * {self.cols} + col). "
+                f"{which} is not a cell number in 0..{self.size - 1} (row * {self.cols} + col). "
                 "Use grid.locate(x, y) to find the cell of a place."
             )
         return array
@@ -482,7 +486,7 @@ class Labels:
         # 1, 1.0 and True are equal to Python, and to nobody else
         if number < 0 or type(self.labels[number]) is not type(plain):
             shown = ", ".join(repr(v) for v in self.labels[:5]) + (", ..." if self.size > 5 else "")
-            raise ForeignValue(f"{shortened(value)} is not one of the {self.size} labels ({shown}).")
+            raise ForeignValue(f"a value is not one of the {self.size} labels ({shown}).")
         return number
 
     def indices(self, values: object) -> Array:

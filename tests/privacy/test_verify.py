@@ -463,7 +463,7 @@ def test_a_large_table_is_judged_in_seconds():
 
 def test_verdicts_and_witnesses_read_as_sentences():
     v = dc.verify([["3/4", "1/4"], ["1/4", "3/4"]])
-    assert "central privacy: epsilon = 1.09861" in str(v)
+    assert "central privacy: epsilon = 1.09862" in str(v)
     assert "a true count of" in str(v.witness) and "probability 0.75" in str(v.witness)
     assert repr(v.witness).startswith("<Witness: ")
     labels = dc.verify(dc.randomized_response(["yes", "no"], alpha="1/3"))

@@ -43,10 +43,10 @@ def design(
     epsilon: Epsilon = None,
     labels: Annotated[str | None, typer.Option(help="For randomized-response: the answers, comma separated.")] = None,
     grid: Annotated[str | None, typer.Option(help="For planar families: ROWSxCOLSxCELL, such as 30x30x150.")] = None,
-    border: Annotated[str, typer.Option(help="For planar families: remap or normalise.")] = "remap",
+    border: Annotated[str | None, typer.Option(help="For planar families: remap (default) or normalise.")] = None,
     sigma2: Annotated[str | None, typer.Option(help="For discrete-gaussian: its parameter.")] = None,
-    base: Annotated[int, typer.Option(help="For random-rounding: the base.")] = 3,
-    below: Annotated[int, typer.Option(help="For suppression: counts below this are suppressed.")] = 5,
+    base: Annotated[int | None, typer.Option(help="For random-rounding: the base, 3 by default.")] = None,
+    below: Annotated[int | None, typer.Option(help="For suppression: counts below this are suppressed.")] = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Where to save it (.json).")] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw it: a heat map as .png, .svg or .html.")] = None,
     json: Json = False,
@@ -71,6 +71,7 @@ def design(
         "sigma2": sigma2, "base": base, "below": below,
     }  # fmt: skip
     mechanism = _build(family, build, takes, given)
+    _refuse_ending(output)
     if output is not None:
         mechanism.save(output)
     if plot is not None:
@@ -89,41 +90,57 @@ def design(
         say(f"drawn     {plot}")
 
 
+#: Which options each argument of a family is read from, and whether it must be given.
+_OPTIONS: dict[str, tuple[tuple[str, ...], bool]] = {
+    "n": (("n",), True),
+    "privacy": (("alpha", "epsilon"), True),
+    "epsilon": (("epsilon",), True),
+    "space": (("n", "labels", "grid"), True),
+    "grid": (("grid",), True),
+    "sigma2": (("sigma2",), True),
+    "border": (("border",), False),
+    "base": (("base",), False),
+    "below": (("below",), False),
+}
+
+
+def _flag(option: str) -> str:
+    return "-n" if option == "n" else f"--{option}"
+
+
 def _build(family: str, build: Any, takes: tuple[str, ...], given: dict[str, Any]) -> Mechanism:
+    """Call the family with the options it takes; one it does not take is refused, not ignored."""
     from ..errors import InvalidInput
 
+    allowed = {option for name in takes for option in _OPTIONS[name][0]}
+    for option, value in given.items():
+        if value is not None and option not in allowed:
+            raise InvalidInput(
+                f"{family} does not take {_flag(option)}; it takes {', '.join(map(_flag, sorted(allowed)))}."
+            )
     positional: list[Any] = []
     options: dict[str, Any] = {}
     for name in takes:
-        if name == "privacy":
-            options.update(alpha=given["alpha"], epsilon=given["epsilon"])
-        elif name == "space":
-            positional.append(_space(family, given))
-        elif name == "grid":
-            positional.append(_grid(given["grid"]))
-        elif given[name] is None:
-            raise InvalidInput(f"{family} needs {'-n' if name == 'n' else '--' + name}.")
-        elif name == "n":
-            positional.append(given["n"])
+        sources, needed = _OPTIONS[name]
+        present = [option for option in sources if given[option] is not None]
+        if needed and len(present) != 1:
+            raise InvalidInput(
+                f"{family} needs {'exactly one of ' * (len(sources) > 1)}{', '.join(map(_flag, sources))}."
+            )
+        if name in ("n", "space", "grid"):
+            positional.append(given["n"] if name == "n" else _space(given))
         else:
-            options[name] = given[name]
-    if "alpha" not in options and given["alpha"] is not None and "privacy" not in takes:
-        raise InvalidInput(f"{family} does not take --alpha{'; give --epsilon' if 'epsilon' in takes else ''}.")
+            options.update({option: given[option] for option in present})
     mechanism: Mechanism = build(*positional, **options)
     return mechanism
 
 
-def _space(family: str, given: dict[str, Any]) -> Any:
-    from ..errors import InvalidInput
+def _space(given: dict[str, Any]) -> Any:
     from ..spaces import Counts, Labels
 
     if given["labels"] is not None:
         return Labels([label.strip() for label in given["labels"].split(",")])
-    if given["grid"] is not None:
-        return _grid(given["grid"])
-    if given["n"] is not None:
-        return Counts(given["n"])
-    raise InvalidInput(f"{family} needs -n (counts), --labels or --grid.")
+    return Counts(given["n"]) if given["n"] is not None else _grid(given["grid"])
 
 
 def _grid(text: str | None) -> Any:
@@ -135,6 +152,14 @@ def _grid(text: str | None) -> Any:
     if match is None:
         raise InvalidInput(f"--grid is ROWSxCOLSxCELL, such as 30x30x150; got {text!r}.")
     return Grid(int(match[1]), int(match[2]), as_fraction(match[3], "cell"))  # type: ignore[arg-type]
+
+
+def _refuse_ending(output: Path | None) -> None:
+    """Mechanism files end in .json: by that they are told from matrices."""
+    from ..errors import InvalidInput
+
+    if output is not None and output.suffix.lower() != ".json":
+        raise InvalidInput(f"a mechanism file ends in .json; got {output}.")
 
 
 def compare(
@@ -175,6 +200,7 @@ def compare(
 def calibrate(
     family: Annotated[str, typer.Option(help="geometric, explicit-fair, randomized-response, planar-geometric, ...")],
     n: Annotated[int | None, typer.Option("-n", "--largest", help="The largest count.")] = None,
+    labels: Annotated[str | None, typer.Option(help="For randomized-response: the answers, comma separated.")] = None,
     grid: Annotated[str | None, typer.Option(help="For planar families: ROWSxCOLSxCELL, such as 30x30x150.")] = None,
     distance: Annotated[str | None, typer.Option(help="Mean distance between truth and report at most this.")] = None,
     truth: Annotated[str | None, typer.Option(help="Probability of reporting the truth at least this.")] = None,
@@ -191,19 +217,30 @@ def calibrate(
     `discreet calibrate --family planar-geometric --grid 30x30x150 --distance 450`
     """
     from ..errors import InvalidInput
+    from ..optimise.calibration import FAMILIES
     from ..optimise.calibration import calibrate as find
-    from ..spaces import Counts
 
-    if (n is None) == (grid is None):
-        raise InvalidInput("give either -n (counts 0..n) or --grid (a map).")
-    space = _grid(grid) if n is None else Counts(n)
-    wishes: dict[str, Any] = {"distance": distance, "truth": truth, "mean_error": mean_error}
+    name = family.replace("-", "_")
+    if name not in FAMILIES:
+        names = ", ".join(known.replace("_", "-") for known in FAMILIES)
+        raise InvalidInput(f"{family!r} cannot be calibrated; what can is {names}.")
+    if sum(value is not None for value in (n, labels, grid)) != 1:
+        raise InvalidInput("give exactly one of -n (counts 0..n), --labels and --grid.")
+    if border is not None and grid is None:
+        raise InvalidInput("--border is for planar families, with --grid.")
+    wishes = {"distance": distance, "truth": truth, "mean-error": mean_error, "within": within, "ratio": ratio}
+    chosen = [wish for wish, value in wishes.items() if value is not None]
+    if len(chosen) != 1:
+        raise InvalidInput(f"give exactly one of {', '.join('--' + wish for wish in wishes)}; got {len(chosen)}.")
+    _refuse_ending(output)
+    options: dict[str, Any] = {} if border is None else {"border": border}
     if within is not None:
-        wishes["within"] = _pair(within, "--within", "D:P, such as 2:0.9")
-    if ratio is not None:
-        wishes["likelihood_ratio"], wishes["within"] = _pair(ratio, "--ratio", "R:D, such as 2:10")
-    options: dict[str, Any] = {"border": border} if grid is not None and border is not None else {}
-    found = find(family.replace("-", "_"), space, **{k: v for k, v in wishes.items() if v is not None}, **options)
+        options["within"] = _pair(within, "--within", "D:P, such as 2:0.9")
+    elif ratio is not None:
+        options["likelihood_ratio"], options["within"] = _pair(ratio, "--ratio", "R:D, such as 2:10")
+    else:
+        options[chosen[0].replace("-", "_")] = wishes[chosen[0]]
+    found = find(name, _space({"n": n, "labels": labels, "grid": grid}), **options)
     if output is not None:
         found.mechanism.save(output)
     if json:

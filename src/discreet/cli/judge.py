@@ -125,7 +125,7 @@ def _tell(
     delta: str,
     claim: bool | None,
 ) -> None:
-    from ..privacy.witness import show
+    from ..exact.rationals import text_up
 
     if hasattr(subject, "certificate"):
         say(f"{file}: {subject!r}")
@@ -134,7 +134,7 @@ def _tell(
         rows, columns = subject.shape
         say(f"{file}: a matrix of {rows} truths by {columns} reports; it carries no claim")
     per = {"metric": " per unit of distance", "local": " between any two truths", "central": " between adjacent counts"}
-    say(f"privacy   {verdict.notion}: epsilon = {show(verdict.epsilon)}{per[verdict.notion]}")
+    say(f"privacy   {verdict.notion}: epsilon = {text_up(verdict.epsilon)}{per[verdict.notion]}")
     ratio = verdict.ratio
     if not isinstance(ratio, float) and ratio.denominator < 10**15:
         say(f"          the largest ratio of two probabilities is exactly {ratio}")
@@ -147,7 +147,7 @@ def _tell(
     if epsilon is not None:
         say(f"judged    epsilon = {epsilon}, delta = {delta} {'holds' if claim else 'DOES NOT HOLD'}")
         if not claim:
-            least = f"the least delta at this epsilon is {verdict.delta(epsilon):.6g}"
+            least = f"the least delta at this epsilon is {text_up(verdict.delta(epsilon))}"
             say(f"          {least}: {verdict.delta_witness(epsilon)}")
 
 
@@ -198,6 +198,7 @@ def explain(
     file: Annotated[Path, typer.Argument(help="A mechanism (.json).")],
     prior: Annotated[str, typer.Option(help="What someone believes beforehand, a probability.")] = "1/2",
     people: Annotated[int, typer.Option(help="How far one person can move the count.")] = 1,
+    distance: Annotated[str | None, typer.Option(help="For maps: how far apart two places are.")] = None,
     json: Json = False,
 ) -> None:
     """Say in plain words what a mechanism guarantees: odds, beliefs, what a test could find out.
@@ -208,7 +209,7 @@ def explain(
     from ..files import load
 
     mechanism: Mechanism = load(file)
-    words = put(mechanism, prior=prior, people=people)
+    words = put(mechanism, prior=prior, people=people, distance=distance)
     if json:
         print_json(
             {

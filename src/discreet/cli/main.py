@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import traceback
 from pathlib import Path
 from typing import Annotated
 
@@ -28,7 +29,9 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback(epilog="Exit codes: 0 it holds, 1 it does not hold, 2 the input cannot be used.")
+@app.callback(
+    epilog="Exit codes: 0 it holds, 1 it does not hold, 2 the input cannot be used, 70 an error of the program."
+)
 def _options(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and leave.")
@@ -67,9 +70,16 @@ def main() -> None:
 
     try:
         app()
-    except DiscreetError as problem:
-        typer.echo(f"discreet: {problem}", err=True)
-        sys.exit(2)
     except BrokenPipeError:  # the reader of a pipe left early
         sys.stderr.close()
         sys.exit(0)
+    except DiscreetError as problem:
+        typer.echo(f"discreet: {problem}", err=True)
+        sys.exit(2)
+    except OSError as problem:
+        typer.echo(f"discreet: {problem.filename or 'a file'}: {problem.strerror or problem}.", err=True)
+        sys.exit(2)
+    except Exception:  # not a user's mistake, and not an answer: neither 1 nor 2
+        traceback.print_exc()
+        typer.echo("discreet: this should not have happened; please report it.", err=True)
+        sys.exit(70)

@@ -7,7 +7,7 @@ contains it, as narrow as asked for; a function that returns a float says which 
 from __future__ import annotations
 
 import math
-from decimal import Decimal
+from decimal import ROUND_CEILING, Decimal
 from fractions import Fraction
 from functools import lru_cache
 
@@ -222,6 +222,21 @@ def read_integer(text: object) -> int:
         return int(text, 16) if text[:2] == "0x" else int(text)
     except ValueError:
         raise InvalidInput(f"a whole number is needed; got {text[:40]!r}.") from None
+
+
+def text_up(value: float, digits: int = 6) -> str:
+    """A bound for people to read, rounded up to this many significant digits.
+
+    >>> text_up(0.6931471805599454), text_up(1.1, 3), text_up(2.718281828, 3)
+    ('0.693148', '1.1', '2.72')
+    """
+    if math.isinf(value):
+        return "infinity"
+    exact = Decimal(repr(float(value)))
+    if not exact:
+        return "0"
+    rounded = exact.quantize(Decimal((0, (1,), exact.adjusted() - digits + 1)), rounding=ROUND_CEILING)
+    return f"{float(rounded):.{digits}g}"
 
 
 # ------------------------------------------------------------------------------------------------ privacy parameters

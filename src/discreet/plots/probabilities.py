@@ -167,7 +167,7 @@ def _numbers(cells: Spec) -> Spec:
     text = "datum.probability === 0 ? '0' : datum.probability < 0.0005 ? '<.001' : format(datum.probability, '.3f')"
     weight = {"expr": "datum.truth === datum.report ? 'bold' : 'normal'"}
     # Asks the scale itself, which charts side by side share.
-    light = "datum.probability === 0 || luminance(scale('color', datum.probability)) > 0.18"
+    light = "datum.probability === 0 || luminance(scale('color', datum.probability)) > 0.21"
     colour = {"condition": {"test": light, "value": INK}, "value": "white"}
     return {
         "data": cells["data"],

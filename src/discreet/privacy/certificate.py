@@ -9,7 +9,7 @@ from typing import Any
 
 from ..errors import InvalidInput, NotPrivate, Unsupported
 from ..exact.kernels import Kernel
-from ..exact.rationals import as_fraction, float_up, log_up
+from ..exact.rationals import as_fraction, float_up, log_up, text_up
 from ..spaces import Grid, Space
 from .notions import NOTIONS, read_notion
 from .pairs import Evidence
@@ -89,11 +89,11 @@ class Certificate:
 
     def __str__(self) -> str:
         per = {"metric": " per unit of distance", "local": " between any two truths", "central": ""}[self.notion]
-        delta = f", delta = {show(self.delta)}" if self.delta else ""
+        delta = f", delta = {text_up(self.delta)}" if self.delta else ""
         ratio = ""
         if self.ratio is not None and max(self.ratio.numerator, self.ratio.denominator) < 10**12:
             ratio = f", largest ratio exactly {self.ratio}"
-        return f"{self.notion} privacy with epsilon = {show(self.epsilon)}{per}{delta}{ratio} ({self.how})"
+        return f"{self.notion} privacy with epsilon = {text_up(self.epsilon)}{per}{delta}{ratio} ({self.how})"
 
     def __repr__(self) -> str:
         return f"<Certificate: {self}>"
@@ -156,7 +156,7 @@ def _refuse_false_claims(verdict: Verdict, epsilon: Fraction | None, ratio: Frac
     if epsilon is not None and not verdict.holds(epsilon, delta):
         raise NotPrivate(
             f"epsilon = {float(epsilon):.6g}, delta = {float(delta):.3g} does not hold under the {verdict.notion} "
-            f"notion: the least epsilon is {show(verdict.epsilon)}; {verdict.witness}."
+            f"notion: the least epsilon is {text_up(verdict.epsilon)}; {verdict.witness}."
         )
     if ratio is not None and not verdict.ratio <= ratio:
         raise NotPrivate(

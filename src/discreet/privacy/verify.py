@@ -14,7 +14,7 @@ from ..errors import InvalidInput, Unsupported
 from ..exact.kernels import Kernel, Noise, Response
 from ..exact.lattice import Lattice
 from ..exact.laws import Gaussian
-from ..exact.rationals import as_fraction, float_up
+from ..exact.rationals import as_fraction, float_up, text_up
 from ..exact.tables import Table
 from ..spaces import Counts, Grid, Integers, Labels, Space
 from . import pairs
@@ -23,7 +23,7 @@ from .maps import MapEvidence
 from .matrices import read_matrix
 from .notions import read_notion
 from .pairs import Evidence
-from .witness import Witness, show
+from .witness import Witness
 
 #: Bounds of an irrational number are refined until they decide, up to this many bits.
 _MOST_BITS = 1 << 13
@@ -141,7 +141,10 @@ class Verdict:
     def __str__(self) -> str:
         per = {"metric": " per unit of distance", "local": " between any two truths", "central": ""}[self.notion]
         how = "exactly" if self.exact else "in floats, error included"
-        text = f"{self.notion} privacy: epsilon = {show(self.epsilon)}{per} ({how}); {self.witness}"
+        witness = self.witness
+        growing = math.isinf(self.epsilon) and witness.ratio < math.inf
+        example = "ratios grow without bound, for instance: " if growing else ""
+        text = f"{self.notion} privacy: epsilon = {text_up(self.epsilon)}{per} ({how}); {example}{witness}"
         return "; ".join([text, *self.notes])
 
 
