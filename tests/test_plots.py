@@ -328,7 +328,7 @@ def test_refusals_say_what_to_do() -> None:
         (lambda: plots.heatmap(small, dc.verify(dc.geometric(9, epsilon=1), "local").witness), ForeignValue, "count"),
         (lambda: plots.report_map(small, 0), Unsupported, "Grid"),
         (lambda: plots.report_map(grid, 15), ForeignValue, "not a cell number"),
-        (lambda: plots.rows(small, [4]), ForeignValue, "4 is not a count"),
+        (lambda: plots.rows(small, [4]), ForeignValue, "is not a count"),
         (lambda: plots.rows(small, []), InvalidInput, "1 to 12"),
         (lambda: plots.rows(dc.geometric(1001, epsilon=1)), Unsupported, "1002 bars"),
         (lambda: plots.error({}), InvalidInput, "got 0"),
