@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from . import losses, plots, properties, utility
 from .errors import InvalidInput
-from .exact.rationals import float_down, log_bounds, read_alpha
+from .exact.rationals import float_down, log_bounds, read_alpha, text_up
 from .mechanism import Mechanism, read_count
 from .mechanisms.fair import explicit_fair
 from .mechanisms.geometric import geometric
@@ -36,7 +36,7 @@ FAMILIES: dict[str, Callable[[int, Any], Mechanism]] = {
     "Exponential": lambda n, alpha: exponential(_closeness(n), epsilon=_epsilon(alpha), sensitivity=1),
 }
 
-_STYLE = "<style>table,p{font:14px sans-serif}td,th{padding:4px 10px;text-align:right}</style>"
+_STYLE = "<style>table,p{font:14px sans-serif}td,th{padding:4px 10px;text-align:right}td:first-child,th:first-child{text-align:left}</style>"
 
 #: What the short names stand for.
 TITLES = {
@@ -130,7 +130,7 @@ class Comparison:
         cells = [
             [
                 row.name,
-                f"{row.epsilon:.4g}",
+                text_up(row.epsilon, 4),
                 *(f"{row.costs[name]:.4f}" for name in names),
                 " ".join(row.properties) or "-",
             ]

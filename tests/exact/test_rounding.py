@@ -120,10 +120,10 @@ def test_mechanisms_that_are_nearly_private_become_so():
 def test_the_weight_is_the_formula_rounded_up():
     eps, tau = F(1, 2), F(1, 10**6)
     e = math.exp(0.5)
-    expected = 7 * ((e + 1) / (e - 1) / 2**62 + 1e-6 / (e - 1))
+    expected = (1e-6 + (1 + e) / 2**62) / (1e-6 + (e - 1) / 7)
     assert float(mixing_weight(7, eps, tau)) == pytest.approx(expected, rel=1e-12)
     low, high = exp_bounds(eps, 256)
-    assert mixing_weight(7, eps, tau) >= 7 * ((low + 1) / (high - 1) / 2**62 + tau / (high - 1))
+    assert mixing_weight(7, eps, tau) >= (tau + (1 + low) / 2**62) / (tau + (high - 1) / 7)
 
 
 def test_the_weight_is_finite_for_every_positive_epsilon():

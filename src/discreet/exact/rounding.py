@@ -3,13 +3,14 @@
 Plain rounding of a private mechanism breaks its privacy: a tail rounds to 0 beside a 1, and the ratio is infinite.
 Mixing in a little of the uniform distribution first leaves room for the rounding:
 
-    Q = (1 - t) P + t / m,    Q - E Q' <= (P - E P') - t (E - 1)/m.
+    Q = (1 - t) P + t / m,    Q - E Q' = (1 - t)(P - E P') - t (E - 1)/m.
 
-With tau the largest P - E P' over the pairs compared, and each entry moved by less than 2^-w,
+With tau >= 0 the largest P - E P' over the pairs compared, and each entry moved by less than 2^-w, the right side is at
+most -(1 + E) 2^-w, so that every rounded entry satisfies q <= E q' exactly, when
 
-    t = m ( coth(eps/2) / 2^w + tau / (e^eps - 1) )
+    t = (tau + (1 + E) 2^-w) / (tau + (E - 1)/m).
 
-makes every rounded entry satisfy q <= E q' exactly. Largest-remainder rounding moves each entry by less than one unit.
+Largest-remainder rounding moves each entry by less than one unit.
 The judge decides in the end; these formulas only say where to start.
 """
 
@@ -31,7 +32,7 @@ def mixing_weight(outcomes: int, epsilon: Fraction, excess: Fraction, width: int
     """The share of uniform noise that makes rounding to ``2**-width`` keep epsilon, rounded up to 64 bits."""
     low, high = exp_bounds(epsilon)
     less = max(low - 1, epsilon)  # both are at most e^eps - 1; the second is positive however small epsilon is
-    exact = outcomes * ((high + 1) / 2**width + excess) / less
+    exact = ((high + 1) / 2**width + excess) / (less / outcomes + excess)
     return Fraction(-(-exact.numerator * 2**64 // exact.denominator), 2**64)
 
 
