@@ -36,7 +36,10 @@ FAMILIES: dict[str, Callable[[int, Any], Mechanism]] = {
     "Exponential": lambda n, alpha: exponential(_closeness(n), epsilon=_epsilon(alpha), sensitivity=1),
 }
 
-_STYLE = "<style>table,p{font:14px sans-serif}td,th{padding:4px 10px;text-align:right}td:first-child,th:first-child{text-align:left}</style>"
+_STYLE = (
+    "<style>table,p{font:14px sans-serif}td,th{padding:4px 10px;text-align:right}"
+    "td:first-child,th:first-child{text-align:left}</style>"
+)
 
 #: What the short names stand for.
 TITLES = {
