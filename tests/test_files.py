@@ -297,3 +297,22 @@ def test_geometric_tails_of_a_loaded_law_are_checked(path):
         change(path, sign=True, edit=edit)
         with pytest.raises(REFUSED):
             dc.load(path)
+
+
+def test_what_a_file_says_of_itself_is_not_repeated_as_proved(tmp_path):
+    """Free text of a file, with a digest that fits: names, reasons and details that pretend are dropped or refused."""
+    path = tmp_path / "m.json"
+    dc.from_matrix(dc.geometric(3, epsilon=1).matrix, privacy=1).save(path)
+    content = json.loads(path.read_text(encoding="utf-8"))
+    content["certificate"]["how"] = "audited by the national statistics office"
+    content["certificate"]["details"] = {"seal": "approved\x1b[8m", "mixing": 1e-17}
+    content["sha256"] = _digest(content)
+    path.write_text(json.dumps(content), encoding="utf-8")
+    loaded = dc.load(path)
+    assert "audited" not in str(loaded.certificate)
+    assert loaded.certificate.details == {"mixing": 1e-17}
+    content["family"] = "geometric\nprivacy   epsilon = 0"
+    content["sha256"] = _digest(content)
+    path.write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(UnreadableFile, match="short name"):
+        dc.load(path)

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+import discreet as dc
 from discreet import losses
 from discreet.errors import InvalidInput, Unsupported, WrongType
 from discreet.exact.tables import Table
@@ -316,3 +317,11 @@ def test_kantorovich_takes_counts_and_tiny_differences():
 def test_bad_distributions_are_refused(p, q, space, error, words):
     with pytest.raises(error, match=words):
         kantorovich(p, q, space)
+
+
+@pytest.mark.parametrize("n", [10**4, 10**6])
+def test_ranges_too_wide_for_a_table_are_refused_before_anything_is_made(n: int) -> None:
+    m = dc.geometric(n, epsilon=1)
+    for ask in (lambda: dc.tail(m, 2), lambda: dc.cost(m, "L1"), lambda: dc.check(m), lambda: dc.bias(m)):
+        with pytest.raises(Unsupported, match="too large to write out"):
+            ask()

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import InvalidInput, Unsupported, WrongType
-from .exact.kernels import Noise
+from .exact.kernels import Noise, refuse_large
 from .exact.tables import Table
 from .privacy.matrices import ROW_TOLERANCE, read_matrix
 from .spaces import Counts, Space
@@ -81,6 +81,11 @@ class Channel:
         assert truths is not None  # Channel.of refuses spaces without end
         assert reports is not None
         return truths, reports
+
+    def written_out(self) -> Channel:
+        """Itself, if its probabilities can be written out; refused before anything of that size is made."""
+        refuse_large(*self.shape)
+        return self
 
     def words(self, place: tuple[int, int]) -> str:
         return f"P(report {self.outputs.value(place[1])} | truth {self.inputs.value(place[0])})"

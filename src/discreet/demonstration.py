@@ -9,18 +9,27 @@ from rich.console import Console
 from rich.table import Table as TextTable
 
 from . import properties, utility
-from .errors import UnreadableFile
+from .errors import InvalidInput, UnreadableFile
+from .exact.rationals import as_fraction
 from .mechanism import Mechanism
 from .mechanisms.fair import explicit_fair
 
 #: A public bound, chosen before looking at the data: no site has more than this many people in poor health.
 LARGEST_COUNT = 100
 
+#: More than this would print true counts in all but name.
+LARGEST_EPSILON = 5
+
 _NO_FILE = "there is no file {}. Run the demo from the project's folder, or give --data PATH."
 
 
 def show(data: Path, epsilon: str) -> None:
     """Print the whole path: the question, the mechanism, its proof, its error, and the noisy counts."""
+    if as_fraction(epsilon, "epsilon") > LARGEST_EPSILON:
+        raise InvalidInput(
+            f"the demo takes an epsilon of at most {LARGEST_EPSILON}; got {epsilon!r}. Beyond it hardly any noise is "
+            "left."
+        )
     mechanism = explicit_fair(LARGEST_COUNT, epsilon=epsilon)
     if not data.is_file():
         raise UnreadableFile(_NO_FILE.format(data))

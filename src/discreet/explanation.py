@@ -108,6 +108,8 @@ def _times(certificate: Certificate, space: Space | None, people: int, distance:
         if distance is not None:
             raise InvalidInput(f"distance is for the metric notion; this guarantee is {certificate.notion}.")
         return Fraction(people)
+    if people != 1:
+        raise InvalidInput("people is for counts; on a metric guarantee give distance instead.")
     if distance is None:
         return Fraction(1) if space is None else space.unit
     times = as_fraction(distance, "distance")
@@ -140,7 +142,7 @@ def _protected(notion: str, space: Space | None, times: Fraction) -> str:
 
 def _meaning(epsilon: float, delta: float, odds: float, belief: Fraction, posterior: float, who: str) -> list[str]:
     if math.isinf(epsilon):
-        return ["No finite odds ratio holds: there are reports that can settle a statement about a person."]
+        return ["No finite odds ratio holds for every report."]
     if odds == math.inf:
         return [f"Epsilon = {epsilon:.4g} protects next to nothing: the odds may be multiplied by e^{epsilon:.4g}."]
     power = min(1.0, 0.05 * odds + delta, 1 - (0.95 - delta) / odds)
@@ -164,9 +166,15 @@ def _how_rare(mechanism: Mechanism) -> str:
     """Without a finite epsilon: how often the limit of epsilon = 1 is broken."""
     verdict = verify(mechanism, mechanism.certificate.notion)
     delta = verdict.delta(1)
+    settled = verdict.witness.other_probability == 0
+    what = (
+        "Some reports settle a statement about a person." if settled else "The rarer the report, the larger its ratio."
+    )
+    rho = mechanism.certificate.details.get("zcdp_rho")
+    concentrated = f" Its zero-concentrated privacy is rho = {rho}." if rho else ""
     return (
-        f"Beyond odds of 2.72 (epsilon = 1) goes a probability of up to {text_up(delta, 3)} (delta): "
-        f"{verdict.delta_witness(1)}."
+        f"{what}{concentrated} Beyond odds of 2.72 (epsilon = 1) goes a probability of up to {text_up(delta, 3)} "
+        f"(delta): {verdict.delta_witness(1)}."
     )
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import re
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -81,6 +82,8 @@ def _rebuild(content: dict[str, Any]) -> Mechanism:
             assert isinstance(space, Counts | Integers)
             mechanism = mechanism.on(space, clamp=parameters["clamp"])
         return mechanism
+    if not re.fullmatch(r"[a-z][a-z_]{0,40}", str(family)):
+        raise UnreadableFile("the family of a mechanism is a short name in small letters.")
     inputs, outputs = space_from(content["inputs"]), space_from(content["outputs"])
     kernel = kernel_from(content["kernel"])
     stated = content["certificate"]
@@ -93,11 +96,26 @@ def _rebuild(content: dict[str, Any]) -> Mechanism:
         proved.epsilon,
         proved.delta,
         proved.ratio,
-        str(stated["how"]),
+        proved.how,  # what the judge found now; what the file says of itself is not proved
         proved.tight,
-        dict(stated["details"]),
+        _figures(stated["details"]),
     )
-    return Mechanism(inputs, outputs, kernel, certificate, str(family), dict(content["parameters"]))
+    return Mechanism(inputs, outputs, kernel, certificate, str(family), _figures(content["parameters"]))
+
+
+def _figures(stated: dict[str, Any]) -> dict[str, Any]:
+    """What a file states beside its proof: plain values only, and no text that could pretend to be ours."""
+    return {
+        name: value for name, value in stated.items() if re.fullmatch(r"[a-z0-9_]{1,40}", name) and _is_plain(value)
+    }
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, list):
+        return all(map(_is_plain, value))
+    return isinstance(value, bool | int | float) or bool(
+        isinstance(value, str) and re.fullmatch(r"[\w./ +-]{0,60}", value)
+    )
 
 
 def _refuse_misfit(kernel: Kernel, outputs: Space) -> None:
@@ -137,14 +155,14 @@ def _compare(mechanism: Mechanism, content: dict[str, Any], path: str | Path) ->
 def read_csv(path: str | Path) -> tuple[Table, tuple[str, ...]]:
     """A matrix of probabilities from a CSV file, exactly: a line for each truth, a column for each report.
 
-    Decimals ("0.25", "1e-9") and fractions ("1/3") are taken as they are written. A first line that is not numbers is a
-    heading; if it begins with an empty cell or a word such as "truth", the first column holds names. Commas, semicolons
-    and tabs separate.
+    Decimals ("0.25", "1e-9") and fractions ("1/3") are taken as they are written. A first line without any number, or
+    with the numbers 0, 1, 2, ... of the reports behind a word or an empty cell, is a heading; names of truths in the
+    first column need such a heading. Commas, semicolons and tabs separate. Anything else that is no number is refused.
 
     Returns
     -------
     table, notes
-        The exact table, and what had to be said about it, such as rows that had to be normalised.
+        The exact table, and what had to be said about it: a heading left out, rows that had to be normalised.
     """
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
@@ -154,32 +172,31 @@ def read_csv(path: str | Path) -> tuple[Table, tuple[str, ...]]:
         raise UnreadableFile(f"{path} is not text; a matrix is a CSV file of probabilities.") from None
     separator = next((mark for mark in ("\t", ";") if mark in text), ",")
     lines = [[cell.strip() for cell in line] for line in csv.reader(text.splitlines(), delimiter=separator)]
-    lines = [line for line in lines if any(line)]
-    if not lines:
+    numbered = [(number, line) for number, line in enumerate(lines, 1) if any(line)]
+    if not numbered:
         raise UnreadableFile(f"{path} is empty; a matrix has a line of probabilities for each true value.")
-    if not all(_is_number(cell) for cell in lines[0]):
-        named = not _is_number(lines[0][0]) and all(not _is_number(line[0]) or len(line) > 1 for line in lines[1:])
-        first = 1 if named and _names_first_column(lines) else 0
-        lines = [line[first:] for line in lines[1:]]
-    width = len(lines[0]) if lines else 0
-    for number, line in enumerate(lines, 1):
-        wrong = next((cell for cell in line if not _is_number(cell)), None)
+    notes = []
+    heading = numbered[0][1]
+    counted = [str(k) for k in range(len(heading))]
+    if not any(map(_is_number, heading)) or (not _is_number(heading[0]) and heading[1:] == counted[: len(heading) - 1]):
+        notes.append(f"line {numbered[0][0]} was taken as a heading")
+        numbered = numbered[1:]
+        first = [line[0] for _, line in numbered]
+        if not any(map(_is_number, first)) or (
+            not _is_number(heading[0]) and heading[1:] == counted[: len(heading) - 1]
+        ):
+            notes.append("the first column was taken as names")
+            numbered = [(number, line[1:]) for number, line in numbered]
+    elif heading == counted:
+        notes.append("line 1 reads 0, 1, ...: it was taken as a row of probabilities; if it is a heading, delete it")
+    width = len(numbered[0][1]) if numbered else 0
+    for number, line in numbered:
+        wrong = next((k for k, cell in enumerate(line, 1) if not _is_number(cell)), None)
         if wrong is not None or len(line) != width:
-            problem_text = (
-                f"{wrong!r} is not a number" if wrong is not None else f"{len(line)} cells instead of {width}"
-            )
-            raise UnreadableFile(f"{path}, line {number} of the matrix: {problem_text}.")
-    return read_matrix(lines)
-
-
-def _names_first_column(lines: list[list[str]]) -> bool:
-    """Whether the first column holds names of truths: its heading is empty or a word beside numbered reports."""
-    heading = lines[0]
-    return (
-        heading[0] == ""
-        or heading[0].lower() in ("truth", "true", "x", "count", "row")
-        or not all(_is_number(line[0]) for line in lines[1:])
-    )
+            what = f"cell {wrong} is not a number" if wrong is not None else f"{len(line)} cells instead of {width}"
+            raise UnreadableFile(f"{path}, line {number}: {what}.")
+    table, more = read_matrix([line for _, line in numbered])
+    return table, (*notes, *more)
 
 
 def _is_number(cell: str) -> bool:

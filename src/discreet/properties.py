@@ -449,7 +449,7 @@ def check(
     >>> check([[0.6, 0.4], [0.5, 0.5]])["F"].where
     'P(report 1 | truth 1) = 0.5 != P(report 0 | truth 0) = 0.6'
     """
-    channel = Channel.of(mechanism)
+    channel = Channel.of(mechanism).written_out()
     if tolerance is not None and not 0 <= tolerance < 1:
         raise InvalidInput(f"a tolerance must be in [0, 1); got {tolerance!r}.")
     if properties is None:

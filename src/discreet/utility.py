@@ -125,7 +125,7 @@ def expected_loss(mechanism: object, loss: object = "L0", *, exact: bool = False
     >>> expected_loss([[0.75, 0.25], [0.5, 0.5]], "L1").tolist()
     [0.25, 0.5]
     """
-    channel, resolved = Channel.of(mechanism), losses.resolve(loss)
+    channel, resolved = Channel.of(mechanism).written_out(), losses.resolve(loss)
     if not exact:
         rows: FloatArray = np.einsum("ij,ij->i", resolved.of(channel.inputs, channel.outputs), channel.matrix)
         return rows
@@ -185,7 +185,7 @@ def cost(
     >>> cost([[0.75, 0.25], [0.25, 0.75]])
     0.25
     """
-    channel, resolved = Channel.of(mechanism), losses.resolve(loss)
+    channel, resolved = Channel.of(mechanism).written_out(), losses.resolve(loss)
     truths, reports = channel.shape
     factor = Fraction(1)
     if rescaled:
@@ -234,7 +234,7 @@ def probability_of_truth(mechanism: object, *, exact: bool = False) -> FloatArra
     >>> probability_of_truth(dc.geometric(2, alpha="1/2"), exact=True)
     (Fraction(2, 3), Fraction(1, 3), Fraction(2, 3))
     """
-    channel = Channel.of(mechanism)
+    channel = Channel.of(mechanism).written_out()
     truth = (losses.squared_distances(channel.inputs, channel.outputs) == 0).astype(np.int64)
     return expected_loss(channel, losses.matrix(truth), exact=exact)
 
@@ -259,7 +259,7 @@ def bias(mechanism: object, *, exact: bool = False) -> FloatArray | tuple[Fracti
     >>> bias(dc.geometric(2, alpha="1/2"), exact=True)
     (Fraction(1, 2), Fraction(0, 1), Fraction(-1, 2))
     """
-    channel = Channel.of(mechanism)
+    channel = Channel.of(mechanism).written_out()
     return expected_loss(channel, _errors(channel), exact=exact)
 
 
@@ -272,7 +272,7 @@ def variance(mechanism: object, *, exact: bool = False) -> FloatArray | tuple[Fr
     >>> variance(dc.geometric(2, alpha="1/2"), exact=True)
     (Fraction(7, 12), Fraction(2, 3), Fraction(7, 12))
     """
-    channel = Channel.of(mechanism)
+    channel = Channel.of(mechanism).written_out()
     errors = _errors(channel)
     if exact:
         pairs = zip(expected_loss(channel, "L2", exact=True), expected_loss(channel, errors, exact=True), strict=True)

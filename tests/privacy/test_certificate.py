@@ -53,7 +53,7 @@ def test_a_claim_with_delta_is_stated_as_claimed():
 def test_an_infinite_epsilon_is_said_openly():
     c = certify(Table.from_rows([[1, 0], [1, 1]]), dc.Counts(1))
     assert c.epsilon == math.inf and c.ratio is None
-    assert "infinity" in str(c) and json.loads(json.dumps(c.describe()))["epsilon"] == "infinity"
+    assert "no finite epsilon" in str(c) and json.loads(json.dumps(c.describe()))["epsilon"] == "infinity"
     with pytest.raises(NotPrivate, match=r"infinity.*never gives"):
         certify(Table.from_rows([[1, 0], [1, 1]]), dc.Counts(1), epsilon=Fraction(10))
     with pytest.raises(NotPrivate, match="infinity"):

@@ -21,7 +21,7 @@ File = Annotated[Path, typer.Argument(help="A mechanism (.json) or a matrix of p
 def verify(
     file: File,
     epsilon: Annotated[str | None, typer.Option(help="Judge this epsilon instead of only measuring.")] = None,
-    delta: Annotated[str, typer.Option(help="With --epsilon: the delta to judge.")] = "0",
+    delta: Annotated[str | None, typer.Option(help="With --epsilon: the delta to judge, 0 if not given.")] = None,
     notion: Annotated[str | None, typer.Option(help="central (adjacent counts), local (any two) or metric.")] = None,
     json: Json = False,
 ) -> None:
@@ -32,8 +32,12 @@ def verify(
 
     Examples: `discreet verify m.json` · `discreet verify matrix.csv --epsilon 1 --delta 1e-6`
     """
+    from ..errors import InvalidInput
     from ..files import read_subject
 
+    if delta is not None and epsilon is None:
+        raise InvalidInput("--delta goes with --epsilon: give both, or neither.")
+    delta = delta or "0"
     subject, notes = read_subject(file)
     verdict = _verdict(subject, notion, notes)
     results = _properties(subject)
@@ -144,11 +148,12 @@ def _tell(
     if results:
         say(f"has       {_named(results, True)}")
         say(f"has not   {_named(results, False)}")
+    else:
+        say("          properties were not checked: there is no table of counts to check them on")
     if epsilon is not None:
         say(f"judged    epsilon = {epsilon}, delta = {delta} {'holds' if claim else 'DOES NOT HOLD'}")
-        if not claim:
-            least = f"the least delta at this epsilon is {text_up(verdict.delta(epsilon))}"
-            say(f"          {least}: {verdict.delta_witness(epsilon)}")
+        least, witness = text_up(verdict.delta(epsilon)), verdict.delta_witness(epsilon)
+        say(f"          the least delta at this epsilon is {least}" + (f": {witness}" if witness else ""))
 
 
 def _named(results: dict[str, Any], holds: bool) -> str:
@@ -164,11 +169,14 @@ def check(
 
     Examples: `discreet check m.json` · `discreet check matrix.csv --require WH,CM`
     """
+    from ..errors import InvalidInput
     from ..files import read_subject
     from ..properties import check as examine
 
     subject, _ = read_subject(file)
     wanted = None if require is None else [code.strip() for code in require.split(",") if code.strip()]
+    if wanted == []:
+        raise InvalidInput("--require names properties, such as WH,CM; it is empty.")
     results = examine(subject, wanted)
     holds = all(result.holds for result in results.values())
     if json:

@@ -66,8 +66,8 @@ def refuse_large(rows: int, columns: int) -> None:
     """Refuse to expand a kernel to more places than memory should hold."""
     if rows * columns > MOST_PLACES:
         raise Unsupported(
-            f"a table of {rows} x {columns} probabilities is too large to write out. Use probability(x, y), "
-            "forward(p), backward(v) or release(x), which work without it."
+            f"a table of {rows} x {columns} probabilities is too large to write out (at most {MOST_PLACES:,} places). "
+            "Noise such as geometric works for any range without it: probability, forward, backward, release."
         )
 
 
@@ -152,6 +152,8 @@ class Noise:
         refuse_large(size, size)
         if not self.rational:
             raise Unsupported(f"the probabilities of the {self.law.name} are not rational, so it has no exact table.")
+        if isinstance(self.law, GeometricTails) and not self.own:
+            return _geometric_table(self.law, size)
         fractions: dict[Fraction, int] = {}
         codes = np.empty((size, size), np.int32)
 
@@ -270,6 +272,30 @@ def _powers(ratio: Fraction, count: int) -> FloatArray:
 def _head(law: Law, z: int) -> float:
     """P(Z <= z) as a double, without subtracting nearly equal numbers (every law is symmetric or rational)."""
     return law.float_tail(-z) if law.symmetric else float(1 - law.upper(z + 1))
+
+
+def _geometric_table(law: GeometricTails, size: int) -> Table:
+    """The table of clamped geometric noise on 0..size-1, with integers only.
+
+    Places hold the mass of their noise, the first and last columns a whole tail. All of them are a few fractions times
+    a power of the ratio p/q, over one denominator times q^(size-2); a row is the whole law, so it adds up to that.
+    """
+    p, q = law.ratio.numerator, law.ratio.denominator
+    step, side, whole = law.side * (1 - law.ratio), law.side, (1 + law.atom) / 2
+    scale = math.lcm(step.denominator, side.denominator, whole.denominator, law.atom.denominator)
+    most = size - 2
+    powers = [p**k * q ** (most - k) for k in range(most + 1)]  # ratio^k, times q^most
+
+    def times(share: Fraction) -> int:
+        return share.numerator * (scale // share.denominator)
+
+    middle = [times(law.atom) * powers[0], *(times(step) * power for power in powers)]  # noise 0, 1, 2, ...
+    tails = [times(whole) * powers[0], *(times(side) * power for power in powers)]  # at least 0, 1, 2, ...
+    distance = np.abs(np.subtract.outer(np.arange(size), np.arange(size))).astype(np.int32)
+    distance[:, 0] += len(middle)
+    distance[:, -1] += len(middle)
+    distance.flags.writeable = False
+    return Table((*middle, *tails), distance, (scale * powers[0],) * size)
 
 
 class _ShiftSampler:

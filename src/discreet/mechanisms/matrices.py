@@ -63,8 +63,7 @@ def from_matrix(
             f"the matrix is {rows} x {columns}, but the spaces have {space.size} truths and {reports.size} reports."
         )
     if privacy is None:
-        how = "the decimals of the matrix as they stand, decided in integers"
-        certificate = certify(table, space, how=how, details={"notes": list(notes)} if notes else None)
+        certificate = certify(table, space, details={"rows_normalised": True} if notes else None)
         return Mechanism(space, reports, table, certificate, "from_matrix")
     wanted = privacy if isinstance(privacy, Privacy) else Privacy(privacy)
     most = as_fraction(most_mixing, "most_mixing")
@@ -95,9 +94,8 @@ def _certified(table: Table, space: Space, wanted: Privacy, most: Fraction) -> t
         if Verdict(notion, space, True, evidence_for(kernel, space, notion)).holds(epsilon, delta):
             moved = _largest_move(table, kernel)
             details = {"mixing": float_up(mixing), "largest_total_variation": moved, "rounded_to_bits": 62}
-            how = f"mixed with {float(mixing):.2g} of uniform noise and rounded to 2^-62; decided in integers"
             claim = epsilon if delta else None
-            return kernel, certify(kernel, space, notion, epsilon=claim, delta=delta, how=how, details=details)
+            return kernel, certify(kernel, space, notion, epsilon=claim, delta=delta, details=details)
         mixing = max(mixing * 8, mixing_weight(outcomes, step, Fraction(0)))
     tight = verify(table, notion, inputs=space)
     raise NotPrivate(

@@ -105,8 +105,7 @@ def remap(mechanism: Mechanism, loss: Any = "L0", prior: Any = None) -> Remapped
         for y, weight in enumerate(table.row(i)):
             row[guess[y]] += weight
         rows.append(row)
-    how = f"{mechanism.family} with each report replaced by the best guess for {resolved.name}; decided in integers"
-    made = judge_again(mechanism, mechanism.inputs, Table.from_rows(rows).reduced(), how)
+    made = judge_again(mechanism, mechanism.inputs, Table.from_rows(rows).reduced())
     optimal, sentence = _optimality(mechanism, resolved)
     reached = Channel(made["inputs"], made["outputs"], made["kernel"])
     return Remapped(

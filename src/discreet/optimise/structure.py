@@ -36,7 +36,7 @@ def exact_table(mechanism: object, purpose: str) -> tuple[Channel, Table]:
     return channel, channel.table
 
 
-def judge_again(source: Mechanism, outputs: Space, table: Table, how: str) -> dict[str, Any]:
+def judge_again(source: Mechanism, outputs: Space, table: Table) -> dict[str, Any]:
     """What a mechanism made of another one is handed: spaces, kernel and a certificate of its own.
 
     The judge holds the new table against what was proved of the old one, which post-processing and averaging keep.
@@ -47,7 +47,7 @@ def judge_again(source: Mechanism, outputs: Space, table: Table, how: str) -> di
         {"epsilon": Fraction(proved.epsilon), "delta": Fraction(proved.delta)} if proved.delta else {}
     )
     ratio = None if proved.delta or isinstance(source.inputs, Grid) else proved.ratio
-    certificate = certify(table, source.inputs, proved.notion, ratio=ratio, how=how, **claim)
+    certificate = certify(table, source.inputs, proved.notion, ratio=ratio, **claim)
     return {"inputs": source.inputs, "outputs": outputs, "kernel": table, "certificate": certificate}
 
 
@@ -91,7 +91,7 @@ def symmetrise(mechanism: Mechanism, prior: Any = None) -> Mechanism:
     channel, table = exact_table(mechanism, "symmetrising")
     if not (isinstance(channel.inputs, Counts) and isinstance(channel.outputs, Counts)):
         raise Unsupported(f"only counts can be counted from the other end; these values are {channel.inputs.noun}s.")
-    condition = "for symmetric weights and losses the expected loss is the same"
+    same_cost_for = "symmetric weights and losses"
     if prior is not None:
         weights = exact_weights(prior, channel.shape[0])
         uneven = next((i for i, w in enumerate(weights) if w != weights[-1 - i]), None)
@@ -102,16 +102,17 @@ def symmetrise(mechanism: Mechanism, prior: Any = None) -> Mechanism:
                 f"{float(weights[mirror]):.6g} for {mirror}. Symmetrising would change the expected loss under it; "
                 "leave the mechanism as it is, or leave out prior= if symmetry matters more."
             )
-        condition = "the prior given is symmetric, so for symmetric losses the expected loss is the same"
+        same_cost_for = "the prior given and symmetric losses"
     rows = []
     for i, total in enumerate(table.totals):
         other = table.totals[-1 - i]
         common = math.gcd(total, other)
         pairs = zip(table.row(i), reversed(table.row(-1 - i)), strict=True)
         rows.append([w * (other // common) + v * (total // common) for w, v in pairs])
-    how = f"the mean of {mechanism.family} and its mirror image ({condition}); decided in integers"
-    made = judge_again(mechanism, mechanism.outputs, Table.from_rows(rows).reduced(), how)
-    return Mechanism(**made, family="symmetrised", parameters={"source": mechanism.family})
+    made = judge_again(mechanism, mechanism.outputs, Table.from_rows(rows).reduced())
+    return Mechanism(
+        **made, family="symmetrised", parameters={"source": mechanism.family, "same_cost_for": same_cost_for}
+    )
 
 
 # ------------------------------------------------------------------------------------------------ derivability

@@ -89,11 +89,15 @@ class Certificate:
 
     def __str__(self) -> str:
         per = {"metric": " per unit of distance", "local": " between any two truths", "central": ""}[self.notion]
+        if math.isinf(self.epsilon):
+            return f"no finite epsilon holds under the {self.notion} notion ({self.how})"
         delta = f", delta = {text_up(self.delta)}" if self.delta else ""
         ratio = ""
         if self.ratio is not None and max(self.ratio.numerator, self.ratio.denominator) < 10**12:
             ratio = f", largest ratio exactly {self.ratio}"
-        return f"{self.notion} privacy with epsilon = {text_up(self.epsilon)}{per}{delta}{ratio} ({self.how})"
+        share = self.details.get("mixing")
+        mixed = f"; mixed with {text_up(share, 2)} of uniform noise" if isinstance(share, float) and share else ""
+        return f"{self.notion} privacy with epsilon = {text_up(self.epsilon)}{per}{delta}{ratio} ({self.how}{mixed})"
 
     def __repr__(self) -> str:
         return f"<Certificate: {self}>"

@@ -263,7 +263,7 @@ def of_noise(kernel: Noise, space: Space, notion: str, exact: bool) -> Evidence:
 def _noise_between_any(kernel: Noise, space: Space, exact: bool) -> Evidence:
     low, high = kernel.truths
     if low is None or high is None:
-        return Unlimited()
+        return Unlimited(kernel)
     if isinstance(kernel.law, GeometricTails) and not kernel.own and _at_the_ends(kernel):
         return FarEnds(kernel, space)
     if high - low < MOST_TRUTHS:
@@ -327,8 +327,11 @@ class Apart:
         raise Unsupported(_TOO_WIDE)
 
 
+@dataclass(frozen=True)
 class Unlimited:
     """Noise on a range without end, between any two truths: far enough apart, they are told apart almost surely."""
+
+    kernel: Noise
 
     def ratio_bounds(self) -> None:
         return None
@@ -337,7 +340,12 @@ class Unlimited:
         return None
 
     def ratio_witness(self) -> Witness:
-        return Witness(0, "arbitrarily many", (0,), Fraction(1), Fraction(0))
+        """Two truths a hundred apart, for example: the ratio grows without bound with the distance."""
+        low, high = self.kernel.truths
+        near = low if low is not None else high - 100 if high is not None else 0
+        report = near + 1  # not a clamped end
+        p, q = (self.kernel.probability(truth, report) for truth in (near, near + 100))
+        return Witness(near, near + 100, (report,), p, q)
 
     def holds(self, epsilon: Fraction) -> bool:
         return False
