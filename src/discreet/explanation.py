@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from .errors import InvalidInput
-from .exact.rationals import as_fraction, exp_bounds, float_up, text_up
+from .errors import InvalidInput, Unsupported
+from .exact.rationals import as_fraction, bound_up, exp_bounds, float_up, text_up
 from .mechanism import Mechanism
 from .privacy.certificate import Certificate
 from .privacy.verify import verify
@@ -92,7 +92,8 @@ def explain(
     posterior = 1.0
     if odds < math.inf and not certificate.delta:
         posterior = float_up(belief * Fraction(odds) / (1 - belief + belief * Fraction(odds)))
-    epsilon, delta = certificate.epsilon * float(times), certificate.delta
+    epsilon = math.inf if math.isinf(certificate.epsilon) else bound_up(Fraction(certificate.epsilon) * times)
+    delta = _group_delta(certificate, times)
     who = "those people" if certificate.notion == "central" and times > 1 else "that person"
     sentences = [_protected(certificate.notion, space, times), *_meaning(epsilon, delta, odds, belief, posterior, who)]
     if isinstance(subject, Mechanism) and math.isinf(certificate.epsilon):
@@ -116,6 +117,20 @@ def _times(certificate: Certificate, space: Space | None, people: int, distance:
     if times <= 0:
         raise InvalidInput(f"distance must be positive; got {distance!r}.")
     return times
+
+
+def _group_delta(certificate: Certificate, times: Fraction) -> float:
+    """delta for k people together: delta (1 + e^eps + ... + e^((k-1) eps)), at most 1 (Dwork and Roth 2014, 2.3)."""
+    if not certificate.delta or times == 1:
+        return certificate.delta
+    one = exp_bounds(Fraction(certificate.epsilon))[1]
+    total, power = Fraction(0), Fraction(certificate.delta)
+    for _ in range(math.ceil(times)):
+        total += power
+        power *= one
+        if total >= 1:
+            return 1.0
+    return bound_up(total)
 
 
 def _odds(certificate: Certificate, times: Fraction) -> float:
@@ -144,7 +159,8 @@ def _meaning(epsilon: float, delta: float, odds: float, belief: Fraction, poster
     if math.isinf(epsilon):
         return ["No finite odds ratio holds for every report."]
     if odds == math.inf:
-        return [f"Epsilon = {epsilon:.4g} protects next to nothing: the odds may be multiplied by e^{epsilon:.4g}."]
+        shown = text_up(epsilon, 4)
+        return [f"Epsilon = {shown} protects next to nothing: the odds may be multiplied by e^{shown}."]
     power = min(1.0, 0.05 * odds + delta, 1 - (0.95 - delta) / odds)
     test = f"A test for {who} with 5% false alarms finds them out with probability at most {text_up(power, 3)}."
     if delta:
@@ -186,13 +202,17 @@ def local_use(mechanism: Mechanism) -> str | None:
     """
     if mechanism.certificate.notion != "central" or math.isinf(mechanism.certificate.epsilon):
         return None
+    try:
+        between = _short(mechanism.local_epsilon)
+    except Unsupported:  # the discrete Gaussian: not offered between any two values
+        between = "larger"
     size = mechanism.inputs.size
     pair = "any two values" if size is None else f"0 from {size - 1}"
     return (
         f"Used on a person's own value instead of on a count, this mechanism must hide {pair}: there epsilon is "
-        f"{_short(mechanism.local_epsilon)}, not {_short(mechanism.certificate.epsilon)}."
+        f"{between}, not {_short(mechanism.certificate.epsilon)}."
     )
 
 
 def _short(epsilon: float) -> str:
-    return "infinite" if math.isinf(epsilon) else f"{epsilon:.4g}"
+    return "infinite" if math.isinf(epsilon) else f"{text_up(epsilon, 4)}"

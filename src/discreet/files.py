@@ -18,6 +18,8 @@ from typing import Any
 
 from .errors import DiscreetError, NotPrivate, UnreadableFile
 from .exact.kernels import Kernel, Noise, Response, kernel_from
+from .exact.lattice import Lattice
+from .exact.rationals import claimed
 from .exact.tables import Table
 from .mechanism import CLOSED_FORMS, FORMAT, VERSION, Mechanism, fingerprint
 from .mechanisms import fair, gaussian, geometric, laplace, planar, practice, response
@@ -87,14 +89,14 @@ def _rebuild(content: dict[str, Any]) -> Mechanism:
     inputs, outputs = space_from(content["inputs"]), space_from(content["outputs"])
     kernel = kernel_from(content["kernel"])
     stated = content["certificate"]
-    delta = Fraction(stated["delta"])  # the doubles themselves: they were rounded up, and must come out the same
-    epsilon = Fraction(stated["epsilon"]) if delta else None
+    delta = claimed(float(stated["delta"]))
+    epsilon = claimed(float(stated["epsilon"])) if delta else None
     _refuse_misfit(kernel, outputs)
     proved = certify(kernel, inputs, stated["notion"], epsilon=epsilon, delta=delta)
     certificate = Certificate(
         proved.notion,
-        proved.epsilon,
-        proved.delta,
+        float(stated["epsilon"]) if delta else proved.epsilon,  # what was just proved of these very numbers
+        float(stated["delta"]),
         proved.ratio,
         proved.how,  # what the judge found now; what the file says of itself is not proved
         proved.tight,
@@ -125,10 +127,10 @@ def _refuse_misfit(kernel: Kernel, outputs: Space) -> None:
         fits = kernel.clamp == expected
     elif isinstance(kernel, Table):
         fits = kernel.shape[1] == outputs.size
-    elif isinstance(kernel, Response):
+    elif isinstance(kernel, Response | Lattice):
         fits = kernel.size == outputs.size
     else:
-        fits = True
+        fits = False
     if not fits:
         raise UnreadableFile(f"the outputs {outputs!r} are not the reports of the kernel in the file.")
 

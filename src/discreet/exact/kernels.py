@@ -99,6 +99,8 @@ class Noise:
         low, high = self.clamp
         if low is not None and high is not None and low >= high:
             raise InvalidInput(f"a clamp needs low < high; got {self.clamp}.")
+        if self.own and not self.law.rational:
+            raise InvalidInput(f"own laws for the smallest truths cannot stand beside the {self.law.name}.")
         if self.own and self.truths[0] is None:
             raise InvalidInput("own laws for the smallest truths need a smallest truth.")
 

@@ -74,7 +74,9 @@ class Lattice:
             raise InvalidInput(f"weights must not be negative; got {min(self.palette)}.")
         if self.total == 0 or (self.border == "normalise" and not self.palette[self.codes[0, 0]]):
             raise InvalidInput("the weights are all zero, or no displacement at all has none: not a distribution.")
-        self.codes.flags.writeable = False
+        codes = self.codes.copy()  # not the caller's memory
+        codes.flags.writeable = False
+        object.__setattr__(self, "codes", codes)
 
     @classmethod
     def from_weights(cls, weights: Sequence[Sequence[int]] | NDArray[Any], border: Border) -> Lattice:
@@ -109,7 +111,9 @@ class Lattice:
     @cached_property
     def weights(self) -> NDArray[np.object_]:
         """The integer weights ``w[a, b]`` as an array of Python integers."""
-        return np.array(self.palette, dtype=object)[self.codes]
+        weights = np.array(self.palette, dtype=object)[self.codes]
+        weights.flags.writeable = False
+        return weights
 
     @cached_property
     def total(self) -> int:

@@ -7,7 +7,8 @@ contains it, as narrow as asked for; a function that returns a float says which 
 from __future__ import annotations
 
 import math
-from decimal import ROUND_CEILING, Decimal
+import re
+from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
 
@@ -64,6 +65,8 @@ def as_fraction(value: object, what: str = "the number") -> Fraction:
     if isinstance(value, float | np.float32 | np.float16):  # a long double has more digits than a double can hold
         return _float_as_fraction(float(value), what)
     if isinstance(value, str | Decimal):
+        if _has_huge_exponent(str(value)):
+            raise InvalidInput(f"{what} must be a number of sensible size; got one with an exponent beyond 10000.")
         try:
             return Fraction(value)
         except (ValueError, ZeroDivisionError, OverflowError):
@@ -71,6 +74,12 @@ def as_fraction(value: object, what: str = "the number") -> Fraction:
                 f"{what} must be a finite number such as 0.9, '9/10' or '1e-3'; got {value!r}."
             ) from None
     raise WrongType(f"{what} must be a number (int, float, str, Fraction); got {type(value).__name__}.")
+
+
+def _has_huge_exponent(text: str) -> bool:
+    """Whether writing this number out would take forever."""
+    match = re.search(r"[eE][+-]?0*(\d+)\s*$", text)
+    return match is not None and (len(match[1]) > 5 or int(match[1]) > 10_000)
 
 
 @lru_cache(maxsize=1024)
@@ -224,6 +233,17 @@ def read_integer(text: object) -> int:
         raise InvalidInput(f"a whole number is needed; got {text[:40]!r}.") from None
 
 
+def bound_up(x: Fraction) -> float:
+    """The least double that is at least x and still is when it is read back, as the simplest rational it stands for."""
+    near = float_up(x)
+    return near if math.isinf(near) or as_fraction(near) >= x else math.nextafter(near, math.inf)
+
+
+def claimed(bound: float) -> Fraction:
+    """What a bound made by :func:`bound_up` claims at least: the double itself or the rational it stands for."""
+    return min(Fraction(bound), as_fraction(bound))
+
+
 def text_up(value: float, digits: int = 6) -> str:
     """A bound for people to read, rounded up to this many significant digits.
 
@@ -232,11 +252,11 @@ def text_up(value: float, digits: int = 6) -> str:
     """
     if math.isinf(value):
         return "infinity"
-    exact = Decimal(repr(float(value)))
+    exact = as_fraction(float(value))  # what the double stands for
     if not exact:
         return "0"
-    rounded = exact.quantize(Decimal((0, (1,), exact.adjusted() - digits + 1)), rounding=ROUND_CEILING)
-    return f"{float(rounded):.{digits}g}"
+    unit = Fraction(10) ** (Decimal(float(value)).adjusted() - digits + 1)
+    return f"{float(math.ceil(exact / unit) * unit):.{digits}g}"
 
 
 # ------------------------------------------------------------------------------------------------ privacy parameters

@@ -14,7 +14,7 @@ from typing import Any
 
 from ..channels import Channel
 from ..errors import InvalidInput, WrongType
-from ..exact.rationals import SMALLEST_EPSILON, as_fraction, simplest_between
+from ..exact.rationals import SMALLEST_EPSILON, as_fraction, bound_up, simplest_between, text_up
 from ..mechanism import Mechanism
 from ..mechanisms.fair import explicit_fair
 from ..mechanisms.geometric import geometric
@@ -59,7 +59,7 @@ class Trial:
     def __str__(self) -> str:
         near_one = 0 < 1 - self.value < 1e-9
         shown = f"1 - {float(1 - self.value):.3g}" if near_one else f"{float(self.value):.9g}"
-        return f"{shown} at epsilon = {float(self.epsilon):.9g}"
+        return f"{shown} at epsilon = {text_up(bound_up(self.epsilon), 9)}"
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class Calibration:
         return {
             "family": self.family,
             "target": self.target,
-            "epsilon": float(self.epsilon),
+            "epsilon": bound_up(self.epsilon),
             "exact_epsilon": str(self.epsilon),
             "achieved": float(self.achieved),
             "exact": self.exact,
@@ -127,7 +127,7 @@ class Calibration:
         how = "decided in rational numbers" if self.exact else "in floats, rounding error allowed for"
         written = f" ({self.epsilon})" if self.epsilon.denominator < 10**12 else ""
         text = (
-            f"{self.family}: epsilon = {float(self.epsilon):.9g}{written} is the {which} for {self.target}. "
+            f"{self.family}: epsilon = {text_up(bound_up(self.epsilon), 9)}{written} is the {which} for {self.target}. "
             f"It reaches {float(self.achieved):.9g} ({how})"
         )
         missed = self.next_smaller or self.next_larger

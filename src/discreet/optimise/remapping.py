@@ -15,6 +15,7 @@ from ..channels import Channel
 from ..errors import Unsupported
 from ..exact.kernels import Kernel, Noise
 from ..exact.laws import GeometricTails
+from ..exact.rationals import text_up
 from ..exact.tables import Table
 from ..losses import Loss
 from ..mechanism import Mechanism
@@ -129,9 +130,9 @@ def _optimality(mechanism: Mechanism, loss: Loss) -> tuple[bool, str]:
     geometric = _is_truncated_geometric(mechanism.kernel)
     if geometric and loss.nondecreasing:
         return True, (
-            f"Optimal: no mechanism with epsilon = {mechanism.certificate.epsilon:.6g} has a smaller expected loss "
-            "under this prior (Ghosh, Roughgarden, Sundararajan: the source is the truncated geometric mechanism and "
-            "the loss never falls as the error grows)."
+            f"Optimal: no mechanism with epsilon = {text_up(mechanism.certificate.epsilon)} has a smaller expected "
+            "loss under this prior (Ghosh, Roughgarden, Sundararajan: the source is the truncated geometric mechanism "
+            "and the loss never falls as the error grows)."
         )
     reason = (
         f"the loss {loss.name} does not grow with the error alone"

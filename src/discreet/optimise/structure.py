@@ -7,7 +7,7 @@ its Pr[i | j] is P[j, i] here, where rows are truths.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from ..channels import Channel
 from ..errors import InvalidInput, Unsupported
-from ..exact.rationals import read_alpha
+from ..exact.rationals import claimed, read_alpha
 from ..exact.tables import Table
 from ..mechanism import Mechanism
 from ..privacy.certificate import certify
@@ -43,11 +43,11 @@ def judge_again(source: Mechanism, outputs: Space, table: Table) -> dict[str, An
     (Except on maps, where the ratio goes with a distance, and epsilon with the width of an enclosure.)
     """
     proved = source.certificate
-    claim: dict[str, Any] = (
-        {"epsilon": Fraction(proved.epsilon), "delta": Fraction(proved.delta)} if proved.delta else {}
-    )
+    claim: dict[str, Any] = {"epsilon": claimed(proved.epsilon), "delta": claimed(proved.delta)} if proved.delta else {}
     ratio = None if proved.delta or isinstance(source.inputs, Grid) else proved.ratio
     certificate = certify(table, source.inputs, proved.notion, ratio=ratio, **claim)
+    if proved.delta:
+        certificate = replace(certificate, epsilon=proved.epsilon, delta=proved.delta)
     return {"inputs": source.inputs, "outputs": outputs, "kernel": table, "certificate": certificate}
 
 

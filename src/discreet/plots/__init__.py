@@ -7,7 +7,7 @@ files need nothing; PNG, SVG and HTML need the ``plots`` extra.
 >>> import discreet as dc
 >>> from discreet import plots
 >>> plots.heatmap(dc.explicit_fair(8, alpha="10/11"))
-<Chart: Explicit fair, counts 0 to 8, epsilon 0.09531>
+<Chart: Explicit fair, counts 0 to 8, epsilon 0.09532>
 """
 
 from .chart import Chart, beside

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ..errors import InvalidInput, MissingExtra, WrongType
+from ..exact.rationals import text_up
 from ..spaces import Counts, Space
 
 Spec = dict[str, Any]
@@ -218,7 +219,7 @@ def describe(subject: object, space: Space) -> str:
     if certificate is None or math.isinf(certificate.epsilon):
         return f"{family}, {where}"
     per = " per unit of distance" if certificate.notion == "metric" else ""
-    return f"{family}, {where}, epsilon {certificate.epsilon:.4g}{per}"
+    return f"{family}, {where}, epsilon {text_up(certificate.epsilon, 4)}{per}"
 
 
 def read_named(subjects: object) -> dict[str, Any]:

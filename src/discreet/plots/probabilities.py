@@ -54,7 +54,7 @@ def heatmap(
     >>> import discreet as dc
     >>> chart = heatmap(dc.explicit_fair(8, alpha="10/11"))
     >>> chart
-    <Chart: Explicit fair, counts 0 to 8, epsilon 0.09531>
+    <Chart: Explicit fair, counts 0 to 8, epsilon 0.09532>
     >>> path = chart.save("fair.svg")  # doctest: +SKIP
     """
     channel = Channel.of(mechanism)

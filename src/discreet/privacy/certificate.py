@@ -9,7 +9,7 @@ from typing import Any
 
 from ..errors import InvalidInput, NotPrivate, Unsupported
 from ..exact.kernels import Kernel
-from ..exact.rationals import as_fraction, float_up, log_up, text_up
+from ..exact.rationals import as_fraction, bound_up, log_up, text_up
 from ..spaces import Grid, Space
 from .notions import NOTIONS, read_notion
 from .pairs import Evidence
@@ -139,13 +139,16 @@ def certify(
     _refuse_false_claims(verdict, epsilon, ratio, delta)
     if delta:
         assert epsilon is not None
-        return Certificate(notion, float_up(epsilon), float_up(delta), None, how or _HOW, False, details or {})
+        return Certificate(notion, bound_up(epsilon), bound_up(delta), None, how or _HOW_DELTA, False, details or {})
     exact = None if notion == "metric" and isinstance(inputs, Grid) else _single_ratio(evidence)
     tight = bool(getattr(evidence, "tight", True))
     return Certificate(notion, verdict.epsilon, 0.0, exact, how or _HOW, tight, details or {})
 
 
 _HOW = "largest probability ratio over all pairs the notion compares, decided in integers"
+
+
+_HOW_DELTA = "largest divergence over all pairs the notion compares, bounded in rational numbers"
 
 
 def _single_ratio(evidence: Evidence) -> Fraction | None:

@@ -14,7 +14,7 @@ from ..errors import InvalidInput, Unsupported
 from ..exact.kernels import Kernel, Noise, Response
 from ..exact.lattice import Lattice
 from ..exact.laws import Gaussian
-from ..exact.rationals import as_fraction, float_up, text_up
+from ..exact.rationals import as_fraction, bound_up, text_up
 from ..exact.tables import Table
 from ..spaces import Counts, Grid, Integers, Labels, Space
 from . import pairs
@@ -72,7 +72,7 @@ class Verdict:
     def epsilon(self) -> float:
         """The least epsilon for which the guarantee holds with delta = 0, rounded up (infinite if there is none)."""
         bounds = self.evidence.epsilon_bounds()
-        return math.inf if bounds is None else _up(bounds[1])
+        return math.inf if bounds is None else bound_up(bounds[1])
 
     @property
     def witness(self) -> Witness:
@@ -91,7 +91,7 @@ class Verdict:
     def delta(self, epsilon: Any) -> float:
         """The least delta for this epsilon: max over pairs and sets S of P(S|x) - e^eps P(S|x'), rounded up."""
         eps = self._read(epsilon)
-        return 0.0 if self.evidence.holds(eps) else _up(self.evidence.delta_bounds(eps)[0][1])
+        return 0.0 if self.evidence.holds(eps) else bound_up(self.evidence.delta_bounds(eps)[0][1])
 
     def delta_witness(self, epsilon: Any) -> Witness | None:
         """The two truths and the set of reports that reach delta(epsilon); None where it is zero."""
@@ -105,7 +105,7 @@ class Verdict:
         This is the delta of [S] (7)-(8). It is smaller than ``delta`` and is *not* a guarantee about sets of reports.
         """
         eps = self._read(epsilon)
-        return 0.0 if self.evidence.holds(eps) else _up(self.evidence.single_event_bounds(eps)[1])
+        return 0.0 if self.evidence.holds(eps) else bound_up(self.evidence.single_event_bounds(eps)[1])
 
     def curve(self, epsilons: Any) -> NDArray[np.float64]:
         """delta at each of these epsilons."""
@@ -146,12 +146,6 @@ class Verdict:
         example = "ratios grow without bound, for instance: " if growing else ""
         text = f"{self.notion} privacy: epsilon = {text_up(self.epsilon)}{per} ({how}); {example}{witness}"
         return "; ".join([text, *self.notes])
-
-
-def _up(x: Fraction) -> float:
-    """The least double that is at least x and still is when it is read back: a float means its simplest rational."""
-    near = float_up(x)
-    return near if math.isinf(near) or as_fraction(near) >= x else math.nextafter(near, math.inf)
 
 
 def verify(mechanism: Any, notion: str | None = None, *, inputs: Space | None = None, exact: bool = True) -> Verdict:
@@ -207,6 +201,8 @@ def evidence_for(kernel: Kernel, space: Space, notion: str, exact: bool = True) 
     if isinstance(kernel, Noise) and isinstance(kernel.law, Gaussian):
         if notion != "central":
             raise Unsupported("the discrete Gaussian is judged for adjacent counts; ask for notion='central'.")
+        if kernel.own:  # the evidence below looks at the shared law only
+            raise Unsupported("own laws beside the discrete Gaussian are not judged.")
         return GaussianEvidence(kernel)
     if isinstance(kernel, Response):
         return pairs.of_response(kernel, space, notion, exact)
@@ -225,7 +221,14 @@ def _refuse_misfit(kernel: Kernel, space: Space) -> None:
         expected: object = (0, space.n) if isinstance(space, Counts) else (getattr(space, "low", ()), None)
         if not isinstance(space, Counts | Integers) or kernel.truths != expected:
             raise InvalidInput(f"the noise was made for truths in {kernel.truths}, but the space is {space!r}.")
+    elif isinstance(kernel, Lattice):
+        if not isinstance(space, Grid) or (kernel.rows, kernel.cols) != (space.rows, space.cols):
+            raise InvalidInput(
+                f"the lattice was made for {kernel.rows} x {kernel.cols} cells, but the space is {space!r}."
+            )
     elif isinstance(kernel, Response | Table):
         rows = kernel.size if isinstance(kernel, Response) else kernel.shape[0]
         if rows != space.size:
             raise InvalidInput(f"the matrix has {rows} rows but the space has {space.size} values.")
+    else:
+        raise Unsupported(f"the judge does not know kernels of type {type(kernel).__name__}.")
