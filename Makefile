@@ -12,7 +12,7 @@ help:  ## list the targets
 
 $(READY): pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,plots,docs]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,plots,docs,accounting]'
 	@touch $@
 
 setup: $(READY)  ## create the environment in .venv and install discreet into it

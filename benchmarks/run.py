@@ -7,6 +7,7 @@ import sys
 from rich.console import Console
 from rich.table import Table
 
+import composition
 import face
 import judge
 import release
@@ -17,7 +18,7 @@ def main() -> int:
     for heading in ("what", "ours", "theirs", "ratio", "wanted", ""):
         table.add_column(heading, justify="right" if heading == "ratio" else "left")
     missed = 0
-    for room in (release, judge, face):
+    for room in (release, judge, face, composition):
         for line in room.lines():
             table.add_row(
                 line.what, line.ours, line.theirs, f"{line.ratio:.3g}", line.wanted, "" if line.holds else "MISSED"

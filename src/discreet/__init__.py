@@ -28,6 +28,7 @@ _ROOMS = {
     ".privacy.verify": ("verify", "Verdict"),
     ".privacy.certificate": ("Certificate", "Privacy"),
     ".privacy.witness": ("Witness",),
+    ".privacy.compose": ("compose", "Composition"),
     ".properties": ("check", "pathologies"),
     ".explanation": ("explain", "Explanation"),
     ".mechanisms.practice": ("random_rounding", "suppression"),
@@ -48,7 +49,7 @@ __all__ = [
     "Mechanism", "geometric", "two_sided_geometric", "randomized_response", "uniform", "explicit_fair",
     "discrete_gaussian", "rounded_laplace", "planar_geometric", "planar_laplace", "exponential", "from_matrix", "load",
     # the judge
-    "verify", "Verdict", "Certificate", "Privacy", "Witness",
+    "verify", "Verdict", "Certificate", "Privacy", "Witness", "compose", "Composition",
     # properties, losses, utility
     "check", "pathologies", "cost", "expected_loss", "bias", "variance", "tail", "probability_of_truth", "kantorovich",
     # choosing and improving

@@ -1,0 +1,322 @@
+"""``dc.compose``: what several releases give away together.
+
+All releases must be planned before the first report is seen: which mechanisms, with which parameters, how often. The
+values they are applied to may depend on earlier reports (the bounds hold for such adaptive inputs). Whoever decides as
+they go *whether* or *how accurately* to ask again needs a privacy filter, which the ledger of a release is: it adds up
+epsilons and deltas, or rho, and refuses what exceeds the budget.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+from ..errors import InvalidInput, Unsupported
+from ..exact.rationals import as_fraction, bound_up, text_up
+from .bounds import (
+    MOST_IDENTICAL,
+    Basic,
+    Best,
+    Bound,
+    Concentrated,
+    Identical,
+    Numerical,
+    pure_rho,
+    some_secret_lost,
+)
+from .dominating import Pair, curve_points, pair_of_curve, pair_of_guarantee
+from .loss_sums import Slack, sum_of_losses
+from .notions import NOTIONS
+from .plan import Plan, Release, common_notion, judge, read_plan
+
+METHODS = ("best", "basic", "optimal", "numerical", "zcdp")
+
+#: How many looks at curves a plan may take, over all its different mechanisms.
+_LOOKS = 4000
+
+#: The exact tails of a wider discrete Gaussian take too much memory.
+_WIDEST_GAUSSIAN = 10**8
+
+_PLAN = (
+    "This is for a plan: which mechanisms are used, and how often, is fixed before the first report; the values they "
+    "are applied to may depend on earlier reports. To decide as you go, use a privacy filter (the ledger)."
+)
+
+
+@dataclass(frozen=True, repr=False)
+class Composition:
+    """What several planned releases give away together: an upper bound of delta for every epsilon.
+
+    Attributes
+    ----------
+    notion
+        "central", "local" or "metric": the one notion of all releases.
+    releases
+        How many there are.
+    method
+        "best", "basic", "optimal", "numerical" or "zcdp".
+    methods
+        The methods that "best" takes the least of; else the one method.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> plan = compose([(dc.geometric(100, epsilon="0.1"), 100)])
+    >>> plan.delta(10), round(plan.epsilon(1e-6), 3)     # 100 times 0.1, and much less
+    (0.0, 4.775)
+    >>> plan.holds(epsilon=5, delta=1e-6), plan.holds(epsilon=4, delta=1e-6)
+    (True, False)
+    """
+
+    notion: str
+    releases: int
+    method: str
+    methods: tuple[str, ...]
+    bound: Bound = field(repr=False)
+
+    @property
+    def slack(self) -> Slack:
+        """How far the bound may be above the truth about the dominating pairs, for numerical reasons.
+
+        ``slack.relative`` and ``slack.delta`` are what rounding and cutting off tails have added to delta, and
+        ``slack.epsilon`` is how far the grid may have moved the curve. All are included in the bound.
+        """
+        return self.bound.slack
+
+    def delta(self, epsilon: Any) -> float:
+        """A delta with which this epsilon holds for all releases together, rounded up."""
+        return bound_up(self.bound.delta_at(_read_epsilon(epsilon)))
+
+    def epsilon(self, delta: Any) -> float:
+        """The least epsilon found that holds with this delta, rounded up; infinite if there is none."""
+        target = _read_delta(delta)
+        if self._reached(0.0, target):
+            return 0.0
+        low, high = 0.0, self._start(target)
+        if math.isinf(high):
+            return high
+        for _ in range(100):
+            middle = (low + high) / 2
+            if not low < middle < high or high - low <= 2.0**-44 * high:
+                break
+            if self._reached(middle, target):
+                high = middle
+            else:
+                low = middle
+        return high
+
+    def _start(self, target: Fraction) -> float:
+        """An epsilon that holds; the sum of the epsilons if that one does."""
+        for bound in self.bound.bounds if isinstance(self.bound, Best) else [self.bound]:
+            if isinstance(bound, Basic) and bound.delta <= target:
+                return bound_up(bound.epsilon)
+        epsilon = 2.0**-10
+        while not self._reached(epsilon, target):
+            epsilon *= 2
+            if epsilon > 2.0**40:
+                return math.inf
+        return epsilon
+
+    def _reached(self, epsilon: float, target: Fraction) -> bool:
+        return self.bound.delta_at(as_fraction(epsilon)) <= target
+
+    def holds(self, epsilon: Any, delta: Any = 0) -> bool:
+        """Whether this bound proves (epsilon, delta) for all releases together."""
+        return self.bound.delta_at(_read_epsilon(epsilon)) <= _read_delta(delta)
+
+    @cached_property
+    def sentence(self) -> str:
+        """The guarantee in plain words."""
+        per = {"metric": " per unit of distance", "local": " between any two truths", "central": ""}[self.notion]
+        found: list[str] = []
+        for delta in (0, Fraction(1, 10**9), Fraction(1, 10**6)):
+            epsilon = self.epsilon(delta)
+            shown = f"epsilon = {text_up(epsilon)}{per} with delta = {text_up(float(delta))}"
+            if epsilon < math.inf and (not found or shown.split(" with")[0] != found[-1].split(" with")[0]):
+                found.append(shown)
+        number = "1 release has" if self.releases == 1 else f"{self.releases} releases together have"
+        what = "; ".join(found) or f"no finite epsilon{per} up to delta = 1e-06"
+        how = "the best of " * (len(self.methods) > 1) + ", ".join(self.methods)
+        return f"{number} {self.notion} privacy: {what} (composition: {how}). {_PLAN}"
+
+    def describe(self) -> dict[str, Any]:
+        return {
+            "notion": self.notion,
+            "releases": self.releases,
+            "method": self.method,
+            "methods": list(self.methods),
+            "slack": self.slack._asdict(),
+        }
+
+    def __str__(self) -> str:
+        return self.sentence
+
+    def __repr__(self) -> str:
+        return f"<Composition of {self.releases} releases, {self.notion} privacy, method {self.method}>"
+
+
+def compose(releases: Iterable[Any], *, method: str = "best", notion: str | None = None) -> Composition:
+    """What several releases, planned in advance, give away together.
+
+    Parameters
+    ----------
+    releases
+        Mechanisms, verdicts, certificates or ``Privacy(epsilon, delta)``, or pairs ``(one of these, times)``.
+    method
+        - "basic": epsilons and deltas add up;
+        - "optimal": the best that follows from the epsilon and delta of each release (Kairouz, Oh, Viswanath 2015;
+          Murtagh, Vadhan 2016): in closed form where all epsilons are equal, numerically otherwise;
+        - "numerical": from the whole curve delta(epsilon) of each mechanism, over all pairs of truths and both
+          directions, by dominating pairs (Zhu, Dong, Wang 2022);
+        - "zcdp": zero-concentrated privacy, for discrete Gaussian and pure releases (Bun, Steinke 2016);
+        - "best": at each epsilon the least of all that apply.
+    notion
+        "central" or "local" ("metric": basic only). Mechanisms are judged under it; certificates and verdicts must
+        have been. If not given, it is the one that all releases were certified for.
+
+    Returns
+    -------
+    Composition
+        ``delta(epsilon)``, ``epsilon(delta)`` (both rounded up), ``holds(epsilon, delta)``, ``slack``, ``sentence``.
+
+    Notes
+    -----
+    The plan must be declared in advance: see :mod:`discreet.privacy.compose`. The same person may be in the data of
+    every release, with other neighbouring truths each time.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> plan = compose([dc.geometric(100, epsilon=1), (dc.Privacy(epsilon="0.1", delta=1e-9), 20)])
+    >>> plan.releases, plan.notion, round(plan.epsilon(1e-6), 3)
+    (21, 'central', 2.781)
+    >>> compose([dc.Privacy(1), dc.Privacy(1)], method="basic").epsilon(0)
+    2.0
+    """
+    if method not in METHODS:
+        raise InvalidInput(f"method must be one of {', '.join(METHODS)}; got {method!r}.")
+    if notion is not None and notion not in NOTIONS:
+        raise InvalidInput(f"notion must be one of {', '.join(NOTIONS)}; got {notion!r}.")
+    counted = read_plan(releases)
+    notion = common_notion([item for item, _ in counted], notion)
+    plan = [(judge(item, notion), times) for item, times in counted]
+    number = sum(times for _, times in plan)
+    if notion == "metric" and method not in ("best", "basic"):
+        raise Unsupported(
+            f"method={method!r} composes at one epsilon for all pairs of truths; under the metric notion epsilon grows "
+            "with distance. Ask for method='basic', which adds up epsilons per unit of distance."
+        )
+    if notion == "metric":
+        return Composition(notion, number, method, ("basic",), _basic(plan, metric=True))
+    if method != "best":
+        return Composition(notion, number, method, (method,), _BUILDERS[method](plan))
+    bounds = _all_bounds(plan)
+    return Composition(notion, number, "best", tuple(dict.fromkeys(bound.name for bound in bounds)), Best(bounds))
+
+
+# ------------------------------------------------------------------------------------------------ the methods
+
+
+def _basic(plan: Plan, metric: bool = False) -> Bound:
+    epsilon = sum((_epsilon(release, "basic") * times for release, times in plan), Fraction(0))
+    return Basic(epsilon, sum((release.delta * times for release, times in plan), Fraction(0)), metric)
+
+
+def _epsilon(release: Release, method: str) -> Fraction:
+    if release.epsilon is None:
+        other = "method='numerical'" + (" or 'zcdp'" if release.sigma2 else "")
+        have = f"Use {other}" if release.evidence is not None else "Give the mechanism itself"
+        raise Unsupported(
+            f"a finite epsilon is needed for every release (method={method!r}), and {release.name} has none with "
+            f"delta = {float(release.delta):g}. {have}, or state a Privacy(epsilon, delta) that dc.verify confirms."
+        )
+    return release.epsilon
+
+
+def _optimal(plan: Plan) -> Bound:
+    pure = [(_epsilon(release, "optimal"), release.delta, times) for release, times in plan]
+    epsilons = {epsilon for epsilon, _, _ in pure if epsilon}
+    number = sum(times for epsilon, _, times in pure if epsilon)
+    if not epsilons:
+        return Basic(Fraction(0), some_secret_lost((delta, times) for _, delta, times in pure), name="optimal")
+    if len(epsilons) == 1 and number <= MOST_IDENTICAL:
+        return Identical(epsilons.pop(), number, some_secret_lost((delta, times) for _, delta, times in pure))
+    pairs = [(pair_of_guarantee(epsilon, delta), times) for epsilon, delta, times in pure]
+    return Best((_basic(plan), Numerical(sum_of_losses(pairs))), "optimal")  # the grid must not cost pure privacy
+
+
+def _numerical(plan: Plan) -> Bound:
+    looks = max(8, _LOOKS // max(1, sum(release.evidence is not None for release, _ in plan)))
+    return Numerical(sum_of_losses([(_pair(release, min(looks, 400)), times) for release, times in plan]))
+
+
+def _pair(release: Release, looks: int) -> Pair:
+    if release.evidence is None:
+        return pair_of_guarantee(_epsilon(release, "numerical"), release.delta)
+    if release.sigma2 is not None and release.sigma2 > _WIDEST_GAUSSIAN:
+        raise Unsupported("method='numerical' works up to sigma2 = 1e8. Use method='zcdp', which loses little there.")
+    return pair_of_curve(curve_points(release.evidence, looks))
+
+
+def _zcdp(plan: Plan) -> Bound:
+    rho = Fraction(0)
+    for release, times in plan:
+        rhos = [1 / (2 * release.sigma2)] if release.sigma2 is not None else []
+        if release.epsilon is not None or not rhos:
+            rhos.append(pure_rho(_epsilon(release, "zcdp")))
+        rho += times * min(rhos)
+    return Concentrated(rho, some_secret_lost((release.delta, times) for release, times in plan))
+
+
+_BUILDERS: dict[str, Callable[[Plan], Bound]] = {
+    "basic": _basic,
+    "optimal": _optimal,
+    "numerical": _numerical,
+    "zcdp": _zcdp,
+}
+
+
+def _all_bounds(plan: Plan) -> list[Bound]:
+    """Every bound that applies. The numerical one of mechanisms replaces a numerical optimal one: it is less."""
+    bounds: list[Bound] = []
+    problems: list[Unsupported] = []
+    for build in (_basic, _zcdp, _optimal, _numerical):
+        if build is _optimal and not _closed(plan):
+            continue
+        if build is _numerical and all(release.evidence is None for release, _ in plan) and _closed(plan):
+            continue
+        try:
+            bounds.append(build(plan))
+        except Unsupported as problem:
+            problems.append(problem)
+    if not bounds:
+        raise problems[-1]
+    return bounds
+
+
+def _closed(plan: Plan) -> bool:
+    """Whether the optimal bound has a closed form."""
+    finite = all(release.epsilon is not None for release, _ in plan)
+    number = sum(times for release, times in plan if release.epsilon)
+    return finite and len({release.epsilon for release, _ in plan if release.epsilon}) <= 1 and number <= MOST_IDENTICAL
+
+
+# ------------------------------------------------------------------------------------------------ numbers
+
+
+def _read_epsilon(epsilon: Any) -> Fraction:
+    value = as_fraction(epsilon, "epsilon")
+    if value < 0:
+        raise InvalidInput(f"epsilon must not be negative; got {epsilon!r}.")
+    return value
+
+
+def _read_delta(delta: Any) -> Fraction:
+    value = as_fraction(delta, "delta")
+    if not 0 <= value <= 1:
+        raise InvalidInput(f"delta is a probability, between 0 and 1; got {delta!r}.")
+    return value

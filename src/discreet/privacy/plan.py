@@ -1,0 +1,118 @@
+"""Plans: which releases are to be composed, how often each, under which notion."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from ..errors import InvalidInput, WrongType
+from ..exact.rationals import as_fraction, log_bounds
+from ..spaces import is_integer
+from .certificate import Certificate, Privacy
+from .gaussian import GaussianEvidence
+from .notions import usual_notion
+from .pairs import Evidence
+from .verify import Verdict, verify
+
+
+def read_plan(releases: Iterable[Any]) -> list[tuple[Any, int]]:
+    """Each different release and how often it is made."""
+    if isinstance(releases, str | bytes | Privacy | Certificate | Verdict) or not isinstance(releases, Iterable):
+        raise WrongType(
+            f"releases must be a list of mechanisms, verdicts, certificates, Privacy(...) or pairs (one of these, "
+            f"times); got {type(releases).__name__}. Write compose([(it, times)])."
+        )
+    found: dict[Any, tuple[Any, int]] = {}
+    for position, entry in enumerate(releases):
+        item, times = entry if isinstance(entry, tuple) and len(entry) == 2 else (entry, 1)
+        if not is_integer(times) or times < 1:
+            raise InvalidInput(f"release {position}: the number of times must be a whole number from 1; got {times!r}.")
+        judged = hasattr(item, "kernel") and hasattr(item, "inputs")
+        if not judged and not isinstance(item, Privacy | Certificate | Verdict):
+            raise WrongType(
+                f"release {position} is a {type(item).__name__}; give a mechanism, a verdict (dc.verify(matrix)), a "
+                "certificate, Privacy(epsilon, delta), or a pair (one of these, times)."
+            )
+        key = _key(item) if judged else item if isinstance(item, Privacy) else id(item)
+        before = found.get(key, (item, 0))
+        found[key] = before[0], before[1] + int(times)
+    if not found:
+        raise InvalidInput("there is nothing to compose: the list of releases is empty.")
+    return list(found.values())
+
+
+def _key(mechanism: Any) -> Any:
+    """Equal for mechanisms that are the same, so that they are judged once."""
+    try:
+        key = (mechanism.kernel, mechanism.inputs, _claim(mechanism))
+        hash(key)
+    except TypeError:
+        return id(mechanism)
+    return key
+
+
+def _claim(mechanism: Any) -> tuple[str, float, float] | None:
+    certificate = getattr(mechanism, "certificate", None)
+    if not isinstance(certificate, Certificate):
+        return None
+    return certificate.notion, certificate.epsilon, certificate.delta
+
+
+def common_notion(items: list[Any], notion: str | None) -> str:
+    """The notion of all releases; refuses to mix them."""
+    stated: dict[str, str] = {}
+    for item in items:
+        fixed = isinstance(item, Privacy | Certificate | Verdict)
+        if fixed and item.notion is not None:
+            stated.setdefault(item.notion, f"a {type(item).__name__}")
+        elif not fixed and notion is None:
+            claim = _claim(item)
+            own = claim[0] if claim is not None else usual_notion(item.inputs)
+            stated.setdefault(own, getattr(item, "family", type(item).__name__))
+    if notion is not None:
+        stated.setdefault(notion, "the one asked for")
+    if len(stated) > 1:
+        each = ", ".join(f"{name} ({what})" for name, what in stated.items())
+        raise InvalidInput(
+            f"releases can be composed under one notion only; got {each}. Give the mechanisms themselves and "
+            "notion='central' or notion='local', so that all are judged alike."
+        )
+    return next(iter(stated), "central")
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """One kind of release: an (epsilon, delta) that holds, if one is known, and the judge's evidence, if there is."""
+
+    name: str
+    epsilon: Fraction | None
+    delta: Fraction
+    evidence: Evidence | None
+
+    @property
+    def sigma2(self) -> Fraction | None:
+        return self.evidence._law.sigma2 if isinstance(self.evidence, GaussianEvidence) else None
+
+
+def judge(item: Any, notion: str) -> Release:
+    if isinstance(item, Privacy):
+        return Release("a Privacy(...)", as_fraction(item.epsilon), as_fraction(item.delta), None)
+    if isinstance(item, Certificate):
+        if item.ratio is not None and not item.delta:
+            return Release("a certificate", log_bounds(item.ratio)[1], Fraction(0), None)
+        # the very doubles: they were rounded up, their simplest rationals may not be
+        epsilon = None if math.isinf(item.epsilon) else Fraction(item.epsilon)
+        return Release("a certificate", epsilon, Fraction(item.delta), None)
+    evidence = item.evidence if isinstance(item, Verdict) else verify(item, notion).evidence
+    name = "a verdict" if isinstance(item, Verdict) else getattr(item, "family", "a mechanism")
+    claim = None if isinstance(item, Verdict) else _claim(item)
+    if claim is not None and claim[0] == notion and claim[2] and claim[1] < math.inf:
+        return Release(name, Fraction(claim[1]), Fraction(claim[2]), evidence)
+    bounds = evidence.epsilon_bounds()
+    return Release(name, None if bounds is None else bounds[1], Fraction(0), evidence)
+
+
+Plan = list[tuple[Release, int]]
