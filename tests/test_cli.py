@@ -241,3 +241,12 @@ def test_matrices_that_are_none_are_refused(text: str, words: str, tmp_path: Pat
     file = tmp_path / "matrix.csv"
     file.write_text(text, encoding="utf-8")
     assert words in run("verify", file, code=2).stderr
+
+
+def test_a_ratio_too_long_to_write_out_does_not_cost_the_answer(tmp_path: Path) -> None:
+    """Between the ends of a million counts the ratio has hundreds of thousands of digits; epsilon says it."""
+    file = tmp_path / "wide.json"
+    dc.geometric(10**6, epsilon=1).save(file)
+    assert "local: epsilon = 1e+06" in run("verify", file, "--notion", "local").stdout
+    found = json.loads(run("verify", file, "--notion", "local", "--json").stdout)
+    assert found["ratio"] is None and found["witness"]["sentence"]

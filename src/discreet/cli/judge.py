@@ -71,6 +71,19 @@ def _properties(subject: Any) -> dict[str, Any]:
         return {}  # an unbounded mechanism, or reports of another kind than truths: no property makes sense
 
 
+def _ratio(verdict: Verdict) -> str | None:
+    """The exact largest ratio as text; None where it has too many digits to be written out."""
+    from ..errors import Unsupported
+
+    try:
+        ratio = verdict.ratio
+    except Unsupported:
+        return None
+    if isinstance(ratio, float):
+        return "infinity"
+    return str(ratio) if ratio.denominator.bit_length() < 10_000 else None
+
+
 def _number(value: float) -> float | str:
     return "infinity" if math.isinf(value) else value
 
@@ -97,12 +110,11 @@ def _as_json(
     delta: str,
     claim: bool | None,
 ) -> dict[str, Any]:
-    ratio = verdict.ratio
     content: dict[str, Any] = {
         "file": str(file),
         "notion": verdict.notion,
         "epsilon": _number(verdict.epsilon),
-        "ratio": "infinity" if isinstance(ratio, float) else str(ratio),
+        "ratio": _ratio(verdict),
         "witness": _witness(verdict.witness),
         "properties": {code: result.holds for code, result in results.items()},
         "notes": list(verdict.notes),
@@ -139,8 +151,8 @@ def _tell(
         say(f"{file}: a matrix of {rows} truths by {columns} reports; it carries no claim")
     per = {"metric": " per unit of distance", "local": " between any two truths", "central": " between adjacent counts"}
     say(f"privacy   {verdict.notion}: epsilon = {text_up(verdict.epsilon)}{per[verdict.notion]}")
-    ratio = verdict.ratio
-    if not isinstance(ratio, float) and ratio.denominator < 10**15:
+    ratio = _ratio(verdict)
+    if ratio not in (None, "infinity") and len(str(ratio)) < 40:
         say(f"          the largest ratio of two probabilities is exactly {ratio}")
     say(f"witness   {verdict.witness}")
     for note in verdict.notes:

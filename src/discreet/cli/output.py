@@ -4,20 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-if TYPE_CHECKING:
-    from rich.console import Console
-
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for programs instead.")]
-
-
-def console() -> Console:
-    from rich.console import Console
-
-    return Console(highlight=False, soft_wrap=True)
 
 
 def print_json(content: Any) -> None:
