@@ -9,6 +9,8 @@
     │   └── UnreadableFile            a file that is not what it should be
     ├── Unsupported                   a sensible question this object cannot answer; the message names what can
     ├── NotPrivate                    a claim the judge refutes, with the witness
+    ├── BudgetExceeded                a release that the ledger cannot pay for: spent, asked, left
+    ├── SourceFailed                  the engine stopped while reading; its own words could quote data and are withheld
     └── MissingExtra (ImportError)    an optional dependency is absent; the message is the install command
 
     WeakLocalPrivacy (UserWarning)    a mechanism proved for counts is used on people's own values
@@ -92,6 +94,22 @@ class NotPrivate(DiscreetError):
     >>> dc.from_matrix([[0.9, 0.1], [0.1, 0.9]], privacy=1)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     discreet.errors.NotPrivate: the matrix does not have epsilon = 1, delta = 0 under the central notion, ...
+    """
+
+
+class BudgetExceeded(DiscreetError):
+    """A release that the ledger cannot pay for; the message says what was spent, what was asked and what is left.
+
+    >>> issubclass(BudgetExceeded, InvalidInput)
+    False
+    """
+
+
+class SourceFailed(DiscreetError):
+    """The engine stopped while it read the table. What it said is withheld, because it could quote a person's row.
+
+    >>> issubclass(SourceFailed, DiscreetError)
+    True
     """
 
 

@@ -56,6 +56,11 @@ def load(path: str | Path) -> Mechanism:
         raise UnreadableFile(f"cannot read {path}: {problem.strerror or problem}.") from None
     except (UnicodeDecodeError, ValueError):
         raise UnreadableFile(f"{path} is not JSON. A mechanism file is written by m.save(path).") from None
+    return rebuild(content, str(path))
+
+
+def rebuild(content: Any, path: str) -> Mechanism:
+    """The mechanism that :meth:`Mechanism.describe` described, proved again; ``path`` is what errors call it."""
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise UnreadableFile(f"{path} is not a mechanism file (its 'format' is not {FORMAT!r}).")
     if content.get("version") != VERSION:

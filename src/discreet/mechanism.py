@@ -210,6 +210,10 @@ class Mechanism:
 
         A closed form is kept as its exact parameters, everything else as its exact integers.
         """
+        Path(path).write_text(json.dumps(self.describe(), indent=1) + "\n", encoding="utf-8")
+
+    def describe(self) -> dict[str, Any]:
+        """What a file holds, as plain JSON values: exact parameters or integers, the claim, and a digest of it all."""
         content: dict[str, Any] = {
             "format": FORMAT,
             "version": VERSION,
@@ -221,8 +225,7 @@ class Mechanism:
         }
         if self.family not in CLOSED_FORMS:
             content["kernel"] = self.kernel.describe()
-        content["sha256"] = fingerprint(content)
-        Path(path).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+        return {**content, "sha256": fingerprint(content)}
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}={_brief(value)}" for name, value in self.parameters.items())

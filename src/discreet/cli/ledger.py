@@ -1,0 +1,288 @@
+"""Verbs of the ledger: init, show, verify."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .output import Json, decide, print_json, print_table, say
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from ..release.budget import Cost, Terms
+    from ..release.ledger import Entry, Ledger, LedgerReport
+
+app = typer.Typer(
+    no_args_is_help=True, help="The budget of a data set: make it, look at it, check it.", rich_markup_mode="markdown"
+)
+
+File = Annotated[Path, typer.Argument(help="The ledger's file.")]
+
+_BAR = 40
+
+
+@app.command()
+def init(
+    path: Annotated[Path, typer.Argument(help="The file to make; one that exists is refused.")],
+    data: Annotated[str, typer.Option(help="The data set: its file, or its name.")],
+    unit: Annotated[str, typer.Option(help="What is protected: row, or the column that names a person.")],
+    epsilon: Annotated[str, typer.Option(help="The budget for everything that will ever be released from the data.")],
+    delta: Annotated[str, typer.Option(help="The delta of the budget.")] = "0",
+    relation: Annotated[
+        str, typer.Option(help="add-remove, or substitution when the sizes of groups are public.")
+    ] = "add-remove",
+    filter: Annotated[
+        str, typer.Option(help="How costs add up: sum (epsilon and delta) or zcdp (rho; needs a delta).")
+    ] = "sum",
+    json: Json = False,
+) -> None:
+    """Make the ledger of a data set, with a budget that cannot be changed.
+
+    Example: `discreet ledger init study.ledger --data visits.csv --unit person --epsilon 3`
+    """
+    from ..release.ledger import Ledger
+
+    ledger = Ledger.create(
+        path, dataset=_dataset(data), unit=unit, relation=relation, epsilon=epsilon, delta=delta, filter=filter
+    )
+    if json:
+        print_json({"file": str(path), **ledger.terms.describe()})
+        return
+    say(f"made      {path}")
+    _tell_terms(ledger.terms)
+    say("keep      one ledger for one data set, in a safe place: a lost ledger is a lost account of what was spent")
+
+
+@app.command()
+def show(path: File, json: Json = False) -> None:
+    """Show the budget, what was spent on what, and reservations that were never committed.
+
+    Example: `discreet ledger show study.ledger`
+    """
+    from ..release.ledger import Ledger
+
+    ledger = Ledger.open(path)
+    if json:
+        print_json(_as_json(path, ledger))
+        return
+    say(f"ledger    {path}")
+    _tell_terms(ledger.terms)
+    _tell_budget(ledger.terms, ledger.spent(), ledger.left())
+    entries = ledger.entries()
+    if not entries:
+        say("entries   none yet")
+        return
+    say()
+    print_table(
+        ["no.", "time (UTC)", *_currencies(ledger.terms), "state", "question"],
+        [_line(ledger.terms, entry) for entry in entries],
+        numbers=[0, *range(2, 2 + len(_currencies(ledger.terms)))],
+    )
+    orphans = sum(entry.committed is None for entry in entries)
+    if orphans:
+        say()
+        say(
+            f"{orphans} reserved and not committed: under way now, or the program was stopped. What was reserved stays "
+            "spent, because its noise may have been seen."
+        )
+
+
+@app.command()
+def verify(
+    path: File,
+    bundle: Annotated[
+        list[Path] | None, typer.Option(help="A published bundle whose entry must be in the ledger; may be repeated.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Check the chain of events, the sums, and that published bundles are known.
+
+    An old copy that was put back is intact, and it lacks the later releases: only their bundles show it.
+
+    Example: `discreet ledger verify study.ledger --bundle health_by_site`
+    """
+    from ..errors import UnreadableFile
+    from ..release.ledger import verify_store
+    from ..release.ledger_store import SqliteStore
+
+    if not path.exists():
+        raise UnreadableFile(f"there is no ledger {path}.")
+    heads = {folder: _head(folder) for folder in bundle or []}
+    report = verify_store(SqliteStore(path), list(heads.values()))
+    if json:
+        print_json(_report_as_json(path, report, heads))
+    else:
+        _tell_report(path, report, heads)
+    decide(report.holds)
+
+
+# ------------------------------------------------------------------------------------------------ reading
+
+
+def _dataset(data: str) -> str:
+    """The name of a data set: that of its file, without folder and endings."""
+    from ..release.sources import dataset_name
+
+    return dataset_name(data)
+
+
+def _head(folder: Path) -> str:
+    """The place in the chain that a bundle states."""
+    import json
+    import re
+
+    from ..errors import UnreadableFile
+
+    file = folder / "release.json"
+    try:
+        head = json.loads(file.read_text(encoding="utf-8"))["ledger"]["head"]
+    except OSError as problem:
+        raise UnreadableFile(f"cannot read {file}: {problem.strerror or problem}.") from None
+    except (ValueError, KeyError, TypeError, RecursionError):
+        head = None
+    if not isinstance(head, str) or not re.fullmatch(r"[0-9a-f]{64}", head):
+        raise UnreadableFile(f"{file} does not state its place in a ledger (ledger.head): is {folder} a bundle?")
+    return head
+
+
+# ------------------------------------------------------------------------------------------------ for people
+
+
+def _tell_terms(terms: Terms) -> None:
+    from ..release.budget import short
+
+    budget = f"epsilon = {short(terms.epsilon, up=False)}"
+    if terms.delta:
+        budget += f", delta = {short(terms.delta, up=False)}"
+    if terms.rho is not None:
+        budget += f", added up as rho = {short(terms.rho, up=False)} (filter zcdp)"
+    who = "one row" if terms.unit == "row" else f"one person (column {terms.unit})"
+    how = {"add-remove": "added or removed", "substitution": "replaced by another"}[terms.relation]
+    say(f"data      {terms.dataset}")
+    say(f"protects  {who}, {how}")
+    say(f"budget    {budget}")
+
+
+def _tell_budget(terms: Terms, spent: Cost, left: Cost) -> None:
+    from ..release.budget import short
+
+    for what in _currencies(terms):
+        total, used, rest = (_amount(cost, what) for cost in (terms, spent, left))
+        full = min(_BAR, -int(-(used * _BAR) // total))
+        bar = "█" * full + "░" * (_BAR - full)
+        say(f"{what:<9} {bar} {short(used, up=True)} spent, {short(rest, up=False)} left")
+    if terms.filter == "zcdp":
+        say(
+            f"          so far epsilon = {short(spent.epsilon, up=True)} at delta = {short(terms.delta, up=True)}; "
+            f"what is left pays for one release with a pure epsilon of {short(left.epsilon, up=False)}"
+        )
+
+
+def _currencies(terms: Terms) -> list[str]:
+    """What adds up under the terms."""
+    if terms.filter == "zcdp":
+        return ["rho"]
+    return ["epsilon", "delta"] if terms.delta else ["epsilon"]
+
+
+def _amount(of: Cost | Terms, what: str) -> Fraction:
+    value = getattr(of, what)
+    assert isinstance(value, Fraction)
+    return value
+
+
+def _line(terms: Terms, entry: Entry) -> list[str]:
+    from ..release.budget import short
+
+    reserved = entry.reservation
+    cost = terms.add(_nothing(), reserved.cost)
+    return [
+        str(reserved.number),
+        reserved.time.replace("T", " ").removesuffix("Z"),
+        *(short(_amount(cost, what), up=True) for what in _currencies(terms)),
+        "released" if entry.committed else "NOT COMMITTED",
+        _question(entry),
+    ]
+
+
+def _nothing() -> Cost:
+    from ..release.budget import NOTHING
+
+    return NOTHING
+
+
+def _question(entry: Entry, length: int = 70) -> str:
+    """What was asked, on one line of printable characters; the key of the question if the request has no text."""
+    text = " · ".join(_texts(entry.request)) or entry.reservation.key
+    text = "".join(c if c.isprintable() else " " for c in text)
+    return text if len(text) <= length else text[: length - 1] + "…"
+
+
+def _texts(request: Mapping[str, Any]) -> Iterator[str]:
+    tables = request.get("tables")
+    for part in [request, *(tables if isinstance(tables, list) else [])]:
+        if isinstance(part, dict) and isinstance(part.get("question"), str):
+            yield part["question"]
+
+
+def _tell_report(path: Path, report: LedgerReport, heads: Mapping[Path, str]) -> None:
+    from ..release.budget import short
+
+    say(f"{path}: {'holds' if report.holds else 'DOES NOT HOLD'}")
+    for problem in report.problems:
+        say(f"problem   {problem}")
+    if report.events:
+        say(f"chain     {report.events} events{'' if report.holds else ' could be read'}, head {report.head[:16]}")
+    if report.spent is not None and report.left is not None:
+        say(f"spent     epsilon = {short(report.spent.epsilon, up=True)}, left {short(report.left.epsilon, up=False)}")
+    if report.orphans:
+        numbers = ", ".join(str(orphan.number) for orphan in report.orphans)
+        say(f"orphans   reserved and not committed, still spent: {numbers}")
+    if heads and report.holds:
+        say(f"bundles   {len(heads)} known to the ledger")
+    if not heads:
+        say("note      an old copy that was put back is intact too: compare with a bundle by --bundle FOLDER")
+
+
+# ------------------------------------------------------------------------------------------------ for programs
+
+
+def _as_json(path: Path, ledger: Ledger) -> dict[str, Any]:
+    return {
+        "file": str(path),
+        **ledger.terms.describe(),
+        "spent": ledger.spent().describe(),
+        "left": ledger.left().describe(),
+        "entries": [
+            {
+                "number": entry.reservation.number,
+                "time": entry.reservation.time,
+                "key": entry.reservation.key,
+                "cost": entry.reservation.cost.describe(),
+                "question": list(_texts(entry.request)),
+                "committed": None
+                if entry.committed is None
+                else {"number": entry.committed.number, "time": entry.committed.time, "head": entry.committed.hash},
+            }
+            for entry in ledger.entries()
+        ],
+        "orphans": [orphan.number for orphan in ledger.orphans()],
+    }
+
+
+def _report_as_json(path: Path, report: LedgerReport, heads: Mapping[Path, str]) -> dict[str, Any]:
+    return {
+        "file": str(path),
+        "holds": report.holds,
+        "problems": list(report.problems),
+        "events": report.events,
+        "head": report.head or None,
+        "spent": None if report.spent is None else report.spent.describe(),
+        "left": None if report.left is None else report.left.describe(),
+        "orphans": [orphan.number for orphan in report.orphans],
+        "bundles": {str(folder): head for folder, head in heads.items()},
+    }

@@ -1,0 +1,355 @@
+"""What a budget is, what a release costs, and whether the one pays for the other.
+
+Questions may depend on earlier answers, so costs add up by a privacy filter:
+
+- "sum": epsilons and deltas add up. Valid when each question, its epsilon and its delta are chosen adaptively
+  (Rogers, Roth, Ullman, Vadhan 2016, Privacy odometers and filters).
+- "zcdp": the rho of zero-concentrated privacy adds up to at most the largest rho that implies the budget. Valid when
+  each rho is chosen adaptively (Feldman, Zrnic 2021, Individual privacy accounting via a Renyi filter; Whitehouse,
+  Ramdas, Rogers, Wu 2023, Fully-adaptive composition in differential privacy).
+
+All sums are exact. What is irrational is rounded against whoever asks.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from ..errors import InvalidInput
+from ..exact.rationals import as_fraction, log_bounds, read_integer, show_integer
+from ..privacy.bounds import pure_rho
+
+FILTERS = ("sum", "zcdp")
+RELATIONS = ("add-remove", "substitution")
+
+#: A budget beyond this protects nobody.
+LARGEST_BUDGET = 10_000
+
+#: Significant digits to which irrational numbers are rounded.
+_DIGITS = 15
+
+#: A cost with a longer denominator than this is rounded up, so that sums stay short.
+_MOST_BITS = 192
+
+
+# ------------------------------------------------------------------------------------------------ numbers
+
+
+def round_up(value: Fraction, digits: int = _DIGITS) -> Fraction:
+    """The least decimal number of this many significant digits (or one more) that is at least the value."""
+    if not value:
+        return value
+    magnitude = (math.log2(abs(value.numerator)) - math.log2(value.denominator)) * math.log10(2)
+    unit = Fraction(10) ** (math.floor(magnitude + 1e-9) - digits + 1)
+    return math.ceil(value / unit) * unit
+
+
+def round_down(value: Fraction, digits: int = _DIGITS) -> Fraction:
+    return -round_up(-value, digits)
+
+
+def short(value: Fraction, *, up: bool, digits: int = 6) -> str:
+    """A number for people, rounded up (what was spent or asked) or down (what is left).
+
+    >>> short(Fraction(1, 3), up=True), short(Fraction(1, 3), up=False), short(Fraction(5, 2), up=True)
+    ('0.333334', '0.333333', '2.5')
+    """
+    rounded = round_up(value, digits) if up else round_down(value, digits)
+    return f"{float(rounded):.{digits + 1}g}"
+
+
+def exact_text(value: Fraction) -> str:
+    """A fraction as text, losslessly: "3" or "1/3"."""
+    top, bottom = show_integer(value.numerator), show_integer(value.denominator)
+    return top if value.denominator == 1 else f"{top}/{bottom}"
+
+
+def read_exact(text: object) -> Fraction:
+    """The inverse of :func:`exact_text`; reads nothing else."""
+    if not isinstance(text, str) or not re.fullmatch(r"(0x[0-9a-f]+|[0-9]+)(/(0x[0-9a-f]+|[0-9]+))?", text):
+        raise InvalidInput("a ledger writes numbers as text such as '3' or '1/3', and none is negative.")
+    top, _, bottom = text.partition("/")
+    denominator = read_integer(bottom) if bottom else 1
+    if not denominator:
+        raise InvalidInput("a fraction has a denominator that is not 0.")
+    return Fraction(read_integer(top), denominator)
+
+
+# ------------------------------------------------------------------------------------------------ rho, epsilon, delta
+
+
+def _gain(delta: Fraction, order: Fraction) -> Fraction:
+    """A lower bound of ``log(delta alpha)/(alpha-1) - log(1 - 1/alpha)``, of which both conversions below are made.
+
+    rho-zCDP implies ``delta = exp((alpha-1)(alpha rho - eps)) / alpha * (1 - 1/alpha)^(alpha-1)`` for every alpha > 1
+    (Canonne, Kamath, Steinke 2020, Corollary 13), and that is ``alpha rho = eps + gain``.
+    """
+    return log_bounds(delta * order)[0] / (order - 1) + log_bounds(order / (order - 1))[0]
+
+
+def _best_order(delta: Fraction, score: Callable[[float, float], float]) -> Fraction:
+    """The order with the highest score of (order, gain). Floats may choose it, because every order proves a bound."""
+    log_delta = math.log(delta.numerator) - math.log(delta.denominator)
+
+    def of(place: float) -> float:
+        excess = math.exp(place)
+        gain = (log_delta + math.log1p(excess)) / excess + math.log1p(1 / excess)
+        return score(1 + excess, gain)
+
+    best, width = 20.0, 1.0
+    for _ in range(4):  # from a grid over all sensible orders to a fine one
+        best = max((best + width * step for step in range(-30, 31)), key=of)
+        width /= 20
+    return 1 + Fraction(f"{math.exp(best):.6g}")
+
+
+def rho_within(epsilon: Fraction, delta: Fraction, order: Fraction) -> Fraction:
+    """The largest rho that this order proves to imply (epsilon, delta), rounded down."""
+    return round_down((epsilon + _gain(delta, order)) / order)
+
+
+def largest_rho(epsilon: Fraction, delta: Fraction) -> tuple[Fraction, Fraction]:
+    """The largest rho found that implies (epsilon, delta), rounded down, and the order that proves it.
+
+    >>> rho, order = largest_rho(Fraction(1), Fraction(1, 10**6))
+    >>> round(float(rho), 4)
+    0.0244
+    """
+    order = _best_order(delta, lambda order, gain: (float(epsilon) + gain) / order)
+    rho = rho_within(epsilon, delta, order)
+    if rho <= 0:
+        raise InvalidInput("no rho is small enough for this epsilon and delta: use the filter sum, or a larger budget.")
+    return rho, order
+
+
+def epsilon_of(rho: Fraction, delta: Fraction) -> Fraction:
+    """An epsilon that rho-zCDP implies with this delta, rounded up."""
+    if not rho:
+        return Fraction(0)
+    order = _best_order(delta, lambda order, gain: gain - float(rho) * order)
+    return max(round_up(order * rho - _gain(delta, order)), Fraction(0))
+
+
+def rho_of(epsilon: Fraction) -> Fraction:
+    """The rho of a pure epsilon, rounded up."""
+    return round_up(pure_rho(epsilon)) if epsilon <= 100 else epsilon  # epsilon tanh(epsilon/2) is at most epsilon
+
+
+def pure_epsilon(rho: Fraction) -> Fraction:
+    """The largest epsilon found whose pure guarantee costs at most this rho, rounded down."""
+    low, high = Fraction(0), Fraction(1)
+    while rho_of(high) <= rho:
+        low, high = high, 2 * high
+    for _ in range(50):
+        middle = (low + high) / 2
+        low, high = (middle, high) if rho_of(middle) <= rho else (low, middle)
+    return round_down(low)
+
+
+# ------------------------------------------------------------------------------------------------ costs
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a release costs: epsilon and delta, and its rho if it is known to have zero-concentrated privacy.
+
+    ``rho`` states all of the same release in another currency, with no further delta. Costs add up as under basic
+    composition.
+
+    >>> Cost(Fraction(1, 2)) + Cost(Fraction(1, 3), Fraction(1, 10**6))
+    Cost(epsilon=Fraction(5, 6), delta=Fraction(1, 1000000), rho=None)
+    """
+
+    epsilon: Fraction
+    delta: Fraction = Fraction(0)
+    rho: Fraction | None = None
+
+    def __post_init__(self) -> None:
+        for what in ("epsilon", "delta", "rho"):
+            value = getattr(self, what)
+            if what != "rho" or value is not None:
+                object.__setattr__(self, what, as_fraction(value, f"the {what} of a cost"))
+        if min(self.epsilon, self.delta, self.rho or 0) < 0:
+            raise InvalidInput("a cost is not negative: what was spent is never given back.")
+
+    def __add__(self, other: Cost) -> Cost:
+        rho = None if self.rho is None or other.rho is None else self.rho + other.rho
+        return Cost(self.epsilon + other.epsilon, self.delta + other.delta, rho)
+
+    def concentrated(self) -> Fraction | None:
+        """The least rho known of it: as stated, or that of a pure epsilon; None if there is neither."""
+        known = [] if self.rho is None else [self.rho]
+        return min([*known, rho_of(self.epsilon)] if not self.delta else known, default=None)
+
+    def recordable(self) -> Cost:
+        """The same cost, rounded up where a fraction is very long; refused if it cannot be one of a release."""
+        if self.delta >= 1:
+            raise InvalidInput("a release with delta = 1 protects nobody; its delta must be below 1.")
+        if self.rho == 0 and self.epsilon:
+            raise InvalidInput("a cost with a positive epsilon and rho = 0 cannot be right.")
+        rho = None if self.rho is None else _not_long(self.rho)
+        return Cost(_not_long(self.epsilon), _not_long(self.delta), rho)
+
+    def describe(self) -> dict[str, Any]:
+        """For JSON, losslessly."""
+        rho = None if self.rho is None else exact_text(self.rho)
+        return {"epsilon": exact_text(self.epsilon), "delta": exact_text(self.delta), "rho": rho}
+
+    @classmethod
+    def from_description(cls, said: Mapping[str, Any]) -> Cost:
+        rho = said["rho"]
+        return cls(read_exact(said["epsilon"]), read_exact(said["delta"]), None if rho is None else read_exact(rho))
+
+
+def _not_long(value: Fraction) -> Fraction:
+    return value if value.denominator.bit_length() <= _MOST_BITS else round_up(value, 30)
+
+
+NOTHING = Cost(Fraction(0), Fraction(0), Fraction(0))
+
+
+# ------------------------------------------------------------------------------------------------ terms
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What a ledger is bound to, for good.
+
+    Attributes
+    ----------
+    dataset, unit, relation
+        Whose data, what is protected ("row" or a column), and what a neighbouring table is.
+    epsilon, delta, filter
+        The budget, and how costs add up against it.
+    ledger
+        A random name, the same in every bundle.
+    key
+        The secret of the hash that chooses which of a person's groups count. Never shown or exported.
+    rho, order
+        With the filter "zcdp": the budget as rho, and the order alpha of Renyi divergence that proves it.
+    """
+
+    dataset: str
+    unit: str
+    relation: str
+    epsilon: Fraction
+    delta: Fraction
+    filter: str
+    ledger: str
+    key: bytes = field(repr=False)
+    rho: Fraction | None = None
+    order: Fraction | None = None
+
+    def __post_init__(self) -> None:
+        for what in ("dataset", "unit", "ledger"):
+            read_name(getattr(self, what), what)
+        for what, allowed in (("relation", RELATIONS), ("filter", FILTERS)):
+            if getattr(self, what) not in allowed:
+                raise InvalidInput(f"{what} must be one of {', '.join(allowed)}; got {getattr(self, what)!r}.")
+        if not 0 < self.epsilon <= LARGEST_BUDGET:
+            raise InvalidInput(f"the budget needs an epsilon above 0 and at most {LARGEST_BUDGET}; got {self.epsilon}.")
+        if not 0 <= self.delta < 1:
+            raise InvalidInput(f"delta is a probability, at least 0 and below 1; got {self.delta}.")
+        if self.filter == "zcdp" and not self.delta:
+            raise InvalidInput(
+                "the filter zcdp needs a delta above 0, such as 1e-6; with delta = 0 use the filter sum."
+            )
+
+    @classmethod
+    def new(cls, dataset: str, unit: str, relation: str, epsilon: object, delta: object, filter: str) -> Terms:
+        """Terms with a new random name and a new secret key."""
+        total, chance = as_fraction(epsilon, "the epsilon of the budget"), as_fraction(delta, "the delta of the budget")
+        name, key = secrets.token_hex(16), secrets.token_bytes(32)
+        terms = cls(dataset, unit, relation, total, chance, filter, name, key)
+        if filter == "sum":
+            return terms
+        return cls(dataset, unit, relation, total, chance, filter, name, key, *largest_rho(total, chance))
+
+    def describe(self) -> dict[str, Any]:
+        """For JSON: everything but the secret."""
+        return {
+            "ledger": self.ledger,
+            "dataset": self.dataset,
+            "unit": self.unit,
+            "relation": self.relation,
+            "epsilon": exact_text(self.epsilon),
+            "delta": exact_text(self.delta),
+            "filter": self.filter,
+            "rho": None if self.rho is None else exact_text(self.rho),
+            "order": None if self.order is None else exact_text(self.order),
+        }
+
+    @classmethod
+    def from_description(cls, said: Mapping[str, Any], key: bytes) -> Terms:
+        """The inverse of :meth:`describe`; a rho that the budget does not imply is refused."""
+        rho, order = (None if said[what] is None else read_exact(said[what]) for what in ("rho", "order"))
+        names = said["dataset"], said["unit"], said["relation"]
+        budget = read_exact(said["epsilon"]), read_exact(said["delta"])
+        terms = cls(*names, *budget, said["filter"], said["ledger"], key, rho, order)
+        if (terms.filter == "zcdp") != (rho is not None) or (rho is None) != (order is None):
+            raise InvalidInput("a budget has a rho if and only if rho is what adds up.")
+        if rho is not None and order is not None and not (order > 1 and rho <= rho_within(*budget, order)):
+            raise InvalidInput("the budget as rho does not follow from epsilon and delta.")
+        return terms
+
+    def add(self, total: Cost, cost: Cost) -> Cost:
+        """A cost added to a total; under the filter zcdp every cost has a rho, or is refused."""
+        if self.filter == "sum":
+            return total + cost
+        rho = cost.concentrated()
+        if rho is None:
+            raise InvalidInput(
+                "this ledger adds up zero-concentrated privacy (filter zcdp), and the cost has a delta and no rho. Use "
+                "noise with a pure epsilon, or the discrete Gaussian."
+            )
+        return total + Cost(cost.epsilon, cost.delta, rho)
+
+    def allow(self, total: Cost) -> bool:
+        """Whether the budget pays for a total."""
+        if self.filter == "zcdp":
+            return self.rho is not None and total.rho is not None and total.rho <= self.rho
+        return total.epsilon <= self.epsilon and total.delta <= self.delta
+
+    def spent(self, total: Cost) -> Cost:
+        """A total as it is stated: under the filter zcdp, epsilon is what rho amounts to at the budget's delta."""
+        if self.filter == "sum" or total.rho is None:
+            return total
+        return Cost(epsilon_of(total.rho, self.delta), self.delta if total.rho else Fraction(0), total.rho)
+
+    def left(self, total: Cost) -> Cost:
+        """What one more release may cost: under the filter zcdp, epsilon is the largest pure one that rho pays for."""
+        if self.rho is None or total.rho is None:
+            return Cost(self.epsilon - total.epsilon, self.delta - total.delta)
+        return Cost(pure_epsilon(self.rho - total.rho), Fraction(0), self.rho - total.rho)
+
+    def refusal(self, total: Cost, cost: Cost) -> str:
+        """Spent, asked and left, in words."""
+        left = self.left(total)
+        if self.rho is not None and total.rho is not None and left.rho is not None:
+            asked = cost.concentrated() or Fraction(0)
+            room = f" (a pure epsilon of {short(left.epsilon, up=False)})"
+            return _account("rho", self.rho, total.rho, asked, left.rho) + room
+        said = _account("epsilon", self.epsilon, total.epsilon, cost.epsilon, left.epsilon)
+        if cost.delta or self.delta:
+            said += "; " + _account("delta", self.delta, total.delta, cost.delta, left.delta)
+        return said
+
+
+def _account(what: str, budget: Fraction, spent: Fraction, asked: Fraction, left: Fraction) -> str:
+    return (
+        f"of {what} = {short(budget, up=False)}, {short(spent, up=True)} is spent, {short(asked, up=True)} is asked "
+        f"and {short(left, up=False)} is left"
+    )
+
+
+def read_name(text: object, what: str) -> str:
+    """A name that can be shown on any terminal."""
+    if not isinstance(text, str) or not text or len(text) > 200 or not text.isprintable():
+        raise InvalidInput(f"the {what} of a ledger is a text of 1 to 200 printable characters.")
+    return text

@@ -1,0 +1,421 @@
+"""The ledger: a budget that is spent before an answer is drawn, and cannot be overspent.
+
+A ledger binds a data set, the unit that is protected, the neighbour relation and a budget. Every release first
+*reserves* its cost, before the data is read and before noise is drawn, and is then *committed* with its answer. A
+reservation that was never committed (the program was killed) stays spent: its noise may have been seen.
+
+How costs add up, and why that is valid for questions that depend on earlier answers, is in :mod:`.budget`.
+
+The hash chain shows alterations to whoever has the file, and a restored old copy to whoever has a bundle that was
+published since: its head is then unknown. It is no signature: who can write the file and has no bundle to answer to can
+write a new chain.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from ..errors import BudgetExceeded, DiscreetError, InvalidInput, UnreadableFile, WrongType
+from .budget import NOTHING, Cost, Terms, read_name
+from .ledger_store import (
+    Event,
+    Session,
+    SqliteStore,
+    Store,
+    StoreUnavailable,
+    canonical_json,
+    digest_of,
+    next_event,
+    read_chain,
+)
+
+__all__ = ["Cost", "Entry", "Event", "Ledger", "LedgerReport", "Recorded", "Reservation", "Terms", "init_line"]
+
+
+@dataclass(frozen=True)
+class Reservation:
+    """A cost that is spent, and the place in the ledger where that is written."""
+
+    ledger: str
+    number: int
+    key: str
+    cost: Cost
+    head: str
+    time: str
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """The committed answer to a question. ``head`` is what a bundle publishes to show where in the chain it stands."""
+
+    key: str
+    request: Mapping[str, Any]
+    answer: bytes = field(repr=False)
+    number: int
+    head: str
+    time: str
+    cost: Cost
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A reservation with what was asked, and the event that committed it; None for an orphan."""
+
+    reservation: Reservation
+    request: Mapping[str, Any]
+    committed: Event | None
+
+
+@dataclass(frozen=True)
+class LedgerReport:
+    """What :meth:`Ledger.verify` found. ``problems`` is empty when the ledger holds."""
+
+    problems: tuple[str, ...]
+    events: int
+    head: str
+    spent: Cost | None
+    left: Cost | None
+    orphans: tuple[Reservation, ...]
+
+    @property
+    def holds(self) -> bool:
+        return not self.problems
+
+    def __str__(self) -> str:
+        if self.problems:
+            return "the ledger DOES NOT HOLD: " + " ".join(self.problems)
+        orphans = f"; {len(self.orphans)} reserved and never committed, which stay spent" * bool(self.orphans)
+        return f"the ledger holds: {self.events} events in an unbroken chain, sums within the budget{orphans}."
+
+
+class _Books:
+    """The events of a ledger added up, and everything found wrong on the way."""
+
+    def __init__(self, session: Session) -> None:
+        self.events, self.problems = read_chain(session.rows())
+        self.terms: Terms | None = None
+        self.total = NOTHING
+        self.reserved: dict[int, Reservation] = {}
+        self.committed: dict[str, Event] = {}
+        for event in self.events:
+            try:
+                self._enter(event, session)
+            except (DiscreetError, KeyError, TypeError, ValueError) as problem:
+                why = str(problem) if isinstance(problem, DiscreetError) else "it lacks what such an event says."
+                self.problems.append(f"event {event.number} cannot be: {why}")
+                break
+        if self.terms is None and not self.problems:
+            self.problems.append("there is no event that opens the ledger.")
+
+    def _enter(self, event: Event, session: Session) -> None:
+        said = event.content
+        if event.kind == "init" and self.terms is None:
+            secret = session.secret()
+            if digest_of(secret) != said["key_sha256"]:
+                raise InvalidInput("the secret key is not the one the ledger was opened with.")
+            self.terms = Terms.from_description(said, secret)
+        elif event.kind == "reserve" and self.terms is not None:
+            cost, key = Cost.from_description(said["cost"]), read_name(said["key"], "key")
+            total = self.terms.add(self.total, cost)
+            if not self.terms.allow(total):
+                raise InvalidInput("it costs more than was left.")
+            self.total = total
+            self.reserved[event.number] = Reservation(
+                self.terms.ledger, event.number, key, cost, event.hash, event.time
+            )
+        elif event.kind == "commit":
+            reservation = self.reserved[said["reservation"]]
+            if reservation.key != said["key"] or said["key"] in self.committed:
+                raise InvalidInput("it is not the one answer to what was reserved.")
+            self.committed[reservation.key] = event
+        else:
+            raise InvalidInput("no such event belongs here.")
+
+    def sound(self, name: str) -> Terms:
+        """The terms; refuses books with anything wrong in them."""
+        if self.problems or self.terms is None:
+            raise UnreadableFile(f"{name} was altered or is damaged: {self.problems[0]} See: discreet ledger verify.")
+        return self.terms
+
+    def answers(self) -> dict[int, Event]:
+        """The events that committed, by the number of what they committed."""
+        return {event.content["reservation"]: event for event in self.committed.values()}
+
+    def orphans(self) -> tuple[Reservation, ...]:
+        done = self.answers()
+        return tuple(entry for number, entry in self.reserved.items() if number not in done)
+
+    def lost_contents(self, session: Session) -> list[str]:
+        """Requests and answers that events name and the store no longer has as they were."""
+        return [
+            f"the {what} of event {event.number} is missing or was altered."
+            for event in self.events
+            for what in ("request", "answer")
+            if what in event.content and session.content(str(event.content[what])) is None
+        ]
+
+
+class Ledger:
+    """A budget for one data set, kept in a file, that several processes may spend from and none can overspend.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from fractions import Fraction
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ledger = Ledger.create(f"{folder}/study.ledger", dataset="visits", unit="person", epsilon=3)
+    ...     paid = ledger.reserve("question 1", {"question": "SELECT COUNT(*) FROM visits"}, Cost(Fraction(1)))
+    ...     kept = ledger.commit(paid, b"the noisy answer")
+    ...     ledger.recorded("question 1").answer, ledger.left().epsilon, ledger.verify().holds
+    (b'the noisy answer', Fraction(2, 1), True)
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        with store.reading() as session:
+            self._terms = _Books(session).sound(store.name)
+
+    @classmethod
+    def create(
+        cls,
+        path: str | Path,
+        *,
+        dataset: str,
+        unit: str,
+        relation: str = "add-remove",
+        epsilon: object,
+        delta: object = 0,
+        filter: str = "sum",
+    ) -> Ledger:
+        """Make a new ledger; an existing file is refused."""
+        terms = Terms.new(dataset, unit, relation, epsilon, delta, filter)
+        # The digest ties the secret to the chain and says nothing about it.
+        first = next_event([], "init", _now(), {**terms.describe(), "key_sha256": digest_of(terms.key)})
+        return cls(SqliteStore.create(path, first.row, terms.key))
+
+    @classmethod
+    def open(cls, path: str | Path, *, hint: Mapping[str, object] | None = None) -> Ledger:
+        """Open a ledger that exists.
+
+        ``hint`` holds what is known of the options of ``discreet ledger init`` (data, unit, relation, epsilon, delta,
+        filter): a missing ledger is refused with the line to type.
+        """
+        if not Path(path).exists():
+            raise UnreadableFile(
+                f"there is no ledger {path}. A ledger is made once for a data set, with the budget of everything that "
+                f"will ever be released from it:\n  {init_line(path, hint or {})}"
+            )
+        if Path(path).is_dir():
+            raise UnreadableFile(f"{path} is a folder; a ledger is a file.")
+        return cls(SqliteStore(path))
+
+    @property
+    def terms(self) -> Terms:
+        return self._terms
+
+    @property
+    def name(self) -> str:
+        """Where it is kept."""
+        return self._store.name
+
+    def __repr__(self) -> str:
+        return f"<Ledger {self.name} of {self._terms.dataset!r}, unit {self._terms.unit!r}>"
+
+    def check_terms(self, dataset: str, unit: str, relation: str) -> None:
+        """Refuse a question about another data set, unit or neighbour relation than the ledger is bound to."""
+        asked = {"data set": dataset, "unit": unit, "neighbour relation": relation}
+        bound = (self._terms.dataset, self._terms.unit, self._terms.relation)
+        for (what, given), known in zip(asked.items(), bound, strict=True):
+            if given != known:
+                raise InvalidInput(
+                    f"the ledger {self.name} is bound to the {what} {known!r}, and the question has {given!r}. Costs "
+                    "add up only for one data set, unit and relation: ask as the ledger says, or use another ledger."
+                )
+
+    # -------------------------------------------------------------------------------------------- the budget
+
+    def spent(self) -> Cost:
+        """What is spent, orphaned reservations included.
+
+        With the filter "zcdp" rho is what adds up, and epsilon is what it amounts to at the budget's delta, rounded up.
+        """
+        return self._terms.spent(self._read().total)
+
+    def left(self) -> Cost:
+        """What one more release may cost at most.
+
+        With the filter "zcdp" rho is what is left, and epsilon the largest pure epsilon that it pays for, rounded down.
+        """
+        return self._terms.left(self._read().total)
+
+    def reserve(self, key: str, request: Mapping[str, Any], cost: Cost) -> Reservation | Recorded:
+        """Spend the cost of a question, before anything is read or drawn.
+
+        Returns the recorded answer instead, and spends nothing, if the same key has been committed. The cost is written
+        exactly, or rounded up where its fractions are very long.
+
+        Raises
+        ------
+        BudgetExceeded
+            When what is left does not pay for it; nothing is spent.
+        """
+        read_name(key, "key")
+        asked = canonical_json(dict(request), floats=True).encode()
+        cost = cost.recordable()
+        with self._store.writing() as session:
+            books = self._sound(session)
+            known = self._recorded(session, books, key)
+            if known is not None:
+                return known
+            if not self._terms.allow(self._terms.add(books.total, cost)):
+                raise BudgetExceeded(
+                    f"the budget of {self.name} does not pay for this: {self._terms.refusal(books.total, cost)}. "
+                    "Nothing was spent. Ask for at most what is left; a question that was answered before is free."
+                )
+            said = {"key": key, "request": session.keep(asked), "cost": cost.describe()}
+            event = next_event(books.events, "reserve", _now(), said)
+            session.append(event.row)
+        return Reservation(self._terms.ledger, event.number, key, cost, event.hash, event.time)
+
+    def commit(self, reservation: Reservation, answer: bytes) -> Recorded:
+        """Record the answer of a reservation. Publish what is returned.
+
+        If an answer to the same key was committed meanwhile, that one is returned and this one is forgotten: one
+        question has one answer. What was reserved for it stays spent.
+        """
+        if not isinstance(answer, bytes):
+            raise WrongType(f"an answer is kept as bytes; got {type(answer).__name__}.")
+        with self._store.writing() as session:
+            books = self._sound(session)
+            if books.reserved.get(reservation.number) != reservation:
+                raise InvalidInput(f"this is not a reservation of the ledger {self.name}: reserve first, then commit.")
+            if reservation.key not in books.committed:
+                said = {"key": reservation.key, "reservation": reservation.number, "answer": session.keep(answer)}
+                event = next_event(books.events, "commit", _now(), said)
+                session.append(event.row)
+                books.committed[reservation.key] = event
+            recorded = self._recorded(session, books, reservation.key)
+        assert recorded is not None
+        return recorded
+
+    def answer(self, key: str, request: Mapping[str, Any], cost: Cost, draw: Callable[[], bytes]) -> Recorded:
+        """The recorded answer to a question, or a new one that is paid for before ``draw`` is called."""
+        paid = self.recorded(key) or self.reserve(key, request, cost)
+        return paid if isinstance(paid, Recorded) else self.commit(paid, draw())
+
+    # -------------------------------------------------------------------------------------------- the books
+
+    def recorded(self, key: str) -> Recorded | None:
+        """The committed answer to the same question, which costs nothing to see again; None if there is none."""
+        with self._store.reading() as session:
+            return self._recorded(session, self._sound(session), key)
+
+    def events(self) -> list[Event]:
+        return self._read().events
+
+    def entries(self) -> list[Entry]:
+        """Every reservation, in order."""
+        with self._store.reading() as session:
+            books = self._sound(session)
+            done = books.answers()
+            return [
+                Entry(entry, self._request(session, books.events[number - 1]), done.get(number))
+                for number, entry in books.reserved.items()
+            ]
+
+    def orphans(self) -> tuple[Reservation, ...]:
+        """Reservations that were not committed: given up, or under way in another process."""
+        return self._read().orphans()
+
+    def contains(self, head: str) -> bool:
+        """Whether this hash, which a bundle published, is that of an event of this ledger."""
+        return any(event.hash == head for event in self._read().events)
+
+    def verify(self, heads: Sequence[str] = ()) -> LedgerReport:
+        """Check the file, the chain, the sums, the contents, and that these published heads are known."""
+        return verify_store(self._store, heads)
+
+    def _read(self) -> _Books:
+        with self._store.reading() as session:
+            return self._sound(session)
+
+    def _sound(self, session: Session) -> _Books:
+        books = _Books(session)
+        if books.sound(self.name) != self._terms:
+            raise UnreadableFile(f"{self.name} was replaced by another ledger while it was in use.")
+        return books
+
+    def _recorded(self, session: Session, books: _Books, key: str) -> Recorded | None:
+        event = books.committed.get(key)
+        if event is None:
+            return None
+        entry = books.reserved[event.content["reservation"]]
+        request = self._request(session, books.events[entry.number - 1])
+        answer = self._content(session, event, "answer")
+        return Recorded(key, request, answer, event.number, event.hash, event.time, entry.cost)
+
+    def _request(self, session: Session, event: Event) -> Mapping[str, Any]:
+        content = self._content(session, event, "request")
+        try:
+            request = json.loads(content)
+        except (ValueError, RecursionError):
+            request = None
+        if not isinstance(request, dict):
+            raise UnreadableFile(f"the request of event {event.number} in {self.name} is not one that was reserved.")
+        return request
+
+    def _content(self, session: Session, event: Event, what: str) -> bytes:
+        content = session.content(event.content[what])
+        if content is None:
+            raise UnreadableFile(f"the {what} of event {event.number} in {self.name} is missing or was altered.")
+        return content
+
+
+def verify_store(store: Store, heads: Sequence[str] = ()) -> LedgerReport:
+    """Check a store whatever state it is in; see :meth:`Ledger.verify`."""
+    try:
+        problems = store.damage()
+        with store.reading() as session:
+            books = _Books(session)
+            problems += [*books.problems, *books.lost_contents(session)]
+    except StoreUnavailable:
+        raise
+    except DiscreetError as problem:
+        return LedgerReport((str(problem),), 0, "", None, None, ())
+    known = {event.hash for event in books.events}
+    problems += [
+        f"the published head {head[:16]} is not in it: an older copy was restored, or this is another ledger."
+        for head in heads
+        if head not in known
+    ]
+    head = books.events[-1].hash if books.events else ""
+    if books.terms is None:
+        return LedgerReport(tuple(problems), len(books.events), head, None, None, ())
+    spent, left = books.terms.spent(books.total), books.terms.left(books.total)
+    return LedgerReport(tuple(problems), len(books.events), head, spent, left, books.orphans())
+
+
+def init_line(path: str | Path, hint: Mapping[str, object]) -> str:
+    """The line that makes a ledger, with what is known filled in.
+
+    >>> init_line("study.ledger", {"data": "my visits.csv", "unit": "person"})
+    "discreet ledger init study.ledger --data 'my visits.csv' --unit person --epsilon 1"
+    """
+    known = {"data": hint.get("dataset", "NAME"), "unit": "row", "epsilon": 1}
+    known |= {option: value for option, value in hint.items() if value is not None}
+    usual = {"relation": "add-remove", "delta": "0", "filter": "sum"}
+    words = ["discreet", "ledger", "init", str(path)]
+    for option in ("data", "unit", "epsilon", "delta", "relation", "filter"):
+        if option in known and str(known[option]) != usual.get(option):
+            words += [f"--{option}", str(known[option])]
+    return shlex.join(words)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -1,0 +1,229 @@
+"""``discreet ledger init|show|verify``: what people and programs see, and the exit codes."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+import sqlite3
+import subprocess
+import sys
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from discreet.cli.ledger import app
+from discreet.errors import DiscreetError, InvalidInput, UnreadableFile
+from discreet.release.ledger import Cost, Ledger, Recorded, Reservation
+
+
+def run(*arguments: object, code: int = 0) -> str:
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    if isinstance(result.exception, DiscreetError):
+        raise result.exception
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+def run_json(*arguments: object, code: int = 0) -> Any:
+    return json.loads(run(*arguments, "--json", code=code))
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    file = tmp_path / "study.ledger"
+    run("init", file, "--data", "data/doctor_visits.csv.gz", "--unit", "person", "--epsilon", 3)
+    return file
+
+
+def commit(ledger: Ledger, question: str, cost: Cost) -> Recorded:
+    paid = ledger.reserve(question, {"tables": [{"question": question}]}, cost)
+    assert isinstance(paid, Reservation)
+    return ledger.commit(paid, b"7")
+
+
+@pytest.fixture
+def used(path: Path) -> Ledger:
+    ledger = Ledger.open(path)
+    commit(ledger, "SELECT COUNT(*) FROM doctor_visits", Cost(Fraction(1, 3)))
+    ledger.reserve("abandoned", {}, Cost(Fraction(1)))
+    return ledger
+
+
+def bundle(folder: Path, head: object) -> Path:
+    folder.mkdir()
+    (folder / "release.json").write_text(json.dumps({"ledger": {"head": head}}), encoding="utf-8")
+    return folder
+
+
+# ------------------------------------------------------------------------------------------------ init
+
+
+def test_init_binds_the_data_set_by_the_name_of_its_file(path: Path) -> None:
+    terms = Ledger.open(path).terms
+    assert (terms.dataset, terms.unit, terms.relation, terms.epsilon) == ("doctor_visits", "person", "add-remove", 3)
+
+
+def test_init_takes_the_whole_budget(tmp_path: Path) -> None:
+    options = ["--data", "visits", "--unit", "row", "--epsilon", "1/3", "--delta", "1e-6"]
+    said = run_json("init", tmp_path / "x", *options, "--relation", "substitution", "--filter", "zcdp")
+    terms = Ledger.open(tmp_path / "x").terms
+    assert said == {"file": str(tmp_path / "x"), **terms.describe()}
+    assert (terms.epsilon, terms.delta, terms.relation) == (Fraction(1, 3), Fraction(1, 10**6), "substitution")
+    assert terms.rho is not None and said["rho"] == str(terms.rho)
+    assert terms.key.hex() not in json.dumps(said)
+
+
+def test_init_says_what_was_made(tmp_path: Path) -> None:
+    out = run("init", tmp_path / "x", "--data", "visits", "--unit", "row", "--epsilon", 1)
+    assert "one row, added or removed" in out and "epsilon = 1" in out
+
+
+def test_init_never_overwrites(used: Ledger) -> None:
+    before = Path(used.name).read_bytes()
+    with pytest.raises(InvalidInput, match="exists already"):
+        run("init", used.name, "--data", "doctor_visits", "--unit", "person", "--epsilon", 100)
+    assert Path(used.name).read_bytes() == before
+
+
+@pytest.mark.parametrize("missing", ["--data", "--unit", "--epsilon"])
+def test_init_needs_all_that_is_bound(tmp_path: Path, missing: str) -> None:
+    options = {"--data": "visits", "--unit": "person", "--epsilon": "3"}
+    options.pop(missing)
+    assert missing in run("init", tmp_path / "x", *(word for pair in options.items() for word in pair), code=2)
+    assert not (tmp_path / "x").exists()
+
+
+def test_the_line_a_missing_ledger_asks_for_works(tmp_path: Path) -> None:
+    path = tmp_path / "my study.ledger"
+    with pytest.raises(UnreadableFile) as problem:
+        Ledger.open(path, hint={"data": "visits.csv", "unit": "person", "epsilon": 2, "relation": "substitution"})
+    program, group, *words = shlex.split(str(problem.value).splitlines()[-1])
+    assert (program, group) == ("discreet", "ledger")
+    run(*words)
+    Ledger.open(path).check_terms("visits", "person", "substitution")
+
+
+# ------------------------------------------------------------------------------------------------ show
+
+
+def test_show_tells_the_budget_the_entries_and_the_orphans(used: Ledger) -> None:
+    out = run("show", used.name)
+    assert "1.33334 spent, 1.66666 left" in out
+    assert out.count("█") == 18  # 4/3 of 3 on a bar of 40, rounded up
+    assert "SELECT COUNT(*)" in out and "released" in out
+    assert "NOT COMMITTED" in out and "1 reserved and not committed" in out
+
+
+def test_show_tells_programs_exact_fractions(used: Ledger) -> None:
+    said = run_json("show", used.name)
+    assert said["spent"] == {"epsilon": "4/3", "delta": "0", "rho": None} and said["left"]["epsilon"] == "5/3"
+    first, second = said["entries"]
+    assert first["cost"]["epsilon"] == "1/3" and first["question"] == ["SELECT COUNT(*) FROM doctor_visits"]
+    assert used.contains(first["committed"]["head"])
+    assert second["committed"] is None and said["orphans"] == [second["number"]]
+    assert used.terms.key.hex() not in json.dumps(said) and used.terms.ledger == said["ledger"]
+
+
+def test_show_of_a_new_and_of_a_spent_ledger(path: Path) -> None:
+    out = run("show", path)
+    assert "none yet" in out and "0 spent, 3 left" in out and "█" not in out
+    commit(Ledger.open(path), "all", Cost(Fraction(3)))
+    out = run("show", path)
+    assert "3 spent, 0 left" in out and "░" not in out
+
+
+def test_show_tells_delta_and_rho_where_they_add_up(tmp_path: Path) -> None:
+    for name, options in {"sum": [], "zcdp": ["--filter", "zcdp"]}.items():
+        budget = ["--epsilon", 3, "--delta", "1e-6", *options]
+        run("init", tmp_path / name, "--data", "d", "--unit", "row", *budget)
+        ledger = Ledger.open(tmp_path / name)
+        commit(ledger, "q", Cost(Fraction(1), Fraction(1, 10**7), Fraction(1, 100)))
+    out = run("show", tmp_path / "sum")
+    assert "1e-07 spent, 9e-07 left" in out
+    out = run("show", tmp_path / "zcdp")
+    assert "0.01 spent" in out and "so far epsilon" in out and "a pure epsilon of" in out
+
+
+def test_show_keeps_hostile_text_off_the_terminal(path: Path) -> None:
+    commit(Ledger.open(path), "question", Cost(Fraction(1)))
+    paid = Ledger.open(path).reserve("k", {"question": "[red]\x1b[2J\u202eevil\n" + "x" * 500}, Cost(Fraction(1)))
+    assert isinstance(paid, Reservation)
+    out = run("show", path)
+    assert "\x1b" not in out and "\u202e" not in out and "[red]" in out and "x" * 100 not in out
+
+
+def test_show_of_no_ledger_says_how_to_make_one(tmp_path: Path) -> None:
+    with pytest.raises(UnreadableFile, match="discreet ledger init"):
+        run("show", tmp_path / "none")
+    assert list(tmp_path.iterdir()) == []
+
+
+# ------------------------------------------------------------------------------------------------ verify
+
+
+def test_verify_holds_of_an_untouched_ledger(used: Ledger) -> None:
+    out = run("verify", used.name)
+    assert ": holds" in out and "4 events" in out and "--bundle" in out
+    said = run_json("verify", used.name)
+    assert said["holds"] and said["problems"] == [] and said["head"] == used.events()[-1].hash
+    assert said["spent"]["epsilon"] == "4/3" and said["orphans"] == [4]
+
+
+def test_verify_of_an_altered_ledger_leaves_with_1(used: Ledger) -> None:
+    connection = sqlite3.connect(used.name)
+    connection.execute("DROP TRIGGER no_delete_of_events")
+    connection.execute("DELETE FROM events WHERE number = 4")
+    connection.commit()
+    connection.close()
+    assert "DOES NOT HOLD" in run("verify", used.name, code=1)
+    assert run_json("verify", used.name, code=1)["holds"] is False
+
+
+def test_verify_of_a_file_that_is_none_leaves_with_1(tmp_path: Path) -> None:
+    (tmp_path / "x").write_text("site,count\n" * 200, encoding="utf-8")
+    assert "is not a ledger" in run("verify", tmp_path / "x", code=1)
+    assert run_json("verify", tmp_path / "x", code=1)["head"] is None
+
+
+def test_verify_finds_an_old_copy_by_a_bundle(tmp_path: Path, used: Ledger) -> None:
+    shutil.copy(used.name, tmp_path / "backup")
+    first = bundle(tmp_path / "first", used.events()[2].hash)
+    second = bundle(tmp_path / "second", commit(used, "later", Cost(Fraction(1))).head)
+    assert "2 known" in run("verify", used.name, "--bundle", first, "--bundle", second)
+    shutil.copy(tmp_path / "backup", used.name)
+    run("verify", used.name, "--bundle", first)
+    out = run("verify", used.name, "--bundle", first, "--bundle", second, code=1)
+    assert "an older copy was restored" in out
+    assert run_json("verify", used.name, "--bundle", second, code=1)["problems"]
+
+
+def test_verify_refuses_what_is_not_a_bundle(tmp_path: Path, used: Ledger) -> None:
+    with pytest.raises(UnreadableFile, match="cannot read"):
+        run("verify", used.name, "--bundle", tmp_path / "none")
+    for k, head in enumerate(["short", None, 7, "\x1b" * 64]):
+        with pytest.raises(UnreadableFile, match=r"is .* a bundle"):
+            run("verify", used.name, "--bundle", bundle(tmp_path / f"b{k}", head))
+    with pytest.raises(UnreadableFile, match="there is no ledger"):
+        run("verify", tmp_path / "missing")
+
+
+# ------------------------------------------------------------------------------------------------ the program
+
+
+def test_the_program_has_these_verbs(tmp_path: Path) -> None:
+    def discreet(*words: object) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "discreet.cli", "ledger", *map(str, words)]
+        return subprocess.run(command, capture_output=True, text=True, timeout=120)
+
+    path = tmp_path / "x.ledger"
+    assert discreet("init", path, "--data", "visits.csv", "--unit", "person", "--epsilon", "3").returncode == 0
+    assert discreet("verify", path).returncode == 0
+    again = discreet("init", path, "--data", "visits.csv", "--unit", "person", "--epsilon", "3")
+    assert again.returncode == 2 and "exists already" in again.stderr and "Traceback" not in again.stderr
+    for verb in ("init", "show", "verify"):
+        out = discreet(verb, "--help").stdout
+        assert "Example" in out and f"discreet ledger {verb}" in " ".join(out.split())
