@@ -1,0 +1,363 @@
+"""What is done to the cells: the law that is drawn from, ranges, refusals, files."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import discreet as dc
+from discreet.errors import DiscreetError, InvalidInput, Unsupported, WrongType
+from discreet.exact.bits import SecureBits, SeededBits
+from discreet.exact.kernels import Noise
+from discreet.exact.laws import Finite, Gaussian, GeometricTails
+from discreet.exact.rationals import alpha_from_epsilon
+from discreet.mechanism import finish
+from discreet.release.noise import NAMES, CellNoise, cell_noise, epsilon_for, sigma2_for
+from discreet.release.wanted import _four_digits, _number_below
+from discreet.spaces import Counts, Integers
+
+
+def own_laws() -> dc.Mechanism:
+    kernel = Noise(Finite(-1, [1, 2, 1]), (0, None), (0, None), (Finite(0, [3, 1]),))
+    return finish("own_laws", Integers(0), Integers(0), kernel, {})
+
+
+def every_kind() -> dict[str, CellNoise]:
+    sizes = np.array([0, 1, 5, 5, 30])
+    return {
+        "geometric": cell_noise("geometric", epsilon=1),
+        "clamped": cell_noise("geometric", epsilon="0.1", output="clamped"),
+        "sizes": cell_noise("geometric", epsilon=1, sizes=sizes),
+        "gaussian": cell_noise("discrete-gaussian", sigma2=4, bound=10**9),
+        "laplace": cell_noise("rounded-laplace", epsilon=1),
+        "fair": cell_noise("explicit-fair", epsilon=1, sizes=sizes),
+        "response": cell_noise("randomized-response", epsilon=1, bound=6),
+        "matrix": cell_noise(dc.from_matrix([["3/4", "1/4"], ["1/4", "3/4"]])),
+        "own laws": cell_noise(own_laws()),
+    }
+
+
+KINDS = every_kind()
+
+#: Five cells with counts that no cell should have, and that must make no difference to whether a release succeeds.
+STRANGE = [
+    np.array([0, -5, 7, 2**62, -(2**63)]),
+    np.array([0, 3, 2**63, 2**64 - 1, 9], np.uint64),
+    np.array([0, 10**30, -(10**30), 4, 5], object),
+    np.zeros(5, np.int32),
+]
+
+
+# ------------------------------------------------------------------------------------------------ drawing
+
+
+@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("bits", [SeededBits(1), SecureBits()], ids=["seeded", "secure"])
+def test_no_count_makes_a_draw_fail(name, bits):
+    noise = KINDS[name]
+    for counts in STRANGE:
+        before = counts.copy()
+        reports = noise.draw(counts, bits)
+        assert reports.dtype == np.int64 and reports.shape == (5,)
+        assert (counts == before).all()
+        if noise.output != "signed":
+            assert (reports >= 0).all()
+        if noise.output == "in-range":
+            assert (reports <= noise.high).all()
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_counts_out_of_range_are_taken_as_its_ends(name):
+    """Clamping is part of the mechanism: the same bits give the same reports."""
+    noise = KINDS[name]
+    top = 2**62 if noise.high is None else np.broadcast_to(noise.high, 5)
+    beyond, ends = np.array([2**62, 2**63 - 1, 2**62, 2**62, 2**62]), np.broadcast_to(top, 5)
+    assert (noise.draw(beyond, SeededBits(5)) == noise.draw(ends, SeededBits(5))).all()
+    assert (noise.draw(np.full(5, -3), SeededBits(5)) == noise.draw(np.zeros(5, int), SeededBits(5))).all()
+
+
+def test_one_unbounded_mechanism_with_clamps_is_exactly_the_truncated_one():
+    """For every truth and report: the mass that the clamp collects is that of the truncated mechanism."""
+    noise = cell_noise("geometric", epsilon=1, bound=4)
+    truncated = dc.geometric(4, epsilon=1)
+    law = noise.shift_law
+    for truth in range(5):
+        at_zero, at_top = 1 - law.upper(1 - truth), law.upper(4 - truth)
+        collected = [at_zero, *(law.probability(y - truth) for y in (1, 2, 3)), at_top]
+        assert collected == [truncated.probability(truth, y) for y in range(5)]
+    truths = np.arange(1000) % 5
+    assert (noise.draw(truths, SeededBits(8)) == truncated.simulate(truths, seed=8)).all()
+
+
+@pytest.mark.parametrize("name", ["geometric", "gaussian", "laplace", "response", "matrix", "own laws"])
+def test_draws_are_those_of_the_mechanism(name):
+    noise = KINDS[name]
+    truths = np.arange(200_000) % 2
+    reports = noise.mechanisms[0].simulate(truths, seed=3)
+    if noise.output == "in-range":
+        reports = np.clip(reports, 0, noise.high)
+    assert (noise.draw(truths, SeededBits(3)) == reports).all()
+
+
+def test_each_cell_has_the_mechanism_of_its_size():
+    sizes = np.array([3, 0, 1, 3, 1] * 200)
+    noise = cell_noise("explicit-fair", epsilon=1, sizes=sizes)
+    assert [m.inputs.n for m in noise.mechanisms] == [1, 3]
+    truths = np.minimum(sizes, 1)
+    reports = noise.draw(truths, SeededBits(4))
+    bits = SeededBits(4)
+    for number, size in enumerate((1, 3)):  # in this order, from one stream
+        cells = sizes == size
+        assert (reports[cells] == noise.mechanisms[number].kernel.sampler().draw(truths[cells], bits)).all()
+    assert (reports[sizes == 0] == 0).all()
+
+
+def test_the_frequencies_of_reports_are_right():
+    """Seeded, with a wrong alpha as the negative control: the exact probabilities within five standard deviations."""
+    size = 200_000
+    reports = cell_noise(dc.two_sided_geometric(alpha="1/2"), bound=3).draw(np.full(size, 1), SeededBits(11))
+
+    def plausible(alpha: str) -> bool:
+        exact = [float(dc.geometric(3, alpha=alpha).probability(1, y)) for y in range(4)]
+        seen = np.bincount(reports, minlength=4) / size
+        return all(abs(s - p) < 5 * (p / size) ** 0.5 for s, p in zip(seen, exact, strict=True))
+
+    assert plausible("1/2") and not plausible("0.51")
+
+
+def test_shapes_are_kept_and_cells_are_in_order():
+    noise = cell_noise("geometric", epsilon=20, sizes=np.arange(6))
+    assert noise.draw(np.full((3, 2), 100), SeededBits(1)).tolist() == [[0, 1], [2, 3], [4, 5]]
+
+
+def test_a_wrong_number_of_cells_is_refused_whatever_they_hold():
+    with pytest.raises(InvalidInput, match="for 6 cells; got 2"):
+        cell_noise("geometric", epsilon=1, sizes=np.arange(6)).draw(np.array([1, 2]), SeededBits(1))
+
+
+def test_floats_are_refused_without_quoting_them():
+    with pytest.raises(WrongType) as problem:
+        cell_noise("geometric", epsilon=1).draw(np.array([73.25]), SeededBits(1))
+    assert "73" not in str(problem.value)
+
+
+def test_no_noise_can_be_changed_afterwards():
+    sizes = np.array([1, 2])
+    noise = cell_noise("geometric", epsilon=1, sizes=sizes)
+    sizes[0] = 9
+    assert noise.high.tolist() == [1, 2]
+    with pytest.raises(ValueError, match="read-only"):
+        noise.high[0] = 9
+
+
+# ------------------------------------------------------------------------------------------------ making it
+
+
+@pytest.mark.parametrize(
+    ("arguments", "output", "high"),
+    [
+        ({}, "signed", None),
+        ({"bound": 7}, "in-range", 7),
+        ({"bound": 7, "output": "signed"}, "signed", 7),
+        ({"output": "clamped"}, "clamped", None),
+    ],
+)
+def test_outputs(arguments, output, high):
+    noise = cell_noise("geometric", epsilon=1, **arguments)
+    assert (noise.output, noise.high, noise.low) == (output, high, None if output == "signed" else 0)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_name_can_be_written_with_either_mark(name):
+    arguments = {"sigma2": 2} if name == "discrete-gaussian" else {"epsilon": 1}
+    for spelling in (name, name.replace("-", "_")):
+        noise = cell_noise(spelling, bound=5, **arguments)
+        assert noise.draw(np.array([3]), SeededBits(1)).shape == (1,)
+        assert noise.mechanisms[0].certificate.epsilon <= 1 or name == "discrete-gaussian"
+
+
+def test_a_saved_mechanism_keeps_the_outputs_it_has(tmp_path):
+    dc.geometric(12, epsilon=1).save(tmp_path / "m.json")
+    noise = cell_noise(dc.load(tmp_path / "m.json"))
+    assert (noise.output, noise.high, noise.known) == ("in-range", 12, False)
+    with pytest.raises(InvalidInput, match="in-range by themselves"):
+        cell_noise(dc.load(tmp_path / "m.json"), output="signed")
+    above_zero = dc.two_sided_geometric(epsilon=1).on(Integers(0))
+    assert cell_noise(above_zero).output == "clamped"
+    with pytest.raises(InvalidInput, match="clamped by themselves"):
+        cell_noise(above_zero, output="signed")
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "words"),
+    [
+        ("gaussian", {"epsilon": 1}, "mechanisms for cells are geometric"),
+        ("geometric", {}, "geometric needs epsilon"),
+        ("geometric", {"epsilon": 1, "sigma2": 1}, "geometric needs epsilon"),
+        ("discrete-gaussian", {"epsilon": 1}, "needs sigma2"),
+        ("discrete-gaussian", {}, "needs sigma2"),
+        ("geometric", {"epsilon": 1, "bound": 3, "sizes": np.array([3])}, "not both"),
+        ("geometric", {"epsilon": 1, "bound": 0}, "whole number from 1"),
+        ("geometric", {"epsilon": 1, "bound": True}, "whole number from 1"),
+        ("geometric", {"epsilon": 1, "bound": 2.0}, "whole number from 1"),
+        ("geometric", {"epsilon": 1, "sizes": np.array([1.5])}, "sizes must be whole"),
+        ("geometric", {"epsilon": 1, "sizes": np.array([-1])}, "between 0 and 2"),
+        ("geometric", {"epsilon": 1, "output": "in-range"}, "needs a largest count"),
+        ("geometric", {"epsilon": 1, "output": "loud"}, "output must be one of"),
+        ("geometric", {"epsilon": 0}, "epsilon must be between"),
+        ("explicit-fair", {"epsilon": 1}, "needs a largest count"),
+        ("explicit-fair", {"epsilon": 1, "bound": 3, "output": "signed"}, "must be in-range"),
+        ("explicit-fair", {"epsilon": 1, "sizes": np.arange(300)}, "300 different sizes"),
+        ("explicit-fair", {"epsilon": 1, "sizes": np.zeros(3, int)}, "nothing to count"),
+        ("explicit-fair", {"epsilon": 1, "bound": 10**6}, "too large to write out"),
+        ("randomized-response", {"epsilon": 1, "bound": 10**6}, "too large to write out"),
+    ],
+)
+def test_requests_that_make_no_sense_are_refused(name, arguments, words):
+    with pytest.raises(DiscreetError, match=words):
+        cell_noise(name, **arguments)
+
+
+def test_tables_suit_their_own_range_only():
+    fair = dc.explicit_fair(5, epsilon=1)
+    assert cell_noise(fair, bound=5).high == 5
+    for arguments, words in (
+        ({"bound": 4}, "0..5 and no others"),
+        ({"sizes": np.array([5])}, "0..5 and no others"),
+        ({"output": "signed"}, "must be in-range"),
+        ({"epsilon": 1}, "its own privacy"),
+    ):
+        with pytest.raises(InvalidInput, match=words):
+            cell_noise(fair, **arguments)
+    with pytest.raises(Unsupported, match="reports up to 6"):
+        cell_noise(dc.random_rounding(4, base=3))
+
+
+# ------------------------------------------------------------------------------------------------ files
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_descriptions_are_lossless(name):
+    noise = KINDS[name]
+    again = CellNoise.from_description(json.loads(json.dumps(noise.describe())))
+    assert again.describe() == noise.describe()
+    counts = np.array([0, 1, 4, 5, 20])
+    assert (again.draw(counts, SeededBits(6)) == noise.draw(counts, SeededBits(6))).all()
+    first, second = noise.accuracy(counts), again.accuracy(counts)
+    assert (first.low == second.low).all() and (first.sd == second.sd).all()
+
+
+def test_a_description_that_claims_too_much_is_refused():
+    for name in ("geometric", "matrix"):
+        description = json.loads(json.dumps(KINDS[name].describe()))
+        description["mechanisms"][0]["certificate"]["epsilon"] = 0.01
+        with pytest.raises(DiscreetError, match="damaged or was altered"):
+            CellNoise.from_description(description)
+
+
+def test_a_description_of_something_else_than_counts_is_refused():
+    noise = replace(KINDS["geometric"], mechanisms=(dc.randomized_response(["a", "b"], epsilon=1),))
+    with pytest.raises(Unsupported, match="released cells are counts"):
+        CellNoise.from_description(noise.describe())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"low": 3},
+        {"low": None},
+        {"output": "quiet"},
+        {"high": None},
+        {"high": -1},
+        {"high": [1, 2]},
+        {"high": [1, 2, 3.5, 4, 5]},
+        {"high": "many"},
+        {"which": [0, 0, 0, 0, 7]},
+        {"which": [-1, -1, -1, -1, -1]},
+        {"which": {}},
+        {"mechanisms": []},
+        {"mechanisms": [{}]},
+        {"known": None},
+    ],
+)
+def test_damaged_descriptions_are_refused(change):
+    description = json.loads(json.dumps(KINDS["fair"].describe()))
+    with pytest.raises(DiscreetError):
+        CellNoise.from_description({**description, **change})
+    with pytest.raises(DiscreetError):
+        CellNoise.from_description({"output": "signed"})
+
+
+def test_words():
+    assert repr(KINDS["geometric"]).startswith("<CellNoise: <two_sided_geometric(") and "signed" in repr(
+        KINDS["geometric"]
+    )
+    many = cell_noise("explicit-fair", epsilon=1, sizes=np.arange(1, 7))
+    assert "and 3 more; in-range" in repr(many)
+
+
+# ------------------------------------------------------------------------------------------------ wanted errors
+
+
+def law_of(name: str, epsilon: Fraction) -> GeometricTails:
+    if name == "geometric":
+        return GeometricTails.two_sided(alpha_from_epsilon(epsilon))
+    return GeometricTails.laplace(alpha_from_epsilon(epsilon / 2))
+
+
+@pytest.mark.parametrize("name", ["geometric", "rounded-laplace"])
+@pytest.mark.parametrize("level", ["0.95", "1/2", "0.999"])
+@pytest.mark.parametrize("half_width", [0, 1, 3, 40])
+def test_the_smallest_epsilon_for_a_wanted_error(name, level, half_width):
+    epsilon = epsilon_for(name, half_width, level)
+
+    def within(value: Fraction) -> Fraction:
+        return 1 - 2 * law_of(name, value).upper(half_width + 1)
+
+    digit = Fraction(10) ** (_power(epsilon) - 3)
+    assert within(epsilon) >= Fraction(level) > within(epsilon - digit)
+    assert (epsilon / digit).denominator == 1 and 1000 <= epsilon / digit <= 9999
+    noise = cell_noise(name, epsilon=epsilon)
+    assert noise.expected(level).half_width <= half_width
+
+
+def _power(value: Fraction) -> int:
+    return int(f"{float(value):.3e}".split("e")[1])
+
+
+@pytest.mark.parametrize("level", ["0.95", "1/2", "0.999"])
+@pytest.mark.parametrize("half_width", [0, 1, 3, 40, 2000])
+def test_the_largest_sigma2_for_a_wanted_error(level, half_width):
+    sigma2 = sigma2_for(half_width, level)
+    digit = Fraction(10) ** (_power(sigma2) - 3)
+    share = (1 - Fraction(level)) / 2
+    assert Fraction(Gaussian(sigma2).tail(half_width + 1, 200)[1], 2**200) <= share
+    assert Fraction(Gaussian(sigma2 + digit).tail(half_width + 1, 200)[0], 2**200) > share
+
+
+def test_wanted_errors_that_cannot_be_had_are_refused():
+    with pytest.raises(InvalidInput, match="whole number of at least 0"):
+        epsilon_for("geometric", -1)
+    with pytest.raises(InvalidInput, match="whole number of at least 0"):
+        sigma2_for(1.5)
+    with pytest.raises(Unsupported, match="sigma2"):
+        epsilon_for("discrete-gaussian", 3)
+    with pytest.raises(Unsupported, match="calibrate"):
+        epsilon_for("explicit-fair", 3)
+    assert epsilon_for("geometric", 10**12) == Fraction(1, 10**9)
+
+
+@given(st.integers(-20_000, 20_000))
+def test_numbers_of_four_digits_are_in_order(number):
+    assert _four_digits(number) < _four_digits(number + 1)
+    assert _number_below(float(_four_digits(number))) == number
+
+
+def test_a_mechanism_on_counts_is_enough():
+    assert cell_noise(dc.uniform(Counts(3))).expected("0.9").half_width == 3
