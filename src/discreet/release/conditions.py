@@ -1,0 +1,448 @@
+"""Conditions that are decided on every row and can fail on none.
+
+An engine's error would reveal the row it stopped at, so a condition is built from a short list of tests that cannot
+fail, and everything else is refused. What a test means is stated here, not left to an engine's conversions: a column
+is *read* as the type of the literal it meets, a value that cannot be read so is NULL, and a comparison with NULL is
+neither true nor false, so that its row does not match.
+
+===================  ==========================================================================================
+literal              how the column is read
+===================  ==========================================================================================
+``'text'``           as text, compared by code point whatever the collation of the column
+``7``, ``0.5``       as a double (NaN above every number); whole numbers up to 2^53 - 1 are compared exactly
+``DATE '...'``       as a date (a moment is read as its day)
+``TIMESTAMP '...'``  as a moment without time zone, in microseconds
+``TRUE``, ``FALSE``  as a truth value; a column that stands alone is ``column = TRUE``
+===================  ==========================================================================================
+
+``TRY_CAST(column AS type)`` chooses the reading instead, and is how two columns are compared.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from ..errors import InvalidInput, Unsupported
+from .expressions import (
+    FLIPPED,
+    LARGEST_WHOLE,
+    READINGS,
+    WHOLE,
+    Compare,
+    Literal,
+    Member,
+    Missing,
+    Term,
+    Test,
+    atoms,
+    depth,
+    joined,
+)
+
+if TYPE_CHECKING:
+    from sqlglot.expressions import Expression
+
+
+#: How deeply a condition may be nested: its normalised text must be readable again, wherever that happens.
+DEEPEST = 20
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A test that is decided on every row and can fail on none.
+
+    Examples
+    --------
+    >>> from sqlglot import parse_one
+    >>> condition = read_condition(parse_one("year=1 and (NOT (health) in ('poor','fair'))", read="duckdb"))
+    >>> condition.text
+    "year = 1 AND health NOT IN ('fair', 'poor')"
+    >>> condition.sql({"year": "integer", "health": "text"})
+    '"year" = 1 AND ("health" COLLATE "binary") NOT IN (\\'fair\\', \\'poor\\')'
+    """
+
+    test: Test
+
+    @cached_property
+    def text(self) -> str:
+        """Normalised SQL: the same for the same condition in other spacing, case of keywords or parentheses."""
+        return self.test.text
+
+    @cached_property
+    def columns(self) -> frozenset[str]:
+        """The columns it reads."""
+        found = set()
+        for atom in atoms(self.test):
+            found.add(atom.left.column)
+            if isinstance(atom, Compare) and isinstance(atom.right, Term):
+                found.add(atom.right.column)
+        return frozenset(found)
+
+    def sql(self, kinds: Mapping[str, str], dialect: str = "duckdb") -> str:
+        """The condition for an engine, given what each column is (one of KINDS)."""
+        if dialect != "duckdb":
+            raise Unsupported(f"conditions are written for duckdb; got {dialect!r}.")
+        if unknown := sorted(self.columns - set(kinds)):
+            raise InvalidInput(f"the kind of column {unknown[0]!r} is not given; give one for each of {unknown}.")
+        return self.test.sql(kinds)
+
+    def renamed(self, names: Callable[[str], str]) -> Condition:
+        """The same condition on columns of other names."""
+        return Condition(self.test.renamed(names))
+
+    def also(self, other: Condition | None) -> Condition:
+        """This condition and another."""
+        return self if other is None else Condition(joined("AND", [self.test, other.test]))
+
+
+def read_condition(expression: Expression, tables: frozenset[str] = frozenset()) -> Condition:
+    """Read a parsed expression as a condition, or say why it cannot be one and what to write instead.
+
+    Parameters
+    ----------
+    expression
+        What sqlglot made of the SQL text, read as DuckDB's.
+    tables
+        Names (lower case) that may stand before a column, as in ``visits.year``.
+    """
+    condition = Condition(_Reader(tables).test(expression))
+    if depth(condition.test) > DEEPEST:
+        raise refused("a condition is nested too deeply", "Write it with fewer parentheses, or use IN and BETWEEN.")
+    return condition
+
+
+def refused(what: str, instead: str) -> InvalidInput:
+    """The error for a part of a request: what it was and why it is refused, and what to write instead."""
+    return InvalidInput(f"{what}. {instead}")
+
+
+def only(node: Expression, *allowed: str) -> None:
+    """Refuse a node that says more than is understood here."""
+    for key, value in node.args.items():
+        if key not in allowed and value is not None and value is not False and value != []:
+            raise refused(
+                f"{shown(node)} has a part ({key.strip('_')}) that is not understood",
+                "Leave it out, or say it plainly.",
+            )
+
+
+def shown(node: object) -> str:
+    """A piece of the request, short enough for a message."""
+    text = " ".join(str(node.sql("duckdb") if hasattr(node, "sql") else node).split())
+    return repr(text if len(text) <= 60 else text[:57] + "...")
+
+
+_OPERATORS = {
+    "EQ": "=", "NEQ": "<>", "LT": "<", "LTE": "<=", "GT": ">", "GTE": ">=", "NullSafeEQ": "IS NOT DISTINCT FROM",
+    "NullSafeNEQ": "IS DISTINCT FROM",
+}  # fmt: skip
+_TYPES = {
+    "TEXT": "VARCHAR", "VARCHAR": "VARCHAR", "DOUBLE": "DOUBLE", "BIGINT": "BIGINT", "INT": "INTEGER", "DATE": "DATE",
+    "TIMESTAMP": "TIMESTAMP", "TIMESTAMPNTZ": "TIMESTAMP", "BOOLEAN": "BOOLEAN",
+}  # fmt: skip
+_ALLOWED = (
+    "A condition is made of columns and literals with AND, OR, NOT, = <> < <= > >=, BETWEEN, IN, IS NULL, "
+    "IS DISTINCT FROM, LIKE, ILIKE, LOWER, UPPER, TRIM, COALESCE(column, literal) and TRY_CAST."
+)
+#: What people write most often, why it is refused and what does the same without harm.
+_INSTEAD = {
+    "Cast": ("a cast fails on a value it cannot read, which would reveal that value", "Write TRY_CAST instead."),
+    "Div": ("a division fails or not depending on a row", "Compare the column itself with a literal."),
+    "IntDiv": ("a division fails or not depending on a row", "Compare the column itself with a literal."),
+    "Mod": ("a division fails or not depending on a row", "Compare the column itself with a literal."),
+    "Add": ("a sum can overflow on a row, which would reveal it", "Move the number to the literal's side."),
+    "Sub": ("a difference can overflow on a row, which would reveal it", "Move the number to the literal's side."),
+    "Mul": ("a product can overflow on a row, which would reveal it", "Move the number to the literal's side."),
+    "Neg": ("a change of sign can overflow on a row, which would reveal it", "Change the sign of the literal."),
+    "Rand": ("a volatile function gives another answer each time", "Leave it out."),
+    "Subquery": ("a subquery reads more than one row for each row", "Ask a question of one table without it."),
+    "Select": ("a subquery reads more than one row for each row", "Ask a question of one table without it."),
+    "Exists": ("a subquery reads more than one row for each row", "Ask a question of one table without it."),
+    "Window": ("a window makes one row's value depend on other rows", "Leave it out."),
+    "Placeholder": ("a parameter has no value here", "Write the value."),
+    "Parameter": ("a parameter has no value here", "Write the value."),
+    "Escape": ("ESCAPE is not accepted", "Write patterns with % and _ only."),
+    "RegexpLike": ("a regular expression can fail or take very long on a row", "Write LIKE, ILIKE or IN."),
+    "SimilarTo": ("a regular expression can fail or take very long on a row", "Write LIKE, ILIKE or IN."),
+    "Case": ("CASE is not a condition", "Write it with AND, OR and NOT."),
+    "Boolean": ("a constant is no condition on a row", "Leave it out."),
+    "Concat": ("texts side by side are not accepted", "Write one text in quotes."),
+}
+
+
+def _refused(node: Expression) -> InvalidInput:
+    name = type(node).__name__
+    if name.startswith(("Current", "Localtime")) or shown(node).lower()[1:].startswith(("now(", "today(", "uuid(")):
+        return refused(
+            f"{shown(node)} is refused: it is volatile", "Write the date or moment itself: DATE '2020-01-31'."
+        )
+    why, instead = _INSTEAD.get(name, ("it is not known to be decided on every row without failing", _ALLOWED))
+    return refused(f"{shown(node)} is refused: {why}", instead)
+
+
+class _Reader:
+    """From sqlglot's tree to tests. Every kind of node and every part of one is accepted by name or refused."""
+
+    def __init__(self, tables: frozenset[str]) -> None:
+        self.tables = tables
+
+    def test(self, node: Expression) -> Test:
+        name = type(node).__name__
+        if name in ("And", "Or"):
+            return joined(name.upper(), [self.test(part) for part in _chain(node, name)])
+        if name == "Paren":
+            only(node, "this")
+            return self.test(node.this)
+        if name == "Not":
+            only(node, "this")
+            return self.test(node.this).negated()
+        if name in _OPERATORS:
+            only(node, "this", "expression")
+            return self.compare(node.this, _OPERATORS[name], node.expression)
+        if name in ("Like", "ILike"):
+            return self.like(node, name.upper())
+        if name == "Between":
+            only(node, "this", "low", "high")
+            low = self.compare(node.this, ">=", node.args["low"])
+            return joined("AND", [low, self.compare(node.this, "<=", node.args["high"])])
+        if name == "In":
+            return self.member(node)
+        if name == "Is":
+            only(node, "this", "expression")
+            return self.compare(node.this, "IS NOT DISTINCT FROM", node.expression, only_is=True)
+        if name == "Column":
+            return self.compare(node, "=", None)
+        if self.is_term(node):
+            raise refused(f"{shown(node)} alone is no condition", "Compare it with a literal.")
+        raise _refused(node)
+
+    def compare(self, left: Expression, op: str, right: Expression | None, only_is: bool = False) -> Test:
+        """A comparison; without a right side, with TRUE."""
+        if right is None:
+            return _checked(Compare(self.term(left), op, Literal("BOOLEAN", True)))
+        left, right = bare(left), bare(right)
+        if type(right).__name__ == "Null":
+            if op == "IS NOT DISTINCT FROM":
+                return Missing(self.term(left))
+            if op == "IS DISTINCT FROM":
+                return Missing(self.term(left), False)
+            raise refused(f"{shown(left)} {op} NULL holds for no row", "Write IS NULL or IS NOT NULL.")
+        if only_is and type(right).__name__ != "Boolean":
+            raise refused(
+                f"IS {shown(right)} is not understood", "Write IS NULL, IS TRUE, IS FALSE or IS NOT DISTINCT FROM."
+            )
+        if self.is_term(right) and not self.is_term(left):
+            left, right, op = right, left, FLIPPED.get(op, op)
+            return self.compare(left, op, right)
+        term = self.term(left)
+        if not self.is_term(right):
+            return _checked(Compare(term, op, self.literal(right)))
+        other = self.term(right)
+        if term.type is None or term.type != other.type or term.function != "TRY_CAST" or other.function != "TRY_CAST":
+            raise refused(
+                f"{shown(left)} {op} {shown(right)} compares columns whose types could clash on a row",
+                "Read both as one type: TRY_CAST(a AS DOUBLE) < TRY_CAST(b AS DOUBLE).",
+            )
+        if op.startswith("IS"):
+            raise refused(f"{op} between two columns is not accepted", "Write = or <>, and IS NULL of each column.")
+        return Compare(term, op, other)
+
+    def like(self, node: Expression, op: str) -> Test:
+        only(node, "this", "expression", "negate")
+        pattern = bare(node.expression)
+        if type(pattern).__name__ != "Literal" or not pattern.args.get("is_string"):
+            raise refused(
+                f"the pattern {shown(pattern)} is no text in quotes", "Write LIKE 'abc%', and OR between several."
+            )
+        if "\\" in str(pattern.this):
+            raise refused(
+                f"the pattern {shown(pattern)} holds a backslash, which engines read differently",
+                "Write _ in its place, which stands for any one character.",
+            )
+        test = _checked(Compare(self.term(node.this), op, Literal("VARCHAR", str(pattern.this))))
+        return test.negated() if node.args.get("negate") else test
+
+    def member(self, node: Expression) -> Test:
+        if node.args.get("query") is not None or node.args.get("field") is not None or node.args.get("unnest"):
+            raise refused(f"{shown(node)} looks into something that is no list", "List the values: IN ('a', 'b').")
+        only(node, "this", "expressions")
+        term = self.term(node.this)
+        literals = []
+        for item in node.expressions:
+            item = bare(item)
+            if type(item).__name__ == "Null":
+                raise refused(
+                    "NULL in a list never matches, and makes NOT IN match nothing", "Write OR column IS NULL."
+                )
+            if self.is_term(item):
+                raise refused(f"{shown(item)} in a list is no literal", "List literals only: IN ('a', 'b').")
+            literals.append(self.literal(item))
+        if not literals:
+            raise refused(f"{shown(node)} lists nothing", "List at least one value.")
+        if len(kinds := sorted({literal.type for literal in literals})) > 1:
+            raise refused(f"a list mixes {' and '.join(kinds)}", "Write all its values in quotes, or none.")
+        for literal in literals:
+            _checked(Compare(term, "=", literal))
+        distinct = sorted(set(literals), key=lambda literal: literal.value)
+        return Compare(term, "=", distinct[0]) if len(distinct) == 1 else Member(term, tuple(distinct))
+
+    def is_term(self, node: Expression) -> bool:
+        """Whether it is built on a column, rather than a literal."""
+        node = bare(node)
+        name = type(node).__name__
+        if name == "TryCast" or (name == "Cast" and type(bare(node.this)).__name__ != "Literal"):
+            return True
+        return name in ("Column", "Lower", "Upper", "Trim", "Coalesce")
+
+    def term(self, node: Expression) -> Term:
+        node = bare(node)
+        name = type(node).__name__
+        if name == "Column":
+            return Term("", column_name(node, self.tables))
+        if name in ("Lower", "Upper", "Trim"):
+            only(node, "this")
+            inner = self.term(node.this)
+            if inner.type not in (None, "VARCHAR"):
+                raise refused(f"{shown(node)} treats a {inner.type} as text", f"Write {name.upper()}(column).")
+            return Term(name.upper(), inner.column, inner, "VARCHAR")
+        if name == "Coalesce":
+            only(node, "this", "expressions")
+            inner = self.term(node.this)
+            if len(node.expressions) != 1 or self.is_term(node.expressions[0]):
+                raise refused(f"{shown(node)} is not a column and one literal", "Write COALESCE(column, literal).")
+            default = self.literal(node.expressions[0])
+            _checked(Compare(inner, "=", default))
+            return Term("COALESCE", inner.column, inner, inner.type or default.type, default)
+        if name == "TryCast":
+            only(node, "this", "to", "safe")
+            only(node.args["to"], "this", "nested")
+            type_ = _TYPES.get(str(getattr(node.args["to"].this, "name", node.args["to"].this)))
+            inner = self.term(node.this)
+            if type_ is None:
+                raise refused(
+                    f"the type in {shown(node)} is not accepted", f"Read the column as {', '.join(READINGS)}."
+                )
+            if inner.type not in (None, "VARCHAR"):
+                raise refused(
+                    f"{shown(node)} reads what was already read as {inner.type}", "Write one TRY_CAST(column AS ...)."
+                )
+            return Term("TRY_CAST", inner.column, inner, type_)
+        signed = name == "Neg" and type(bare(node.this)).__name__ == "Literal"
+        if signed or name in ("Literal", "Boolean", "Null") or (name == "Cast" and not self.is_term(node)):
+            raise refused(f"{shown(node)} stands where a column should", "Compare a column with a literal.")
+        raise _refused(node)
+
+    def literal(self, node: Expression) -> Literal:
+        node = bare(node)
+        name = type(node).__name__
+        if name == "Literal":
+            only(node, "this", "is_string")
+            value = str(node.this)
+            return Literal("VARCHAR", value) if node.args.get("is_string") else _number(value, 1)
+        if name == "Neg" and type(inner := bare(node.this)).__name__ == "Literal" and not inner.args.get("is_string"):
+            only(node, "this")
+            return _number(str(inner.this), -1)
+        if name == "Boolean":
+            return Literal("BOOLEAN", bool(node.this))
+        if name == "Cast" and not self.is_term(node):
+            only(node, "this", "to")
+            only(node.args["to"], "this", "nested")
+            to = str(getattr(node.args["to"].this, "name", node.args["to"].this))
+            if _TYPES.get(to) in ("DATE", "TIMESTAMP") and bare(node.this).args.get("is_string"):
+                return _moment(_TYPES[to], str(bare(node.this).this))
+        if name == "Null":
+            raise refused("NULL is no value to compare with", "Write IS NULL or IS NOT NULL.")
+        raise _refused(node)
+
+
+def column_name(node: Expression, tables: frozenset[str]) -> str:
+    """The name of a column, which a known table may stand before."""
+    only(node, "this", "table")
+    table = node.args.get("table")
+    if type(node.this).__name__ != "Identifier":
+        raise refused(f"{shown(node)} is no column", "Name one column.")
+    if table is not None and table.name.lower() not in tables:
+        raise refused(
+            f"{shown(node)} names a table or a field that is not in the question", "Write the column's name alone."
+        )
+    only(node.this, "this", "quoted")
+    if not node.this.name:
+        raise refused("a column has an empty name", "Name one column.")
+    return str(node.this.name)
+
+
+def _chain(node: Expression, name: str) -> list[Expression]:
+    """The parts of ``a AND b AND c``, which is parsed as ((a AND b) AND c), without recursion."""
+    parts: list[Expression] = []
+    waiting = [node]
+    while waiting:
+        node = waiting.pop()
+        if type(node).__name__ == name:
+            only(node, "this", "expression")
+            waiting += [node.expression, node.this]
+        else:
+            parts.append(node)
+    return parts
+
+
+def bare(node: Expression) -> Expression:
+    while type(node).__name__ == "Paren":
+        only(node, "this")
+        node = node.this
+    return node
+
+
+def _number(text: str, sign: int) -> Literal:
+    if not re.fullmatch(r"[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?|\.[0-9]+([eE][+-]?[0-9]+)?", text):
+        raise refused(f"{text[:60]!r} is no number", "Write it like 12, 0.5 or 1e-3.")
+    if text.isdigit() and len(text) < 25:
+        return Literal("DOUBLE", sign * int(text))
+    value = sign * float(text)
+    if text.isdigit() or math.isinf(value) or (value == 0 and re.search("[1-9]", re.split("[eE]", text)[0])):
+        raise refused(
+            f"the number {text[:60]} is too long, too large or too small to compare with", "Write it in quotes."
+        )
+    return Literal("DOUBLE", int(value) if value == int(value) and abs(value) <= LARGEST_WHOLE else value)
+
+
+def _moment(type_: str, text: str) -> Literal:
+    try:
+        if type_ == "DATE" and re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text):
+            return Literal(type_, date.fromisoformat(text))
+        pattern = r"[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?)?"
+        if type_ == "TIMESTAMP" and (found := re.fullmatch(pattern, text)):
+            padded = text + "0" * (7 - len(found[3])) if found[3] else text
+            return Literal(type_, datetime.fromisoformat(padded))
+    except ValueError:
+        pass
+    raise refused(f"{text[:60]!r} is no {type_.lower()}", "Write DATE '2020-01-31' or TIMESTAMP '2020-01-31 13:45:00'.")
+
+
+def _checked(test: Compare) -> Compare:
+    """A comparison of a term with a literal, if the two go together."""
+    term, literal = test.left, test.right
+    assert isinstance(literal, Literal)
+    if term.type in WHOLE and literal.type == "DOUBLE":
+        if not isinstance(literal.value, int) or not -WHOLE[term.type] <= literal.value < WHOLE[term.type]:
+            raise refused(
+                f"{shown(test.text)} compares {term.type} with a number that is none", "Read the column as DOUBLE."
+            )
+    elif term.type not in (None, literal.type):
+        what = "text" if literal.type == "VARCHAR" else f"a {literal.type} literal"
+        raise refused(
+            f"{shown(test.text)} compares what is read as {term.type} with {what}", "Write a literal of that type."
+        )
+    elif literal.type == "DOUBLE" and isinstance(literal.value, int) and abs(literal.value) > LARGEST_WHOLE:
+        raise refused(
+            f"{shown(test.text)} compares with a whole number beyond 2^53, which is not exact in a double",
+            "Write it in quotes to compare as text, or TRY_CAST(column AS BIGINT).",
+        )
+    if literal.type == "BOOLEAN" and test.op in FLIPPED:
+        raise refused(f"{shown(test.text)} compares truth values by size", "Write = TRUE or = FALSE.")
+    return test

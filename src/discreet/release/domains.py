@@ -1,0 +1,142 @@
+"""Values of groups as people write them: domains such as ``site=1..6``, lists, and CSV files."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Sequence
+from itertools import islice
+from operator import itemgetter
+from pathlib import Path
+
+from ..errors import InvalidInput, UnreadableFile, WrongType
+from .expressions import LARGEST_WHOLE
+
+#: None: the rows where the column is NULL.
+Value = int | str | None
+Values = tuple[Value, ...] | range
+
+MOST_GROUPS = 20_000_000
+
+#: A whole number as it is written without loss; 007 is none.
+INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
+
+
+def split_domain(text: str) -> tuple[str, str]:
+    """The column of a domain and its values, both still as text."""
+    if not isinstance(text, str):
+        raise WrongType(f"a domain is a text such as site=1..6; got {type(text).__name__}.")
+    if found := re.fullmatch(r'\s*"((?:[^"]|"")+)"\s*=(.*)', text, re.DOTALL):
+        return found[1].replace('""', '"'), found[2]
+    name, equals, body = text.partition("=")
+    if not equals or not name.strip():
+        raise InvalidInput(f"a domain is written column=values, such as site=1..6; got {text[:60]!r}.")
+    return name.strip(), body
+
+
+def domain_values(column: str, body: str) -> Values:
+    """The values that the right side of a domain stands for: a range, a list, or the lines of a file."""
+    if body.strip().startswith("@"):
+        lines = _read_text(body.strip()[1:]).splitlines()
+        items = [_item(line.strip(), column) for line in lines if line.strip()]
+    else:
+        items = _items(body, column)
+        spans = [re.fullmatch(r"(-?[0-9]{1,18})\.\.(-?[0-9]{1,18})", text) for text, bare in items if bare]
+        if any(spans):
+            return _spans(items, column)
+    if all(bare for _, bare in items):
+        return tuple(typed([None if text == "NULL" else text for text, _ in items]))
+    return tuple(None if bare and text == "NULL" else text for text, bare in items)
+
+
+def _items(body: str, column: str) -> list[tuple[str, bool]]:
+    """The values between the commas, and whether each stands without quotes."""
+    items, place = [], 0
+    pattern = re.compile(r"\s*('(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|[^,]*?)\s*(,|$)")
+    while True:
+        found = pattern.match(body, place)
+        assert found is not None  # the last alternative matches whatever stands before a comma or the end
+        items.append(_item(found[1], column))
+        if not found[2]:
+            return items
+        place = found.end()
+
+
+def _item(text: str, column: str) -> tuple[str, bool]:
+    for quote in "'\"":
+        if re.fullmatch(f"{quote}(?:[^{quote}]|{quote}{quote})*{quote}", text, re.DOTALL):
+            return text[1:-1].replace(quote * 2, quote), False
+    if not text:
+        raise InvalidInput(f"the domain of {column!r} has an empty value; write '' for the empty text.")
+    if text[0] in "'\"":
+        raise InvalidInput(f"the domain of {column!r} has a quote that is not closed; write a quote in a text twice.")
+    return text, True
+
+
+def _spans(items: list[tuple[str, bool]], column: str) -> Values:
+    """Whole numbers and ranges of them."""
+    spans = []
+    for text, bare in items:
+        found = re.fullmatch(r"(-?[0-9]{1,18})(?:\.\.(-?[0-9]{1,18}))?", text)
+        if not bare or (found is None and text != "NULL"):
+            raise InvalidInput(f"the domain of {column!r} mixes a range with texts; write a range of numbers alone.")
+        spans.append(None if found is None else range(int(found[1]), int(found[2] or found[1]) + 1))
+    if any(span is not None and not span for span in spans):
+        raise InvalidInput(f"the domain of {column!r} has a range that ends before it begins; write it as 1..6.")
+    if len(spans) == 1 and spans[0] is not None:
+        return spans[0]
+    if sum(1 if span is None else len(span) for span in spans) > MOST_GROUPS:
+        raise InvalidInput(f"the domain of {column!r} has too many values; declare at most {MOST_GROUPS}.")
+    return tuple(value for span in spans for value in ((None,) if span is None else span))
+
+
+def typed(values: list[Value]) -> list[Value]:
+    """Texts as whole numbers, if all are written as such (007 is not: as a number it would lose its zeros)."""
+    known = [value for value in values if isinstance(value, str)]
+    if known and all(INTEGER.fullmatch(text) and abs(int(text)) <= LARGEST_WHOLE for text in known):
+        return [int(value) if isinstance(value, str) else value for value in values]
+    return values
+
+
+def _read_text(path: str | Path) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8-sig")
+    except OSError as problem:
+        raise UnreadableFile(f"cannot read {path}: {problem.strerror or problem}.") from None
+    except ValueError:
+        raise UnreadableFile(f"{path} is not a text file in UTF-8.") from None
+
+
+def read_table(path: str | Path) -> tuple[list[str], list[Sequence[Value]], int]:
+    """The heading of a CSV file, its columns and how many rows they have; NULL is None."""
+    text = _read_text(path)
+    delimiter = "\t" if str(path).lower().endswith(".tsv") else ","
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    written: list[list[str]] = []
+    try:
+        heading = [name.strip() for name in next(rows, [])]
+        written = [[] for _ in heading]
+        # in pieces: a million small lists at once would keep the garbage collector busy for most of the time
+        while piece := list(islice(rows, 10_000)):
+            piece = [row for row in piece if row]
+            if set(map(len, piece)) - {len(heading)}:
+                number = len(written[0]) + next(k for k, row in enumerate(piece, 1) if len(row) != len(heading))
+                raise UnreadableFile(f"{path}, row {number} does not have {len(heading)} values, one for each column.")
+            for place, column in enumerate(written):
+                column.extend(map(itemgetter(place), piece))
+    except csv.Error as problem:
+        raise UnreadableFile(f"{path} is not a CSV file: {problem}.") from None
+    if not heading:
+        raise UnreadableFile(f"{path} is empty; its first line names the columns.")
+    columns: list[Sequence[Value]] = []
+    for name, column in zip(heading, written, strict=True):
+        meant: dict[str, Value] = {value: value for value in column}
+        if any(value != value.strip() for value in meant):
+            raise UnreadableFile(f"{path} has a value with blanks around it in column {name!r}; remove them.")
+        if "NULL" in meant:
+            meant["NULL"] = None
+            columns.append(list(map(meant.__getitem__, column)))
+        else:
+            columns.append(column)
+    return heading, columns, len(written[0])

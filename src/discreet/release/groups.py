@@ -1,0 +1,529 @@
+"""The public groups: declared beforehand, in an order that is part of the declaration, never found in the data.
+
+A group is one value for each GROUP BY column. Either every combination is a group (a cross product of domains), or
+the groups are listed. A whole number v matches a row whose column, read as a number, equals v; a text matches a row
+whose column, read as text, equals it letter for letter; None matches a row where the column is NULL. So no row is in
+two groups.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import prod
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InvalidInput, WrongType
+from .domains import INTEGER, MOST_GROUPS, Values, domain_values, read_table, split_domain, typed
+from .domains import Value as Value
+from .expressions import LARGEST_WHOLE
+from .question import find_column
+
+IntArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """The public groups, in declared order.
+
+    Parameters
+    ----------
+    columns
+        The GROUP BY columns, in that order.
+    kinds
+        ``"integer"`` or ``"text"`` for each column.
+    values
+        The distinct values of each column, in declared order.
+    cells
+        None: every combination, the last column fastest. Otherwise one row of positions in ``values`` for each group.
+    zeros
+        The numbers of the groups that cannot have rows (structural zeros, public facts).
+
+    Examples
+    --------
+    >>> groups = read_domain(["site=1..2", "health=good,poor"], ["site", "health"])
+    >>> groups.size, groups.labels(0), groups.labels(1)
+    (4, [1, 1, 2, 2], ['good', 'poor', 'good', 'poor'])
+    """
+
+    columns: tuple[str, ...]
+    kinds: tuple[str, ...]
+    values: tuple[Values, ...]
+    cells: IntArray | None = None
+    zeros: frozenset[int] = frozenset()
+
+    def __post_init__(self) -> None:
+        if not len(self.columns) == len(self.kinds) == len(self.values):
+            raise InvalidInput("groups need one kind and one list of values for each column.")
+        if len({column.casefold() for column in self.columns}) < len(self.columns):
+            raise InvalidInput(f"each group column is declared once; got {', '.join(self.columns)}.")
+        for column, kind, values in zip(self.columns, self.kinds, self.values, strict=True):
+            _judge_values(column, kind, values)
+        if self.cells is not None:
+            object.__setattr__(self, "cells", _judged_cells(self.cells, [len(values) for values in self.values]))
+        if self.size > MOST_GROUPS:
+            raise InvalidInput(f"{self.size} groups are too many; declare at most {MOST_GROUPS}.")
+        if self.zeros and not (min(self.zeros) >= 0 and max(self.zeros) < self.size):
+            raise InvalidInput("a structural zero is the number of a declared group.")
+        if len(self.zeros) == self.size:
+            raise InvalidInput("every group is a structural zero: nothing is left to count.")
+
+    @cached_property
+    def size(self) -> int:
+        """How many groups there are."""
+        return prod(len(values) for values in self.values) if self.cells is None else len(self.cells)
+
+    def codes(self) -> IntArray:
+        """For each group, the position of its value among ``values`` of each column; shape (size, columns)."""
+        if self.cells is not None:
+            return self.cells
+        codes = np.empty((self.size, len(self.columns)), dtype=np.int64)
+        rest = np.arange(self.size, dtype=np.int64)
+        for k in reversed(range(len(self.columns))):
+            rest, codes[:, k] = np.divmod(rest, len(self.values[k]))
+        return codes
+
+    def index(self, codes: IntArray) -> IntArray:
+        """The number of the group of each row of codes; -1 where it is not declared.
+
+        Parameters
+        ----------
+        codes
+            Shape (rows, columns), positions in ``values``; -1 stands for any other value.
+        """
+        codes = np.asarray(codes, dtype=np.int64)
+        lengths = [len(values) for values in self.values]
+        known = ((codes >= 0) & (codes < np.array(lengths, dtype=np.int64))).all(axis=1)
+        if self.cells is None:
+            number = np.zeros(len(codes), dtype=np.int64)
+            for column, length in zip(codes.T, lengths, strict=True):
+                number = number * length + column
+        else:
+            number = _find(codes, self.cells, lengths)
+        return np.where(known, number, -1)
+
+    def labels(self, column: int) -> list[Value]:
+        """The value of each group in one column."""
+        values = list(self.values[column])
+        return list(map(values.__getitem__, self.codes()[:, column].tolist()))
+
+    def label(self, group: int) -> tuple[Value, ...]:
+        """The values of one group."""
+        if self.cells is not None:
+            codes = self.cells[group].tolist()
+        else:
+            codes = [int(code) for code in np.unravel_index(group, [len(values) for values in self.values])]
+        return tuple(values[code] for values, code in zip(self.values, codes, strict=True))
+
+    def describe(self) -> dict[str, Any]:
+        """As JSON: everything, always in the same way. Ranges stay ranges (first, last, step); cells by column."""
+        return {
+            "columns": list(self.columns),
+            "kinds": list(self.kinds),
+            "values": [
+                {"range": [values[0], values[-1], values.step]} if isinstance(values, range) else list(values)
+                for values in self.values
+            ],
+            "cells": None if self.cells is None else self.cells.T.tolist(),
+            "zeros": sorted(self.zeros),
+        }
+
+    @staticmethod
+    def from_description(content: Mapping[str, Any]) -> Groups:
+        """Groups from what ``describe`` gave, checked again from the start.
+
+        >>> groups = read_domain(["site=1..6"], ["site"])
+        >>> Groups.from_description(groups.describe()) == groups
+        True
+        """
+        try:
+            values = tuple(_described(entry) for entry in content["values"])
+            cells = content["cells"]
+            zeros = content["zeros"]
+            for numbers in (zeros, *(() if cells is None else cells)):
+                if set(map(type, numbers)) - {int}:
+                    raise TypeError
+            cells = None if cells is None else np.array(cells, dtype=np.int64).T
+            columns, kinds = tuple(content["columns"]), tuple(content["kinds"])
+            if not all(isinstance(text, str) for text in (*columns, *kinds)):
+                raise TypeError
+        except (KeyError, TypeError, ValueError, IndexError, OverflowError):
+            raise InvalidInput("the description of groups is damaged; it is written by Groups.describe().") from None
+        return Groups(columns, kinds, values, cells, frozenset(zeros))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Groups):
+            return NotImplemented
+        mine, others = (
+            (groups.columns, groups.kinds, tuple(map(tuple, groups.values)), groups.zeros) for groups in (self, other)
+        )
+        if mine != others or (self.cells is None) != (other.cells is None):
+            return False
+        return self.cells is None or np.array_equal(self.cells, other.cells)  # type: ignore[arg-type]
+
+    def __hash__(self) -> int:
+        return hash((self.columns, self.kinds, self.size, self.zeros))
+
+    def __repr__(self) -> str:
+        return f"Groups({', '.join(self.columns)}: {self.size} groups, {len(self.zeros)} structural zeros)"
+
+
+#: One group: the whole table.
+TOTAL = Groups((), (), ())
+
+
+def domain_column(text: str) -> str:
+    """The column that a domain such as ``site=1..6`` is for.
+
+    >>> domain_column("site=1..6"), domain_column('"a=b"=1,2')
+    ('site', 'a=b')
+    """
+    return split_domain(text)[0]
+
+
+def read_domain(texts: Sequence[str], by: Sequence[str]) -> Groups:
+    """Every combination of the values declared for each column.
+
+    Parameters
+    ----------
+    texts
+        For each column: ``site=1..6``, ``health=good,poor``, ``county=@counties.txt`` (a value on each line). Quotes,
+        single or double, keep commas and blanks (``job='cook, chef'``) and make a number or NULL a text. NULL stands
+        for the rows without a value. Values are whole numbers if all of them are written as such, else texts.
+    by
+        The GROUP BY columns.
+
+    Examples
+    --------
+    >>> read_domain(["plan=1,2,NULL", "county=01,02"], ["county", "plan"]).values
+    (('01', '02'), (1, 2, None))
+    """
+    found: dict[str, Values] = {}
+    for text in texts:
+        name, body = split_domain(text)
+        column = _group_column(name, by)
+        if column in found:
+            raise InvalidInput(f"the domain of {column!r} is given twice; give it once.")
+        found[column] = domain_values(column, body)
+    return _product(found, by)
+
+
+def groups_from(groups: Mapping[str, Iterable[Any]] | Iterable[Any], by: Sequence[str]) -> Groups:
+    """Groups from Python: values for each column (every combination), or one row for each group.
+
+    Parameters
+    ----------
+    groups
+        ``{"site": range(1, 7), "health": ["good", "poor"]}``, or a list of rows, each a tuple in the order of ``by``
+        or a mapping from column to value. Whole numbers, texts and None (rows without a value).
+    by
+        The GROUP BY columns.
+
+    Examples
+    --------
+    >>> groups_from([(1, "good"), (2, "poor")], ["site", "health"]).size
+    2
+    """
+    if isinstance(groups, Mapping):
+        found: dict[str, Values] = {}
+        for name, values in groups.items():
+            column = _group_column(name, by)
+            if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+                raise WrongType(f"the domain of {column!r} is a list of values or a range; got {values!r}.")
+            found[column] = values if isinstance(values, range) else tuple(_plain(value, column) for value in values)
+        return _product(found, by)
+    return _listed(*_columns(groups, by), by)
+
+
+def read_groups(path: str | Path, by: Sequence[str]) -> Groups:
+    """Groups listed in a CSV file (.tsv: with tabs): a heading that names the GROUP BY columns, a row for each group.
+
+    A column is of whole numbers if all its values are written as such, else of texts. NULL stands for the rows
+    without a value; a text that reads NULL can only be declared in Python or by ``--domain``.
+    """
+    heading, columns, size = read_table(path)
+    order = _positions(heading, by, path)
+    if sorted(order) != list(range(len(heading))):
+        raise InvalidInput(f"{path} needs exactly the columns {', '.join(by)}; its heading is {', '.join(heading)}.")
+    return _listed([columns[place] for place in order], size, by, written=True)
+
+
+def with_zeros(groups: Groups, zeros: str | Path | Iterable[Any]) -> Groups:
+    """The same groups, some of which cannot have rows: these are published as 0 without noise.
+
+    Parameters
+    ----------
+    groups
+        The declared groups.
+    zeros
+        A CSV file (or rows, as mappings) of combinations: all group columns, or some of them, in which case every
+        group that has these values is a structural zero. This is a public fact, never something seen in the data.
+    """
+    where = str(zeros) if isinstance(zeros, str | Path) else "the structural zeros"
+    heading, columns, size = _table(zeros, groups.columns)
+    if not size:
+        return groups
+    matched = _match(groups, heading, columns, size, where)
+    met = np.zeros(size, dtype=bool)
+    met[matched[matched >= 0]] = True
+    if not met.all():
+        raise InvalidInput(
+            f"{where}, row {int(np.argmin(met)) + 1} is no declared group; a structural zero is one of the declared "
+            "groups. Declare the group, or leave the row out."
+        )
+    return replace(groups, zeros=groups.zeros | frozenset(np.flatnonzero(matched >= 0).tolist()))
+
+
+def read_sizes(path: str | Path | Iterable[Any], groups: Groups) -> IntArray:
+    """The public size of each group, from a CSV file (or rows, as mappings): some or all group columns, and ``size``.
+
+    Each group takes the size of the row that has its values; every group needs one. Rows of other groups are ignored.
+    """
+    where = str(path) if isinstance(path, str | Path) else "the sizes"
+    heading, columns, size = _table(path, (*groups.columns, "size"))
+    place = _positions(heading, ["size"], where)[0]
+    written, codes = _encoded(columns.pop(place), size)
+    for code, value in enumerate(written):
+        if not INTEGER.fullmatch(str(value)) or not 0 <= int(str(value)) <= LARGEST_WHOLE:
+            row = int(np.argmax(codes == code)) + 1
+            raise InvalidInput(f"{where}, row {row}: a size is a whole number from 0; got {str(value)[:40]!r}.")
+    sizes = np.array([int(str(value)) for value in written], dtype=np.int64)[codes]
+    matched = _match(groups, [*heading[:place], *heading[place + 1 :]], columns, size, where)
+    if (missing := np.flatnonzero(matched < 0)).size:
+        raise InvalidInput(
+            f"{where} has no size for the group {groups.label(int(missing[0]))!r}"
+            f"{f' and {missing.size - 1} others' if missing.size > 1 else ''}; give one for every group."
+        )
+    return sizes[matched]
+
+
+def _judge_values(column: str, kind: str, values: Values) -> None:
+    if not values:
+        raise InvalidInput(f"the domain of {column!r} is empty; declare at least one value.")
+    if isinstance(values, range):
+        if kind != "integer" or max(abs(values[0]), abs(values[-1])) > LARGEST_WHOLE:
+            raise InvalidInput(f"the range of {column!r} must be of whole numbers between -2^53 and 2^53.")
+        return
+    if not isinstance(values, tuple) or kind not in ("integer", "text"):
+        raise InvalidInput(f"the domain of {column!r} is a range or a tuple, of kind 'integer' or 'text'.")
+    wanted = int if kind == "integer" else str
+    if others := set(map(type, values)) - {wanted, type(None)}:
+        raise WrongType(f"the domain of {column!r} is {kind}, but one of its values is {others.pop().__name__}.")
+    known = [value for value in values if value is not None]
+    if kind == "integer" and known and max(map(abs, known)) > LARGEST_WHOLE:  # type: ignore[arg-type]
+        raise InvalidInput(
+            f"the domain of {column!r} has a whole number beyond 2^53, which is not exact when a column is read as a "
+            "number. Write it in quotes, to be compared as text."
+        )
+    if kind == "text" and re.search("[\0\ud800-\udfff]", "".join(known)):  # type: ignore[arg-type]
+        raise InvalidInput(f"the domain of {column!r} has a text with a character that is none.")
+    if len(set(values)) < len(values):
+        seen: set[Value] = set()
+        twice = next(value for value in values if value in seen or seen.add(value))  # type: ignore[func-returns-value]
+        raise InvalidInput(f"the domain of {column!r} has {twice!r} twice; declare each value once.")
+
+
+def _judged_cells(cells: IntArray, lengths: list[int]) -> IntArray:
+    cells = np.array(cells, dtype=np.int64, ndmin=2)
+    if cells.ndim != 2 or cells.shape[1] != len(lengths) or not len(cells):
+        raise InvalidInput("the groups need one row each, with one code for each column; none or others were given.")
+    if (cells < 0).any() or (cells >= np.array(lengths)).any():
+        raise InvalidInput("a group has a code that is no position in its column's values.")
+    if (again := _repeated(cells, lengths)) is not None:
+        raise InvalidInput(f"row {again + 1} of the groups is one that was declared before; declare each group once.")
+    cells.setflags(write=False)
+    return cells
+
+
+def _ranked(table: IntArray, lengths: list[int], wanted: IntArray | None = None) -> tuple[IntArray, IntArray]:
+    """A number for each row of a table, equal for equal rows and below the number of rows; and the number of each
+    wanted row, -1 if it is not in the table."""
+    mine = np.zeros(len(table), dtype=np.int64)
+    wanted = table[:0] if wanted is None else wanted
+    theirs = np.zeros(len(wanted), dtype=np.int64)
+    span = 1  # all numbers are below it
+    for column, other, length in zip(table.T, wanted.T, lengths, strict=True):
+        if span * length >= 2**62:
+            mine, theirs = _compressed(mine, theirs, span)
+            span = len(table)
+        theirs = np.where((theirs < 0) | (other < 0) | (other >= length), -1, theirs * length + other)
+        mine = mine * length + column
+        span *= length
+    return _compressed(mine, theirs, span)
+
+
+def _compressed(mine: IntArray, theirs: IntArray, span: int) -> tuple[IntArray, IntArray]:
+    """Numbers below span as numbers without gaps; theirs likewise, -1 where they are none of mine."""
+    if span <= max(2**20, 16 * len(mine)):  # a table of all numbers is faster than sorting
+        present = np.zeros(span, dtype=bool)
+        present[mine] = True
+        ranks = np.where(present, np.cumsum(present) - 1, -1)
+        return ranks[mine], np.where(theirs < 0, -1, ranks[theirs])
+    distinct, ranked = np.unique(mine, return_inverse=True)
+    place = np.minimum(np.searchsorted(distinct, theirs), len(distinct) - 1)
+    return ranked, np.where(distinct[place] == theirs, place, -1)
+
+
+def _find(wanted: IntArray, table: IntArray, lengths: list[int]) -> IntArray:
+    """The place of each wanted row in a table of distinct rows, -1 if it is not there."""
+    ranks, found = _ranked(table, lengths, wanted)
+    places = np.full(len(table) + 1, -1, dtype=np.int64)  # the last is what -1 looks up
+    places[ranks] = np.arange(len(table))
+    return places[found]
+
+
+def _repeated(table: IntArray, lengths: list[int]) -> int | None:
+    """The first row that is there before."""
+    ranks, _ = _ranked(table, lengths)
+    distinct, first = np.unique(ranks, return_index=True)
+    if len(distinct) == len(table):
+        return None
+    again = np.ones(len(table), dtype=bool)
+    again[first] = False
+    return int(np.flatnonzero(again)[0])
+
+
+def _described(entry: Any) -> Values:
+    if isinstance(entry, Mapping):
+        first, last, step = entry["range"]
+        if not all(type(number) is int for number in (first, last, step)) or set(entry) != {"range"}:
+            raise TypeError
+        return range(first, last + (1 if step > 0 else -1), step)
+    if not isinstance(entry, list):
+        raise TypeError
+    return tuple(entry)
+
+
+def _group_column(name: str, by: Sequence[str]) -> str:
+    if not by:
+        raise InvalidInput(f"{name!r} is declared, but the question has no GROUP BY.")
+    if name not in by and not any(name.casefold() == column.casefold() for column in by):
+        raise InvalidInput(f"{name!r} is declared, but the question groups by {', '.join(by)}.")
+    return find_column(name, by)
+
+
+def _product(found: Mapping[str, Values], by: Sequence[str]) -> Groups:
+    for column in by:
+        if column not in found:
+            raise InvalidInput(f"the groups of {column!r} are not declared; add --domain {column}=... with its values.")
+    kinds = tuple(_kind(found[column], column) for column in by)
+    return Groups(tuple(by), kinds, tuple(found[column] for column in by))
+
+
+def _listed(columns: list[Sequence[Value]], size: int, by: Sequence[str], written: bool = False) -> Groups:
+    """Groups from one column of values for each of ``by``; written: as texts, which may stand for numbers."""
+    if not by or not size:
+        raise InvalidInput("a list of groups needs GROUP BY columns and at least one group.")
+    values, codes = [], np.empty((size, len(by)), dtype=np.int64)
+    for k, column in enumerate(columns):
+        distinct, codes[:, k] = _encoded(column, size)
+        values.append(tuple(typed(distinct) if written else distinct))
+    kinds = tuple(_kind(distinct, column) for distinct, column in zip(values, by, strict=True))
+    return Groups(tuple(by), kinds, tuple(values), codes)
+
+
+def _encoded(column: Sequence[Value], size: int) -> tuple[list[Value], IntArray]:
+    """The distinct values in order of appearance, and the place of each row's value among them."""
+    order = {value: code for code, value in enumerate(dict.fromkeys(column))}
+    return list(order), np.fromiter(map(order.__getitem__, column), dtype=np.int64, count=size)
+
+
+def _kind(values: Values, column: str) -> str:
+    if isinstance(values, range):
+        return "integer"
+    kinds = {type(value) for value in values if value is not None}
+    if len(kinds) > 1:
+        raise WrongType(f"the values of {column!r} mix numbers and texts; write all as numbers or all as texts.")
+    return "integer" if int in kinds else "text"
+
+
+def _plain(value: Any, column: str) -> Value:
+    """A value of a declaration as int, str or None; 1 and True, and 1 and 1.0, are one key in Python, so no others."""
+    if value is None or type(value) in (int, str):
+        return value  # type: ignore[no-any-return]
+    if isinstance(value, np.integer) or (isinstance(value, int) and not isinstance(value, bool)):
+        return int(value)
+    if isinstance(value, str):
+        return str(value)
+    raise WrongType(
+        f"a group of {column!r} is a whole number, a text, or None for rows without a value; "
+        f"got a {type(value).__name__}."
+    )
+
+
+def _table(rows: str | Path | Iterable[Any], columns: Sequence[str]) -> tuple[list[str], list[Sequence[Value]], int]:
+    """The heading, the columns and the number of rows of a CSV file, or of rows as in ``groups_from``."""
+    if isinstance(rows, str | Path):
+        return read_table(rows)
+    given = list(rows)
+    heading = list(given[0]) if given and isinstance(given[0], Mapping) else list(columns)
+    return heading, *_columns(given, heading)
+
+
+def _columns(rows: Iterable[Any], names: Sequence[str]) -> tuple[list[Sequence[Value]], int]:
+    """Columns from rows: mappings, tuples in the order of the names, or bare values of a single column."""
+    given = list(rows)
+    if set(map(type, given)) - {tuple, list}:
+        given = [_row(row, names) for row in given]
+    if set(map(len, given)) - {len(names)}:
+        number = next(number for number, row in enumerate(given, 1) if len(row) != len(names))
+        raise InvalidInput(f"row {number} needs one value for each of {', '.join(names)}.")
+    columns: list[Sequence[Value]] = []
+    for place, name in enumerate(names):
+        column = list(map(itemgetter(place), given))
+        plain = not set(map(type, column)) - {int, str, type(None)}
+        columns.append(column if plain else [_plain(value, name) for value in column])
+    return columns, len(given)
+
+
+def _row(row: Any, names: Sequence[str]) -> Sequence[Any]:
+    """A row in the order of the names; empty if it is a mapping of others."""
+    if isinstance(row, Mapping):
+        return [row[name] for name in names] if set(row) == set(names) else []
+    return list(row) if isinstance(row, Sequence | np.ndarray) and not isinstance(row, str) else [row]
+
+
+def _match(groups: Groups, heading: list[str], columns: list[Sequence[Value]], size: int, where: str) -> IntArray:
+    """For each group, the row that has its values in the columns of the heading; -1 if none has."""
+    for name in heading:
+        if not any(name.casefold() == column.casefold() for column in groups.columns):
+            raise InvalidInput(
+                f"{where} has a column {name!r}, which is no group column ({', '.join(groups.columns)})."
+            )
+    chosen = [groups.columns.index(find_column(name, groups.columns)) for name in heading]
+    if len(set(chosen)) < len(chosen):
+        raise InvalidInput(f"{where} names a column twice; its columns are {', '.join(heading)}.")
+    table = np.empty((size, len(chosen)), dtype=np.int64)
+    for k, column in enumerate(chosen):
+        order = {value: code for code, value in enumerate(groups.values[column])}
+        distinct, codes = _encoded(columns[k], size)
+        if groups.kinds[column] == "integer":
+            distinct = [int(v) if isinstance(v, str) and INTEGER.fullmatch(v) else v for v in distinct]
+        table[:, k] = np.array([order.get(value, -1) for value in distinct], dtype=np.int64)[codes]
+    lengths = [len(groups.values[column]) for column in chosen]
+    known = np.flatnonzero((table >= 0).all(axis=1))
+    if not known.size:
+        return np.full(groups.size, -1, dtype=np.int64)
+    if (again := _repeated(table[known], lengths)) is not None:
+        raise InvalidInput(f"{where}, row {int(known[again]) + 1} repeats the values of a row before it.")
+    found = _find(groups.codes()[:, chosen], table[known], lengths)
+    return np.where(found < 0, -1, known[found])
+
+
+def _positions(heading: Sequence[str], columns: Sequence[str], where: object) -> list[int]:
+    found = []
+    for column in columns:
+        alike = [k for k, name in enumerate(heading) if name == column] or [
+            k for k, name in enumerate(heading) if name.casefold() == column.casefold()
+        ]
+        if len(alike) != 1:
+            raise InvalidInput(f"{where} needs one column {column!r}; its columns are {', '.join(heading)}.")
+        found.append(alike[0])
+    return found
