@@ -1,4 +1,4 @@
-"""``discreet demo``: the question, the proof and noisy counts, never a true one."""
+"""``discreet demo``: the whole path of a release on real data, never a true count."""
 
 from __future__ import annotations
 
@@ -8,7 +8,11 @@ import sys
 from pathlib import Path
 
 import discreet as dc
-from discreet.demonstration import LARGEST_COUNT, _noisy_counts
+from discreet.demonstration import DOMAIN, QUESTION
+from discreet.exact.bits import SeededBits
+from discreet.release.counts import _release
+from discreet.release.planning import plan_release
+from discreet.release.sources import open_source
 
 DATA = Path(__file__).parent.parent / "data" / "doctor_visits.csv.gz"
 
@@ -19,20 +23,28 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def counts(output: str) -> list[int]:
-    return [int(n) for n in re.findall(r"^[1-6]\s+(\d+)\s+", output, flags=re.M)]
+    return [int(n) for n in re.findall(r"^[1-6]\s+[a-z]+\s+(\d+)\s+", output, flags=re.M)]
 
 
-def test_the_demo_shows_the_proof_and_six_noisy_counts() -> None:
-    done = run("demo", "--data", str(DATA))
+def test_the_demo_shows_the_whole_path(tmp_path) -> None:
+    done = run("demo", "--data", str(DATA), "--out", str(tmp_path / "demo"))
     assert done.returncode == 0, done.stderr
     assert "exactly 1084483/398959" in done.stdout  # e^epsilon as the rational that is proved
-    assert "at most 73%" in done.stdout
-    assert len(counts(done.stdout)) == 6
+    assert "at most 0.732 after" in done.stdout
+    assert len(counts(done.stdout)) == 24
+    assert "the same numbers; left 0.5" in done.stdout
+    assert "refused: " in done.stdout and "1 is spent, 1 is asked and 0.5 is left" in done.stdout
+    bundle = tmp_path / "demo" / "health_by_site"
+    assert str(bundle / "index.html") in done.stdout and (bundle / "index.html").is_file()
+    assert run("verify", str(bundle), "--ledger", str(tmp_path / "demo" / "study.ledger")).returncode == 0
 
 
-def test_the_demo_reads_the_real_data() -> None:
+def test_the_demo_reads_the_real_data(tmp_path) -> None:
     """With next to no noise the counts are those of the data's README: 17, 9, 6, 6, 19, 35 in poor health."""
-    assert _noisy_counts(DATA, dc.explicit_fair(LARGEST_COUNT, epsilon=200)) == [17, 9, 6, 6, 19, 35]
+    book = dc.Ledger.create(tmp_path / "b.ledger", dataset="doctor_visits", unit="person", epsilon=200)
+    plan = plan_release(QUESTION, data=DATA, unit="person", domain=DOMAIN, epsilon=200)
+    released = _release(plan, open_source(DATA), book, None, SeededBits(1))
+    assert [row["count"] for row in released.rows() if row["health"] == "poor"] == [17, 9, 6, 6, 19, 35]
     assert "at most 5" in run("demo", "--data", str(DATA), "--epsilon", "200").stderr
 
 

@@ -20,6 +20,7 @@ NAMES = {
     *("kantorovich", "errors", "losses", "plots", "properties", "utility"),
     *("calibrate", "Calibration", "compare", "Comparison", "remap", "derivable", "symmetrise", "explain"),
     *("Explanation", "random_rounding", "suppression", "perturb", "compose", "Composition"),
+    *("plan_release", "Plan", "release_counts", "Release", "Ledger", "verify_bundle", "BundleReport"),
 }
 
 

@@ -36,6 +36,12 @@ _ROOMS = {
     ".optimise.remapping": ("remap",),
     ".optimise.structure": ("derivable", "symmetrise"),
     ".comparison": ("compare", "Comparison"),
+    ".release.plan": ("Plan",),
+    ".release.planning": ("plan_release",),
+    ".release.counts": ("release_counts",),
+    ".release.released": ("Release",),
+    ".release.ledger": ("Ledger",),
+    ".release.audit": ("verify_bundle", "BundleReport"),
     ".collect.client": ("perturb",),
     ".utility": ("cost", "expected_loss", "bias", "variance", "tail", "probability_of_truth", "kantorovich"),
 }
@@ -54,6 +60,8 @@ __all__ = [
     "check", "pathologies", "cost", "expected_loss", "bias", "variance", "tail", "probability_of_truth", "kantorovich",
     # choosing and improving
     "calibrate", "Calibration", "compare", "Comparison", "remap", "derivable", "symmetrise", "explain", "Explanation",
+    # releasing counts of a table
+    "plan_release", "Plan", "release_counts", "Release", "Ledger", "verify_bundle", "BundleReport",
     # collecting
     "perturb",
     # what is done in practice, under the judge

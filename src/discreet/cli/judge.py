@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
@@ -19,22 +19,37 @@ File = Annotated[Path, typer.Argument(help="A mechanism (.json) or a matrix of p
 
 
 def verify(
-    file: File,
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="A mechanism (.json), a matrix of probabilities (.csv, rows are truths) or a bundle (a folder)."
+        ),
+    ],
     epsilon: Annotated[str | None, typer.Option(help="Judge this epsilon instead of only measuring.")] = None,
     delta: Annotated[str | None, typer.Option(help="With --epsilon: the delta to judge, 0 if not given.")] = None,
     notion: Annotated[str | None, typer.Option(help="central (adjacent counts), local (any two) or metric.")] = None,
+    ledger: Annotated[Path | None, typer.Option(help="For a bundle: the ledger that paid for it.")] = None,
     json: Json = False,
 ) -> None:
-    """Measure how much a mechanism gives away, and which properties it has.
+    """Prove a mechanism's claim again, measure a matrix, or re-check everything a released bundle says.
 
     A mechanism file carries a claim, which is proved again; a CSV matrix carries none, so it is measured, or judged
-    against `--epsilon` and `--delta`.
+    against `--epsilon` and `--delta`. A bundle is what `discreet release` wrote.
 
-    Examples: `discreet verify m.json` · `discreet verify matrix.csv --epsilon 1 --delta 1e-6`
+    Examples: `discreet verify m.json` · `discreet verify matrix.csv --epsilon 1 --delta 1e-6` ·
+    `discreet verify health_by_site/ --ledger study.ledger`
     """
     from ..errors import InvalidInput
     from ..files import read_subject
 
+    if file.is_dir():
+        if epsilon is not None or delta is not None or notion is not None:
+            raise InvalidInput(
+                "a bundle is checked against what it says itself; leave --epsilon, --delta, --notion out."
+            )
+        _verify_bundle(file, ledger, json)
+    if ledger is not None:
+        raise InvalidInput("--ledger goes with a bundle, the folder that discreet release wrote.")
     if delta is not None and epsilon is None:
         raise InvalidInput("--delta goes with --epsilon: give both, or neither.")
     delta = delta or "0"
@@ -47,6 +62,17 @@ def verify(
     else:
         _tell(file, subject, verdict, results, epsilon, delta, claim)
     decide(claim is not False)
+
+
+def _verify_bundle(folder: Path, ledger: Path | None, json: bool) -> NoReturn:
+    from ..release.audit import verify_bundle
+
+    report = verify_bundle(folder, ledger)
+    if json:
+        print_json(report.describe())
+    else:
+        say(str(report))
+    decide(report.holds)
 
 
 def _verdict(subject: Any, notion: str | None, notes: tuple[str, ...]) -> Verdict:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from . import design, judge
+from . import design, judge, ledger, release
 
 app = typer.Typer(
     name="discreet",
@@ -46,14 +46,15 @@ def demo(
         "data/doctor_visits.csv.gz"
     ),
     epsilon: Annotated[str, typer.Option(help="The privacy to give: smaller protects more.")] = "1",
+    out: Annotated[Path | None, typer.Option(help="A new folder for the ledger and the bundle.")] = None,
 ) -> None:
-    """Design a mechanism, prove it, and apply it to real data. True counts are never shown.
+    """Release counts from real data: the question, the plan, the counts, the proof, the budget, the page.
 
     Example: `discreet demo --epsilon 0.5`
     """
     from ..demonstration import show
 
-    show(data, epsilon)
+    show(data, epsilon, out)
 
 
 app.command()(design.design)
@@ -62,17 +63,22 @@ app.command()(judge.check)
 app.command()(judge.explain)
 app.command()(design.compare)
 app.command()(design.calibrate)
+app.command()(release.release)
+app.add_typer(ledger.app, name="ledger")
 
 
 def main() -> None:
     """Run the command line; a user's mistake is a message and exit code 2, never a traceback."""
-    from ..errors import DiscreetError
+    from ..errors import BudgetExceeded, DiscreetError
 
     try:
         app()
     except BrokenPipeError:  # the reader of a pipe left early
         sys.stderr.close()
         sys.exit(0)
+    except BudgetExceeded as problem:  # an answer: the ledger says no
+        typer.echo(f"discreet: {problem}", err=True)
+        sys.exit(1)
     except DiscreetError as problem:
         typer.echo(f"discreet: {problem}", err=True)
         sys.exit(2)

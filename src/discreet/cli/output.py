@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -35,6 +35,6 @@ def say(text: str = "") -> None:
     typer.echo(text)
 
 
-def decide(holds: bool) -> None:
+def decide(holds: bool) -> NoReturn:
     """Leave with 0 when it holds and 1 when it does not."""
     raise typer.Exit(0 if holds else 1)

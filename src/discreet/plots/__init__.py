@@ -11,7 +11,8 @@ files need nothing; PNG, SVG and HTML need the ``plots`` extra.
 """
 
 from .chart import Chart, beside
+from .counts import counts
 from .curves import comparison, delta_curve, error
 from .probabilities import heatmap, report_map, rows
 
-__all__ = ["Chart", "beside", "comparison", "delta_curve", "error", "heatmap", "report_map", "rows"]
+__all__ = ["Chart", "beside", "comparison", "counts", "delta_curve", "error", "heatmap", "report_map", "rows"]

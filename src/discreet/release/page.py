@@ -1,0 +1,399 @@
+"""What people read in a bundle: one page that needs no network and no script, and the guarantee in plain words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from html import escape
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from ..errors import MissingExtra
+from ..exact.rationals import bound_up, text_up
+from ..explanation import Explanation, explain
+from ..plots.chart import Chart
+from ..plots.counts import label, printable
+from ..privacy.certificate import Certificate
+from .budget import short
+from .released import (
+    ERROR_COLUMNS,
+    IMPOSSIBLE,
+    NORMAL,
+    STATUS_MEANING,
+    SUPPRESSED,
+    Release,
+    ReleasedTable,
+    listed,
+    percent,
+)
+
+#: A page shows this many cells of a table, of so many tables; the CSV files have them all.
+MOST_CELLS, MOST_TABLES = 500, 12
+
+#: What an attacker may have believed beforehand.
+_PRIORS = ("1/100", "1/10", "1/2")
+
+
+def page_html(release: Release, pictures: Sequence[str] | None = None) -> str:
+    """The page as one HTML text.
+
+    Parameters
+    ----------
+    release
+        What to show.
+    pictures
+        What :func:`drawn` gives, if it is there already.
+    """
+    shown = release.tables[:MOST_TABLES]
+    pictures = drawn(release) if pictures is None else pictures
+    sections = "".join(_section(release, k, picture) for k, picture in zip(range(len(shown)), pictures, strict=True))
+    more = len(release.tables) - len(shown)
+    left_out = f"<p>{more} more tables are in the CSV files.</p>" if more else ""
+    head = f"<header><p class=eyebrow>Private counts</p><h1>{_text(release.title)}</h1>{_facts(release)}</header>"
+    body = f"{head}<main>{sections}{left_out}{_guarantee(release)}{_reading(release)}{_checking(release)}</main>"
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        # nothing is loaded and nothing runs, whatever a label says
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<meta name="color-scheme" content="light dark">\n'
+        f"<title>{_text(release.title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n{body}\n</body>\n</html>\n"
+    )
+
+
+# ------------------------------------------------------------------------------------------------ pictures
+
+
+def drawn(release: Release) -> list[str]:
+    """The picture of each table shown, as SVG between marks; empty where the ``plots`` extra is not there."""
+    return [_marked(_svg(table, k)) for k, table in enumerate(release.tables[:MOST_TABLES])]
+
+
+def pictures_in(text: str) -> list[str]:
+    """The pictures that stand in a page."""
+    return re.findall(r"<!--picture [^>]*-->.*?<!--/picture-->", text, flags=re.DOTALL)
+
+
+def drawing_program() -> str:
+    """What draws the pictures, with its version: two of them need not draw the same."""
+    try:
+        return f"vl-convert {version('vl-convert-python')}"
+    except PackageNotFoundError:
+        return "none"
+
+
+def _marked(svg: str) -> str:
+    return f"<!--picture {drawing_program()}-->{svg}<!--/picture-->"
+
+
+def _svg(table: ReleasedTable, number: int) -> str:
+    chart = table.chart()
+    # the page has its own title and its own background
+    spec = {name: value for name, value in chart.spec.items() if name != "title"}
+    spec["config"] = spec["config"] | {"background": None, "padding": 4}
+    try:
+        svg = Chart(spec).svg()
+    except (MissingExtra, ValueError):  # no drawing program, or one that trips over a label: the table has bars too
+        return ""
+    return re.sub(r'(id="|url\(#)(gradient_|clip)', rf"\g<1>p{number}_\g<2>", svg)
+
+
+# ------------------------------------------------------------------------------------------------ parts of the page
+
+
+def _text(value: object) -> str:
+    return escape(printable(str(value)))
+
+
+def _facts(release: Release) -> str:
+    """The three or four numbers to take home."""
+    words = explained(release)
+    cells = sum(table.counts.size for table in release.tables)
+    facts = []
+    if release.cost.delta:
+        facts.append(
+            (f"ε = {text_up(words.epsilon, 4)}", f"privacy of the whole release, with δ = {text_up(words.delta, 3)}")
+        )
+    else:
+        facts.append((f"× {text_up(words.odds_ratio, 3)}", f"the most the odds about one {_who(release)} can change"))
+        facts.append((f"ε = {text_up(words.epsilon, 4)}", "privacy of the whole release"))
+    reach = max(table.plan.noise.expected(table.level).half_width for table in release.tables)
+    facts.append((f"± {reach:,}", f"or better: how far a count is from the truth, {percent(release.plan.level)} sure"))
+    facts.append((f"{cells:,}", "count" if cells == 1 else "counts"))
+    items = "".join(f"<div><b>{_text(number)}</b><span>{_text(words)}</span></div>" for number, words in facts)
+    return f"<div class=facts>{items}</div>"
+
+
+def _who(release: Release) -> str:
+    return "row" if release.plan.protection.unit == "row" else "person"
+
+
+def _section(release: Release, number: int, picture: str) -> str:
+    table = release.tables[number]
+    many = len(release.tables) > 1
+    title = f"<h2>{_text(table.title)}</h2>" if many else ""
+    cut = ""
+    if table.counts.size > MOST_CELLS:
+        size = f"{MOST_CELLS:,} of {table.counts.size:,}"
+        cut = f"<p class=note>Shown are the first {size} cells; the CSV file has them all.</p>"
+    sure = f"Lines are {percent(table.level)} intervals: each covers its true count that surely, whatever it is."
+    caption = f"{_form(picture)} {sure} {_marks(table)}"
+    figure = f"<figure>{picture}<figcaption>{caption}</figcaption></figure>" if "<svg" in picture else picture
+    return (
+        f'<section id="table-{number + 1}">{title}<p class=question>{_text(question_in_words(release, table))}</p>'
+        f"{cut}{figure}{_table(table)}<p class=note>{_text(error_in_words(table))}</p>"
+        f"<details><summary>The question in SQL</summary><pre><code>{_text(table.question.text)}</code></pre></details>"
+        "</section>"
+    )
+
+
+def _form(picture: str) -> str:
+    return "Bars are the released counts." if "mark-rect" in picture else "Dots are the released counts."
+
+
+def _marks(table: ReleasedTable) -> str:
+    flags = set(table.status.reshape(-1)[:MOST_CELLS].tolist())
+    return " ".join([*(["× cannot exist."] * (IMPOSSIBLE in flags)), *(["? was suppressed."] * (SUPPRESSED in flags))])
+
+
+def question_in_words(release: Release, table: ReleasedTable) -> str:
+    """What was asked, as a person would."""
+    question = table.question
+    unit = release.plan.protection.unit
+    what = "rows" if unit == "row" else f"people (different values of {unit})"
+    where = f" with {question.where.text}" if question.where is not None else ""
+    by = f", by {listed(question.by)}" if question.by else ""
+    asked = f"How many {what} are there in {question.table}{where}{by}?"
+    conditions = [(one.name, one.condition) for one in question.aggregates]
+    if len(conditions) == 1 and conditions[0][1] is None:
+        return asked
+    told = (f"{name}: {'all' if condition is None else condition.text}" for name, condition in conditions)
+    return f"{asked} Counted are {'; '.join(told)}."
+
+
+def error_in_words(table: ReleasedTable) -> str:
+    """What is known of the error of every count."""
+    seen = table.status.reshape(-1) == NORMAL
+    if not seen.any():
+        return "No noisy count is published."
+    errors = {name: table.errors[name][seen] for name in ERROR_COLUMNS}
+    sd = f"standard deviation at most {text_up(float(errors['sd'].max()), 4)}"
+    low, high = float(errors["bias_low"].min()), float(errors["bias_high"].max())
+    # less than this is the floats', not the noise's
+    parts = [f"{text_up(size, 3)} too {way}" for size, way in ((high, "high"), (-low, "low")) if size > 1e-9]
+    bias = f"on average it is at most {' and at most '.join(parts)}" if parts else "it is unbiased"
+    exact = float(errors["exact_probability"].min())
+    return (
+        f"The noise of a count has a {sd}; {bias}; the count is exactly right with probability at least "
+        f"{int(exact * 1000) / 1000:g}. These hold whatever the true counts are."
+    )
+
+
+def _table(table: ReleasedTable) -> str:
+    rows = table.rows(MOST_CELLS)
+    ends = [row[end] for row in rows for end in ("low", "high", "count") if row[end] is not None]
+    left, right = min([0, *ends]), max([1, *ends])
+
+    def place(value: float) -> str:
+        return f"{(value - left) / (right - left) * 100:.2f}%"
+
+    def length(first: float, last: float) -> str:
+        return f"{abs(last - first) / (right - left) * 100:.2f}%"
+
+    names = [*table.by, *(["measure"] if len(table.measures) > 1 else [])]
+    head = "".join(f"<th>{_text(name)}</th>" for name in names)
+    head += f"<th class=n>count</th><th class=n>{percent(table.level)} interval</th><th class=wide></th>"
+    lines = []
+    for row in rows:
+        labels = "".join(f"<td><bdi>{_text(label(row[name], 200))}</bdi></td>" for name in names)
+        lines.append(f"<tr>{labels}{_cells(row, place, length, (left, right))}</tr>")
+    box = " class=scroll" if len(rows) > 40 else ""
+    return f"<div{box}><table><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table></div>"
+
+
+def _cells(
+    row: Mapping[str, Any],
+    place: Callable[[float], str],
+    length: Callable[[float, float], str],
+    ends: tuple[float, float],
+) -> str:
+    if row["status"] == IMPOSSIBLE:
+        return "<td class=n>0</td><td class=n>exact</td><td class=quiet>cannot exist</td>"
+    if row["status"] == SUPPRESSED:
+        return "<td class=n>–</td><td class=n>–</td><td class=quiet>suppressed</td>"
+    low, high, count = row["low"], row["high"], row["count"]
+    words = f"{low:,} or more" if high is None else f"{low:,} to {high:,}"
+    first, last = low, ends[1] if high is None else high
+    bar = (
+        f'<i style="left:{place(min(0, count))};width:{length(0, count)}"></i>'
+        f'<b style="left:{place(first)};width:{length(first, last)}"></b>'
+    )
+    shown = f"{count:,}".replace("-", "−")
+    return f"<td class=n><strong>{shown}</strong></td><td class=n>{words}</td><td><div class=bar>{bar}</div></td>"
+
+
+def _guarantee(release: Release) -> str:
+    sentences = "".join(f"<li>{_text(sentence)}</li>" for sentence in release.guarantee)
+    beliefs = _beliefs(release)
+    table = ""
+    if beliefs:
+        lines = "".join(f"<tr><td class=n>{before}</td><td class=n>{after}</td></tr>" for before, after in beliefs)
+        table = (
+            "<table class=small><thead><tr><th class=n>someone believed it with</th><th class=n>and afterwards with at "
+            f"most</th></tr></thead><tbody>{lines}</tbody></table>"
+        )
+    return f"<section><h2>What is guaranteed</h2><ul>{sentences}</ul>{table}</section>"
+
+
+def _reading(release: Release) -> str:
+    flags = {str(flag) for table in release.tables for flag in set(table.status.reshape(-1).tolist())}
+    legend = "".join(
+        f"<dt>{flag}</dt><dd>{_text(STATUS_MEANING[flag])}</dd>" for flag in STATUS_MEANING if flag in flags
+    )
+    columns = "".join(f"<dt>{name}</dt><dd>{_text(meaning)}</dd>" for name, meaning in _COLUMNS.items())
+    return (
+        "<section><h2>How to read the numbers</h2><p>A count is the true one plus random noise. A negative count, or a "
+        "total that differs from the sum of its parts, is noise and no mistake. The columns of the CSV files:</p>"
+        f"<dl>{columns}</dl><p>Flags in the column status (SDMX, CL_OBS_STATUS):</p><dl>{legend}</dl>"
+        "<p>Sums, differences and percentages of these counts have intervals of their own, narrower than what adding "
+        "up ends gives: <code>release.total({...})</code>.</p></section>"
+    )
+
+
+def _checking(release: Release) -> str:
+    receipt = "".join(
+        f"<dt>{_text(name)}</dt><dd><code>{_text(value)}</code></dd>" for name, value in release.ledger.items()
+    )
+    return (
+        "<section><h2>How to re-check it</h2><p>In the folder of this page:</p>"
+        "<pre><code>sha256sum -c SHA256SUMS\ndiscreet verify .</code></pre>"
+        "<p>The second line reads the question again, proves the noise again, and works out the cost and the error of "
+        "every count again. That the counts are those which were drawn, only the ledger can tell: "
+        "<code>--ledger FILE</code>.</p>"
+        f"<dl><dt>data set</dt><dd>{_text(release.plan.dataset)}</dd>"
+        + (f"<dt>edition</dt><dd>{_text(release.plan.edition)}</dd>" if release.plan.edition else "")
+        + f"{receipt}<dt>program</dt><dd>discreet {_text(release.version)}</dd></dl></section>"
+    )
+
+
+# ------------------------------------------------------------------------------------------------ the guarantee
+
+
+def explained(release: Release, prior: str = "1/2") -> Explanation:
+    """The cost of the release, in odds."""
+    cost = release.cost
+    certificate = Certificate("central", bound_up(cost.epsilon), bound_up(cost.delta), None, "composed", False)
+    return explain(certificate, prior=prior)
+
+
+def _beliefs(release: Release) -> list[tuple[str, str]]:
+    """Beliefs before and after; none where a delta leaves no bound on a single belief."""
+    if release.cost.delta:
+        return []
+    found = ((prior, explained(release, prior)) for prior in _PRIORS)
+    return [(f"{words.prior * 100:g}%", f"{text_up(words.posterior * 100, 3)}%") for _, words in found]
+
+
+def guarantee_text(release: Release) -> str:
+    """GUARANTEE.md: what is protected, against whom, how well, and what is not."""
+    cost = release.cost
+    delta = f", delta = {short(cost.delta, up=True, digits=3)}" if cost.delta else ""
+    questions = [f"- {_markdown(question_in_words(release, table))}" for table in release.tables]
+    errors = [f"- {_markdown(table.title)}: {error_in_words(table)}" for table in release.tables]
+    beliefs = [f"| {before} | {after} |" for before, after in _beliefs(release)]
+    if beliefs:
+        beliefs = ["| someone believed it with | and afterwards with at most |", "| ---: | ---: |", *beliefs, ""]
+    paragraphs = [
+        "# What is guaranteed\n",
+        f"Epsilon = {short(cost.epsilon, up=True)}{delta} for everything in this folder together.\n",
+        *(f"- {_markdown(sentence)}" for sentence in release.guarantee),
+        "",
+        *beliefs,
+        "## What was asked\n",
+        *questions,
+        "",
+        "## How far off the counts are\n",
+        *errors,
+        "",
+        "## What is not guaranteed\n",
+        "- What is true of the groups as wholes is published: whoever belongs to one learns it about themselves too.",
+        "- Other releases from the same data add up. The ledger keeps their sum within the budget it was opened with; "
+        "what is published past it is not in the sum.",
+        "- The groups, the question, and which cells cannot exist are public facts and are not protected.",
+        "",
+        "## How to check this\n",
+        "    sha256sum -c SHA256SUMS",
+        "    discreet verify .",
+        "",
+        "The second line works out everything on this page again from the question and the noise. That the counts are "
+        "those which were drawn, only the ledger can tell (`--ledger FILE`).",
+    ]
+    return "\n".join(paragraphs) + "\n"
+
+
+def _markdown(text: str) -> str:
+    """Text that no Markdown reader takes for markup or a page."""
+    return re.sub(r"([\\`*_\[\]|#~!])", r"\\\1", printable(text).replace("&", "&amp;").replace("<", "&lt;"))
+
+
+# ------------------------------------------------------------------------------------------------ the look
+
+_COLUMNS = {
+    "count": "the noisy count",
+    "low, high": "an interval that covers the true count, whatever it is, with at least the stated probability",
+    "sd": "standard deviation of the noisy count, at most",
+    "bias_low, bias_high": "mean of noisy minus true count: between these, whatever the truth is",
+    "exact_probability": "probability that the count is exactly right, at least",
+}
+
+_STYLE = """
+:root{--paper:#fdfdfb;--card:#fff;--ink:#222;--soft:#5a5f66;--line:#e3e3de;--hue:#0072B2;--tint:#0072b21f}
+@media(prefers-color-scheme:dark){:root{--paper:#15181b;--card:#1c2024;--ink:#e8e6e1;--soft:#a3a8ad;--line:#33383d;
+--hue:#58b1e4;--tint:#58b1e42b}}
+*{box-sizing:border-box}
+body{margin:0;background:var(--paper);color:var(--ink);font:16px/1.6 system-ui,"Segoe UI",Roboto,"Helvetica Neue",Arial,
+"Noto Sans","Liberation Sans",sans-serif;-webkit-text-size-adjust:100%}
+header,main{max-width:60rem;margin:0 auto;padding:0 1.25rem}
+header{padding-top:3rem}
+.eyebrow{margin:0;color:var(--hue);font-weight:600;font-size:.8rem;letter-spacing:.09em;text-transform:uppercase}
+h1{margin:.2rem 0 1.4rem;font-size:clamp(1.6rem,4.5vw,2.5rem);line-height:1.18;letter-spacing:-.018em;
+overflow-wrap:anywhere}
+h2{margin:0 0 .7rem;font-size:1.3rem;line-height:1.25;letter-spacing:-.01em;overflow-wrap:anywhere}
+section{margin:2.6rem 0}
+.facts{display:grid;grid-template-columns:repeat(auto-fit,minmax(11rem,1fr));gap:.8rem}
+.facts div{background:var(--card);border:1px solid var(--line);border-radius:.7rem;padding:.8rem 1rem}
+.facts b{display:block;font-size:1.55rem;line-height:1.2;letter-spacing:-.01em;font-variant-numeric:tabular-nums}
+.facts span{display:block;margin-top:.2rem;color:var(--soft);font-size:.86rem;line-height:1.35}
+.question{font-size:1.12rem;margin:.2rem 0 1.1rem;overflow-wrap:anywhere}
+.note,figcaption,.quiet{color:var(--soft);font-size:.9rem}
+figure{margin:0 0 1.5rem;padding:1rem;background:var(--card);border:1px solid var(--line);border-radius:.7rem;
+overflow-x:auto}
+figure svg{display:block;max-width:100%;height:auto;margin:0 auto}
+figcaption{margin-top:.6rem;text-align:center}
+table{width:100%;border-collapse:collapse;font-size:.93rem;font-variant-numeric:tabular-nums}
+.small{width:auto;margin-top:.4rem}
+.scroll{max-height:40rem;overflow:auto;border:1px solid var(--line);border-radius:.7rem;padding:0 .8rem .4rem}
+.scroll thead th{position:sticky;top:0;background:var(--paper);z-index:1}
+th{padding:.5rem .6rem;text-align:left;font-weight:600;border-bottom:2px solid var(--line);white-space:nowrap}
+td{padding:.28rem .6rem;border-bottom:1px solid var(--line);max-width:22rem;overflow-wrap:anywhere}
+th.n,td.n{text-align:right;white-space:nowrap}
+.wide{width:34%;min-width:8rem}
+.bar{position:relative;height:16px}
+.bar i{position:absolute;top:2px;bottom:2px;background:var(--hue);opacity:.38;border-radius:2px}
+.bar b{position:absolute;top:7px;height:2px;min-width:2px;background:var(--ink);border-radius:1px}
+ul{padding-left:1.2rem}li{margin:.35rem 0}
+dl{display:grid;grid-template-columns:max-content 1fr;gap:.3rem 1.1rem;margin:.8rem 0}
+dt{font-weight:600}dd{margin:0;overflow-wrap:anywhere}
+pre{background:var(--tint);border-radius:.5rem;padding:.8rem 1rem;overflow-x:auto;white-space:pre-wrap}
+code{font:.9em/1.5 ui-monospace,"SF Mono",Menlo,Consolas,"Liberation Mono",monospace}
+details{margin-top:.6rem}summary{cursor:pointer;color:var(--soft);font-size:.9rem}
+@media(prefers-color-scheme:dark){
+figure [fill="#222222" i],figure [fill="#000000" i],figure [fill="#000" i]{fill:var(--ink)}
+figure [fill="#888888" i]{fill:var(--soft)}
+figure [stroke="#222222" i],figure [stroke="#000000" i]{stroke:var(--ink)}
+figure [stroke="#EEEEEE" i],figure [stroke="#DDDDDD" i],figure [stroke="#888888" i]{stroke:var(--line)}
+figure [fill="#0072B2" i]{fill:#3d9bd8}figure [stroke="#0072B2" i]{stroke:#3d9bd8}}
+@media(max-width:40rem){body{font-size:15px}.wide,td:has(.bar){display:none}dl{grid-template-columns:1fr}dd{margin-bottom:.5rem}
+figure svg{max-width:none}}
+@media print{.scroll{max-height:none;overflow:visible}body{background:#fff}section{break-inside:auto}}
+"""

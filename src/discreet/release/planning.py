@@ -1,0 +1,363 @@
+"""Making a plan from what a person asks for: questions, public groups, privacy or error. No row is read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InvalidInput
+from ..exact.rationals import as_fraction, read_epsilon
+from ..mechanism import Mechanism
+from ..spaces import is_integer
+from . import groups as declared
+from .groups import Groups
+from .noise import CellNoise, cell_noise
+from .plan import Plan, TablePlan
+from .pricing import price, weakest_noise
+from .protection import ROW, Protection
+from .question import Question, expand_view, find_column, read_question, read_view
+from .sources import Source, dataset_name, open_source
+from .wanted import epsilon_for, sigma2_for
+
+IntArray = NDArray[np.int64]
+
+#: A release of more cells than this is a mistake in a domain.
+MOST_CELLS = 10_000_000
+
+_DEEPEST_VIEW = 20
+
+
+def plan_release(
+    questions: str | Sequence[str],
+    *,
+    data: str | Path | Source,
+    unit: str,
+    domain: Mapping[str, Any] | Sequence[str] | None = None,
+    groups: Any = None,
+    zeros: Any = None,
+    epsilon: Any = None,
+    delta: Any = 0,
+    error: Any = None,
+    mechanism: str | Mechanism = "geometric",
+    counts: str | None = None,
+    bound: int | None = None,
+    sizes: Any = None,
+    relation: str | None = None,
+    max_groups: int = 1,
+    split: Sequence[Any] | None = None,
+    suppress_below: int | None = None,
+    level: Any = "0.95",
+    edition: str = "",
+) -> Plan:
+    """Work out what a release would publish and cost, without reading a row.
+
+    Parameters
+    ----------
+    questions
+        SQL: one table, WHERE, GROUP BY, COUNT(*), COUNT(DISTINCT unit), COUNT_IF(condition). Several questions make one
+        release, whose epsilon is split among them.
+    data
+        The file (CSV, Parquet or a DuckDB database). Only its column names and types are read, if it is there.
+    unit
+        ``"row"``, or the column that says which person a row belongs to.
+    domain
+        The values of each group column, ``{"site": range(1, 7), "health": ["good", "poor"]}``: the groups are their
+        cross product. They are public and never taken from the data. ``None`` among the values stands for missing ones.
+    groups
+        Instead of ``domain``: the groups themselves, a CSV file or a list of rows.
+    zeros
+        Structural zeros: groups that cannot exist, a CSV file or a list of rows.
+    epsilon, delta
+        For the whole release, per unit. Leave ``epsilon`` out with ``error`` or a saved mechanism: it then follows.
+    error
+        Instead of ``epsilon``: how far off a count may be, at most, with probability ``level``.
+    mechanism
+        A name (geometric, discrete-gaussian, explicit-fair, randomized-response, rounded-laplace) or a mechanism.
+    counts
+        ``"clamped"`` (never negative, the default without a bound), ``"signed"`` (unbiased) or ``"in-range"`` (between
+        0 and the bound).
+    bound, sizes
+        The largest count, for all cells or (a CSV file with the group columns and ``size``) for each: public facts from
+        outside the table. Larger counts are cut off as part of the mechanism. With ``sizes`` the relation is
+        substitution.
+    relation
+        ``"add-remove"`` or ``"substitution"``; by default what ``sizes`` implies.
+    max_groups
+        In how many groups one person counts at most.
+    split
+        For several questions: the parts of epsilon each gets, such as ``[2, 1]``; equal by default.
+    suppress_below
+        Withhold reported counts below this. Only the noisy count decides.
+    level
+        The coverage of intervals, whatever the truth.
+    edition
+        Your name for the state of the data. The same question for the same edition has one answer.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> plan = dc.plan_release(
+    ...     "SELECT COUNT(*) FROM visits WHERE health = 'poor'", data="visits.csv", unit="person", error=5,
+    ... )
+    >>> plan.cells, round(float(plan.cost.epsilon), 2)
+    (1, 0.54)
+    """
+    source = _existing(data)
+    asked = [read_question(sql, unit=unit) for sql in _several(questions)]
+    if source is not None:
+        asked = [question.bind(source.table(question.table), source.spelled(question.table)) for question in asked]
+        unit = _spelled(unit, source, asked)
+    protection = Protection(unit, _relation(relation, sizes), max_groups)
+    cells = _cells(asked, domain, groups, zeros)
+    if sum(g.size * len(q.aggregates) for q, g in zip(asked, cells, strict=True)) > MOST_CELLS:
+        raise InvalidInput(f"that is more than {MOST_CELLS:,} cells; declare fewer groups.")
+    shares = _shares(split, len(asked))
+    largest = None if sizes is None else _sizes(sizes, asked, cells)
+    if suppress_below is not None and not is_integer(suppress_below):
+        raise InvalidInput(f"suppress_below must be a whole number; got {suppress_below!r}.")
+    wanted = _read_level(level)
+    wish = _Wish(mechanism, counts, bound, largest, _optional(epsilon), _read_delta(delta), error, wanted)
+    drafts = []
+    for question, group, share in zip(asked, cells, shares, strict=True):
+        base, column = (question, unit) if source is None else _expanded(question, unit, source)
+        drafts.append(_Draft(base, group, share, protection.touched(base, group), column, suppress_below))
+    tables = wish.fill(drafts)
+    cost = price(tables, wish.epsilon, wish.delta)
+    return Plan(_name(data, source), protection, tuple(tables), cost, wanted, _read_edition(edition))
+
+
+# ------------------------------------------------------------------------------------------------ reading the request
+
+
+def _several(questions: str | Sequence[str]) -> list[str]:
+    texts = [questions] if isinstance(questions, str) else list(questions)
+    if not texts or not all(isinstance(text, str) for text in texts):
+        raise InvalidInput("give the question as SQL text, or a list of several.")
+    return texts
+
+
+def _existing(data: str | Path | Source) -> Source | None:
+    """The source, if it is there: a plan can be made for data that is not."""
+    if not isinstance(data, str | Path):
+        return data
+    return open_source(data) if Path(data).exists() else None
+
+
+def _name(data: str | Path | Source, source: Source | None) -> str:
+    if source is not None:
+        return source.dataset
+    return dataset_name(data)  # type: ignore[arg-type]
+
+
+def _relation(relation: str | None, sizes: Any) -> str:
+    if sizes is not None and relation == "add-remove":
+        raise InvalidInput(
+            "with public sizes the number of units in each group is known, so none can join or leave unseen: the "
+            "relation is substitution. Leave --relation out, or --sizes."
+        )
+    return relation or ("add-remove" if sizes is None else "substitution")
+
+
+def _spelled(unit: str, source: Source, asked: Sequence[Question]) -> str:
+    """The unit as the table spells it; it must be a column of every table that is asked."""
+    if unit == ROW:
+        return unit
+    names = {find_column(unit, source.table(question.table)) for question in asked}
+    if len(names) > 1:
+        raise InvalidInput(f"the tables spell the column {unit!r} differently ({', '.join(sorted(names))}).")
+    return names.pop()
+
+
+def _expanded(question: Question, unit: str, source: Source) -> tuple[Question, str]:
+    """The question to the table itself, with views replaced by what they stand for, and the unit's column there."""
+    for _ in range(_DEEPEST_VIEW):
+        definition = source.view(question.table)
+        if definition is None:
+            return question, unit
+        view = read_view(definition)
+        columns = source.table(view.table)
+        unit = unit if unit == ROW else find_column(view.column(unit), columns)
+        question = expand_view(question, definition).bind(columns, source.spelled(view.table))
+    raise InvalidInput(f"the view rests on views more than {_DEEPEST_VIEW} deep; ask the table itself.")
+
+
+def _cells(asked: Sequence[Question], domain: Any, groups: Any, zeros: Any) -> list[Groups]:
+    if domain is not None and groups is not None:
+        raise InvalidInput("give the groups by their domain or by a list, not both.")
+    if (groups is not None or zeros is not None) and len(asked) > 1:
+        raise InvalidInput(
+            "a list of groups or of structural zeros belongs to one question; release several by domain."
+        )
+    used: set[str] = set()
+    found = []
+    for question in asked:
+        if not question.by:
+            found.append(declared.TOTAL)
+            continue
+        used |= set(question.by)
+        if groups is not None:
+            found.append(
+                declared.read_groups(groups, question.by)
+                if isinstance(groups, str | Path)
+                else declared.groups_from(groups, question.by)
+            )
+        elif domain is None:
+            raise InvalidInput(
+                f"declare the groups of {', '.join(question.by)}: --domain {question.by[0]}=1..6 or "
+                f"--domain {question.by[0]}=a,b,c for each, or --groups FILE. Groups are public; they never come from "
+                "the data."
+            )
+        else:
+            found.append(_from_domain(domain, question.by))
+    _refuse_unused(domain, groups, used)
+    if zeros is not None:
+        found = [declared.with_zeros(found[0], zeros)]
+    return found
+
+
+def _from_domain(domain: Any, by: Sequence[str]) -> Groups:
+    if isinstance(domain, Mapping):
+        return declared.groups_from({column: _value_of(domain, column) for column in by}, by)
+    return declared.read_domain([text for text in domain if declared.domain_column(text) in by], by)
+
+
+def _value_of(domain: Mapping[str, Any], column: str) -> Any:
+    if column not in domain:
+        raise InvalidInput(f"there is no domain for the group column {column!r}; got {', '.join(map(str, domain))}.")
+    return domain[column]
+
+
+def _refuse_unused(domain: Any, groups: Any, used: set[str]) -> None:
+    if groups is not None and not used:
+        raise InvalidInput("the question has no GROUP BY, so it has no groups to declare.")
+    if domain is None:
+        return
+    names = list(domain) if isinstance(domain, Mapping) else [declared.domain_column(text) for text in domain]
+    for name in names:
+        if name not in used:
+            raise InvalidInput(
+                f"a domain is declared for {name!r}, which no question groups by "
+                f"({', '.join(sorted(used)) or 'there is no GROUP BY'})."
+            )
+
+
+def _sizes(sizes: Any, asked: Sequence[Question], cells: Sequence[Groups]) -> IntArray:
+    if len(asked) > 1:
+        raise InvalidInput("public sizes belong to one question; release the tables one by one.")
+    per_group = declared.read_sizes(sizes, cells[0])
+    return np.repeat(per_group, len(asked[0].aggregates))
+
+
+def _shares(split: Sequence[Any] | None, number: int) -> list[Fraction]:
+    if split is None:
+        return [Fraction(1, number)] * number
+    parts = [as_fraction(part, "a part of the split") for part in split]
+    if len(parts) != number or min(parts) <= 0:
+        raise InvalidInput(
+            f"the split needs one positive number for each of the {number} questions; got {list(split)!r}."
+        )
+    return [part / sum(parts) for part in parts]
+
+
+def _optional(epsilon: Any) -> Fraction | None:
+    return None if epsilon is None else read_epsilon(epsilon)
+
+
+def _read_delta(delta: Any) -> Fraction:
+    value = as_fraction(delta, "delta")
+    if not 0 <= value < 1:
+        raise InvalidInput(f"delta is a probability, far below one over the number of people; got {delta!r}.")
+    return value
+
+
+def _read_level(level: Any) -> Fraction:
+    value = as_fraction(level, "level")
+    if not 0 < value < 1:
+        raise InvalidInput(f"level is the coverage of the intervals, between 0 and 1; got {level!r}.")
+    return value
+
+
+def _read_edition(edition: Any) -> str:
+    if not isinstance(edition, str) or len(edition) > 200:
+        raise InvalidInput("edition is a short name for the state of the data, such as 2026-11.")
+    return edition
+
+
+# ------------------------------------------------------------------------------------------------ choosing the noise
+
+
+@dataclass(frozen=True)
+class _Draft:
+    question: Question
+    groups: Groups
+    share: Fraction
+    touched: int
+    unit: str
+    suppress_below: int | None
+
+    def table(self, noise: CellNoise) -> TablePlan:
+        return TablePlan(self.question, self.groups, noise, self.share, self.touched, self.unit, self.suppress_below)
+
+
+@dataclass(frozen=True)
+class _Wish:
+    """The noise that was asked for: by epsilon, by error, or as it is."""
+
+    mechanism: str | Mechanism
+    output: str | None
+    bound: int | None
+    sizes: IntArray | None
+    epsilon: Fraction | None
+    delta: Fraction
+    error: Any
+    level: Fraction
+
+    def fill(self, drafts: Sequence[_Draft]) -> Sequence[TablePlan]:
+        if isinstance(self.mechanism, Mechanism):
+            if self.error is not None:
+                raise InvalidInput("a saved mechanism has its error already; leave --error out.")
+            return [draft.table(self._noise()) for draft in drafts]
+        if (self.epsilon is None) == (self.error is None):
+            raise InvalidInput(
+                "say how much noise: --epsilon (the privacy of the whole release) or --error (how far off a count may "
+                "be)."
+            )
+        gaussian = self.mechanism == "discrete-gaussian"
+        if self.error is not None:
+            if gaussian:
+                noise = self._noise(sigma2=sigma2_for(self.error, self.level))
+            else:
+                noise = self._noise(epsilon=epsilon_for(self.mechanism, self.error, self.level))
+            return [draft.table(noise) for draft in drafts]
+        assert self.epsilon is not None
+        if gaussian:
+            if not self.delta:
+                raise InvalidInput(
+                    "discrete-gaussian needs a delta: --delta 1e-6, far below one over the number of people."
+                )
+            return weakest_noise(lambda rho: self._gaussian(drafts, rho), self.epsilon, self.delta, self.epsilon**2 / 8)
+        if not self.delta:
+            return self._pure(drafts, self.epsilon)
+        return weakest_noise(lambda scale: self._pure(drafts, scale), self.epsilon, self.delta, self.epsilon)
+
+    def _pure(self, drafts: Sequence[_Draft], epsilon: Fraction) -> list[TablePlan]:
+        """Each table gets its share of epsilon, each cell that a unit can move an equal part of that."""
+        return [draft.table(self._noise(epsilon=epsilon * draft.share / draft.touched)) for draft in drafts]
+
+    def _gaussian(self, drafts: Sequence[_Draft], rho: Fraction) -> list[TablePlan]:
+        """Each table gets its share of rho: ``touched / (2 sigma2) = share rho``."""
+        return [draft.table(self._noise(sigma2=draft.touched / (2 * rho * draft.share))) for draft in drafts]
+
+    def _noise(self, epsilon: Fraction | None = None, sigma2: Fraction | None = None) -> CellNoise:
+        noise = cell_noise(
+            self.mechanism, epsilon=epsilon, sigma2=sigma2, bound=self.bound, sizes=self.sizes, output=self.output
+        )
+        # people expect counts that are not negative; whoever adds many small ones up asks for signed ones
+        unsaid = self.output is None and noise.output == "signed"
+        return replace(noise, output="clamped", low=0) if unsaid else noise

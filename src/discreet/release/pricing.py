@@ -1,0 +1,130 @@
+"""What a release costs: the judge's composition of the noise of every cell that one unit can move."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Protocol, TypeVar
+
+from ..errors import InvalidInput
+from ..exact.rationals import as_fraction, claimed, text_up
+from ..mechanism import Mechanism
+from ..privacy.certificate import Privacy
+from ..privacy.compose import Composition, compose
+from .budget import Cost
+from .noise import CellNoise
+
+
+class Priced(Protocol):
+    """A table of a plan, as far as its price is concerned."""
+
+    @property
+    def noise(self) -> CellNoise: ...
+
+    @property
+    def touched(self) -> int: ...
+
+
+Table = TypeVar("Table", bound=Priced)
+
+
+def composition(tables: Sequence[Priced]) -> Composition:
+    """What one unit gives away through all the cells it can move, in all tables of one plan.
+
+    Where cells of a table have different mechanisms (tables for different public sizes), any of them may be the moved
+    ones, so each counts as the weakest claim of all.
+    """
+    return compose([(_worst(table.noise.mechanisms), table.touched) for table in tables])
+
+
+def _worst(mechanisms: Sequence[Mechanism]) -> Mechanism | Privacy:
+    if len(mechanisms) == 1:
+        return mechanisms[0]
+    claims = [mechanism.certificate for mechanism in mechanisms]
+    if any(math.isinf(claim.epsilon) for claim in claims):
+        raise InvalidInput("cells of different sizes need mechanisms with a finite epsilon each.")
+    return Privacy(
+        epsilon=max(Fraction(claim.epsilon) for claim in claims), delta=max(Fraction(claim.delta) for claim in claims)
+    )
+
+
+def price(tables: Sequence[Priced], epsilon: Fraction | None, delta: Fraction) -> Cost:
+    """The cost to write in the ledger: the epsilon that was asked for, if it holds, and the delta that it needs.
+
+    Without an epsilon asked for, the least that holds with this delta (rounded up to six digits).
+    """
+    together = composition(tables)
+    if epsilon is None:
+        least = together.epsilon(delta)
+        if math.isinf(least):
+            raise InvalidInput(
+                f"no finite epsilon holds for this noise with delta = {float(delta):g}; allow a delta, for example "
+                "--delta 1e-6."
+            )
+        epsilon = as_fraction(text_up(least))
+    if not together.holds(epsilon, delta):
+        least = together.epsilon(delta)
+        raise InvalidInput(
+            f"this noise does not give epsilon = {float(epsilon):g} with delta = {float(delta):g}; the least epsilon "
+            f"that holds is {text_up(least)}. Ask for that, or for more noise."
+        )
+    needed = Fraction(0) if together.holds(epsilon, 0) else min(delta, claimed(together.delta(epsilon)))
+    return Cost(epsilon, needed if together.holds(epsilon, needed) else delta, _rho(tables))
+
+
+def _rho(tables: Sequence[Priced]) -> Fraction | None:
+    """The zero-concentrated privacy of it all: rho adds up; pure epsilon has epsilon^2/2 (Bun, Steinke 2016)."""
+    total = Fraction(0)
+    for table in tables:
+        worst = Fraction(0)
+        for mechanism in table.noise.mechanisms:
+            certificate = mechanism.certificate
+            if "zcdp_rho" in certificate.details:
+                rho = Fraction(certificate.details["zcdp_rho"])
+            elif math.isinf(certificate.epsilon) or certificate.delta:
+                return None
+            else:
+                rho = Fraction(certificate.epsilon) ** 2 / 2
+            worst = max(worst, rho)
+        total += worst * table.touched
+    return total
+
+
+def weakest_noise(
+    build: Callable[[Fraction], Sequence[Table]], epsilon: Fraction, delta: Fraction, start: Fraction
+) -> Sequence[Table]:
+    """The least noise that a plan's epsilon and delta allow.
+
+    ``build(scale)`` makes the tables, with less noise the larger the scale. Composition within one plan allows more
+    than adding up: the largest scale that holds, to a tenth of a per cent, is found by doubling and bisection.
+    """
+
+    def holds(scale: Fraction) -> bool:
+        return composition(build(scale)).holds(epsilon, delta)
+
+    low = start
+    while not holds(low):
+        low /= 2
+        if low < start / 2**40:
+            raise InvalidInput(
+                f"no sensible noise gives epsilon = {float(epsilon):g} with delta = {float(delta):g}; ask for a larger "
+                "delta or epsilon."
+            )
+    high = 2 * low
+    while holds(high):
+        low, high = high, 2 * high
+    while high - low > low / 1000:
+        middle = _four_digits((low + high) / 2)
+        if not low < middle < high:
+            break
+        if holds(middle):
+            low = middle
+        else:
+            high = middle
+    return build(low)
+
+
+def _four_digits(value: Fraction) -> Fraction:
+    """Rounded to four significant digits, so that people can read the numbers of a plan."""
+    return Fraction(f"{float(value):.4g}")

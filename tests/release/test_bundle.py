@@ -1,0 +1,567 @@
+"""The bundle: safe and lossless files that appear at once, and a check that believes nothing they say of themselves."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import os
+import shutil
+import subprocess
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import discreet as dc
+from discreet.errors import InvalidInput, UnreadableFile
+from discreet.exact.bits import SeededBits
+from discreet.release import bundle, contents
+from discreet.release.bundle import refuse_occupied, verify_bundle, write_bundle
+from discreet.release.counts import _release
+from discreet.release.planning import plan_release
+from discreet.release.released import Release, ReleasedTable
+
+BY_BOTH = "SELECT site, health, COUNT(*) FROM visits GROUP BY site, health"
+DOMAIN = {"site": range(1, 4), "health": ["good", "poor"]}
+ZEROS = [{"site": 1, "health": "poor"}]
+FILES = {"counts.csv", "request.json", "release.json", "mechanism.json", "GUARANTEE.md", "index.html", "SHA256SUMS"}
+
+
+class Made:
+    """A source with made-up true counts."""
+
+    def count(self, countings):
+        return [np.full((one.groups.size, len(one.question.aggregates)), 50) for one in countings]
+
+
+def answered(book, out=None, questions=BY_BOTH, **options):
+    given = {"data": "visits.csv", "unit": "person", "domain": DOMAIN, "epsilon": 1}
+    return _release(plan_release(questions, **(given | options)), Made(), book, out, SeededBits(1))
+
+
+@pytest.fixture
+def book(tmp_path):
+    return dc.Ledger.create(tmp_path / "visits.ledger", dataset="visits", unit="person", epsilon=1000)
+
+
+@pytest.fixture
+def make(book):
+    return lambda *places, **options: answered(book, *places, **options)
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory):
+    """A bundle with cells of all three kinds, beside its ledger."""
+    folder = tmp_path_factory.mktemp("original")
+    book = dc.Ledger.create(folder / "paid.ledger", dataset="visits", unit="person", epsilon=1000)
+    release = answered(book, folder / "out", zeros=ZEROS, suppress_below=50, counts="clamped")
+    assert {"A", "M", "Q"} == {row["status"] for row in release.rows()}
+    return folder
+
+
+@pytest.fixture
+def out(tmp_path, original):
+    """A copy of that bundle, to be tampered with."""
+    return Path(shutil.copytree(original / "out", tmp_path / "out"))
+
+
+@pytest.fixture
+def paid(original):
+    return original / "paid.ledger"
+
+
+def seal(folder: Path) -> None:
+    """Recompute the checksums, as whoever tampers with a bundle would."""
+    lines = [
+        f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n"
+        for file in sorted(folder.iterdir())
+        if file.name != "SHA256SUMS"
+    ]
+    (folder / "SHA256SUMS").write_text("".join(lines))
+
+
+def edit(folder: Path, name: str, old: str, new: str) -> None:
+    text = (folder / name).read_text(encoding="utf-8")
+    assert old in text
+    (folder / name).write_text(text.replace(old, new, 1), encoding="utf-8")
+    seal(folder)
+
+
+def edit_json(folder: Path, name: str, change) -> None:
+    content = json.loads((folder / name).read_text(encoding="utf-8"))
+    change(content)
+    (folder / name).write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    seal(folder)
+
+
+def failing(folder: Path, ledger=None) -> set[str]:
+    return {check.name for check in verify_bundle(folder, ledger).checks if check.holds is False}
+
+
+# ------------------------------------------------------------------------------------------------ CSV
+
+LABEL = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=5)
+
+
+@settings(max_examples=300)
+@given(st.lists(st.one_of(st.none(), st.integers(-9, 9), st.text(), st.sampled_from(["NULL", "=1+1", "'", " -2"]))))
+def test_labels_are_lossless_and_no_formula(values):
+    line = ",".join(map(contents.written, values))
+    cells = next(csv.reader(io.StringIO(line, newline=""), strict=True), [""]) if values else []
+    assert len(cells) == len(values)
+    for cell, value in zip(cells, values, strict=True):
+        if isinstance(value, int):
+            assert int(cell) == value
+            continue
+        assert not cell.lstrip().startswith(("=", "+", "-", "@", "＝", "＋", "－", "＠")) and cell[:1] not in (
+            "\t",
+            "\r",
+        )
+        assert (None if cell == "NULL" else cell.removeprefix("'") if cell[:1] == "'" else cell) == value
+
+
+@settings(max_examples=60)
+@given(
+    labels=st.lists(
+        st.one_of(st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=5), st.none()),
+        min_size=1,
+        max_size=6,
+        unique=True,
+    ),
+    listed=st.booleans(),
+    several=st.booleans(),
+    reports=st.lists(st.integers(-5, 8), min_size=24, max_size=24),
+    threshold=st.one_of(st.none(), st.integers(-3, 6)),
+    sizes=st.one_of(st.none(), st.lists(st.integers(0, 9), min_size=24, max_size=24)),
+)
+def test_the_file_is_what_a_plain_writer_would_write(labels, listed, several, reports, threshold, sizes):
+    """The fast writer, which puts lines that read alike together once, against one cell after the other."""
+    from discreet.release.groups import groups_from
+    from discreet.release.noise import cell_noise
+    from discreet.release.plan import TablePlan
+    from discreet.release.question import read_question
+
+    measures = 'COUNT(*) AS n, COUNT_IF(x = 1) AS "=y"' if several else "COUNT(*) AS n"
+    question = read_question(f"SELECT k, h, {measures} FROM visits GROUP BY k, h", unit="person")
+    rows = [{"k": k, "h": h} for k in (1, 2) for h in labels][:: -1 if listed else 1]
+    groups = groups_from(rows if listed else {"k": range(1, 3), "h": labels}, question.by)
+    shape = (groups.size, 1 + several)
+    cells = groups.size * (1 + several)
+    limits = {} if sizes is None else {"sizes": np.array(sizes[:cells])}
+    noise = cell_noise("geometric", epsilon=1, **limits)
+    plan = TablePlan(question, groups, noise, Fraction(1), 1, threshold)
+    below, above = noise.clamp(cells)
+    counts = np.clip(np.array(reports[:cells]), below, above).reshape(shape)
+    status = np.full(shape, "A")
+    if threshold is not None:
+        status[counts < threshold] = "Q"
+    table = ReleasedTable(plan, counts, status, Fraction(19, 20))
+    found = list(csv.reader(io.StringIO(contents.csv_text(table), newline=""), strict=True))
+    assert found[0] == [text if text[:1] != "=" else f"'{text}" for text in table.headings]
+    for line, row in zip(found[1:], table.rows(), strict=True):
+        stated = dict(zip(table.headings, line, strict=True))
+        assert stated["count"] == ("" if row["count"] is None else str(row["count"]))
+        assert stated["low"] == ("" if row["low"] is None else str(row["low"]))
+        assert stated["high"] == ("" if row["high"] is None else str(row["high"]))
+        assert stated["status"] == row["status"] and stated["k"] == str(row["k"])
+        for name in ("sd", "bias_low", "bias_high", "exact_probability"):
+            if row["status"] == "Q":
+                assert stated[name] == ""
+                continue
+            assert float(stated[name]) == pytest.approx(row[name], rel=1e-5, abs=1e-12)
+            at_least = name in ("sd", "bias_high")  # rounded so that what is said stays true
+            assert float(stated[name]) >= row[name] if at_least else float(stated[name]) <= row[name]
+
+
+def test_a_total_and_an_empty_label_have_their_lines(make, tmp_path):
+    make(tmp_path / "a", "SELECT COUNT(*) FROM visits", domain=None)
+    assert (tmp_path / "a/counts.csv").read_text().startswith("count,status,low")
+    make(tmp_path / "b", "SELECT health, COUNT(*) FROM visits GROUP BY health", domain={"health": ["", None, "x"]})
+    lines = (tmp_path / "b/counts.csv").read_text().splitlines()
+    assert [line.split(",")[0] for line in lines] == ["health", "", "NULL", "x"]
+    assert verify_bundle(tmp_path / "a").holds and verify_bundle(tmp_path / "b").holds
+
+
+# ------------------------------------------------------------------------------------------------ writing
+
+
+def test_a_bundle_has_its_files_and_nothing_beside(out, tmp_path):
+    assert {file.name for file in out.iterdir()} == FILES
+    assert [file.name for file in tmp_path.iterdir()] == ["out"]
+    if shutil.which("sha256sum"):
+        subprocess.run(["sha256sum", "--quiet", "-c", "SHA256SUMS"], cwd=out, check=True)
+
+
+def test_the_same_release_is_written_the_same(make, tmp_path):
+    release = make(tmp_path / "first")
+    release.save(tmp_path / "deep/er/second")
+    for file in (tmp_path / "first").iterdir():
+        assert file.read_bytes() == (tmp_path / "deep/er/second" / file.name).read_bytes()
+
+
+def test_saving_again_leaves_the_bundle_alone(make, tmp_path):
+    release = make(tmp_path / "out")
+    before = (tmp_path / "out/index.html").stat().st_mtime_ns
+    assert release.save(tmp_path / "out") == tmp_path / "out"
+    assert (tmp_path / "out/index.html").stat().st_mtime_ns == before
+
+
+def test_an_empty_folder_is_filled(make, tmp_path):
+    (tmp_path / "out").mkdir()
+    make(tmp_path / "out")
+    assert verify_bundle(tmp_path / "out").holds
+
+
+def test_what_is_there_already_is_refused_before_anything_is_spent(make, book, tmp_path):
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken/mine.txt").write_text("mine")
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    for place in ("taken", "file", "link", "file/under"):
+        with pytest.raises(InvalidInput, match=r"exists and is not this release|is not a folder"):
+            make(tmp_path / place)
+    assert book.spent().epsilon == 0
+    assert (tmp_path / "taken/mine.txt").read_text() == "mine"
+
+
+def test_a_folder_with_another_answer_to_the_same_question_is_refused(make, tmp_path):
+    release = make(tmp_path / "out")
+    table = release.tables[0]
+    other = replace(release, tables=(replace(table, counts=table.counts + 1),))
+    with pytest.raises(InvalidInput, match="another answer"):
+        other.save(tmp_path / "out")
+    refuse_occupied(tmp_path / "out", release.plan.key)
+    with pytest.raises(InvalidInput, match="not this release"):
+        refuse_occupied(tmp_path / "out")
+
+
+def test_a_bundle_appears_complete_or_not_at_all(make, tmp_path, monkeypatch):
+    release = make()
+
+    def breaks(release):
+        yield "counts.csv", b"half"
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(bundle, "bundle_files", breaks)
+    with pytest.raises(KeyboardInterrupt):
+        write_bundle(release, tmp_path / "out")
+    assert [file.name for file in tmp_path.iterdir()] == ["visits.ledger"]
+
+
+def test_files_are_on_the_disk_before_they_have_their_name(make, tmp_path, monkeypatch):
+    release, events = make(), []
+    rename, fsync = Path.rename, os.fsync
+    monkeypatch.setattr(os, "fsync", lambda handle: (events.append("sync"), fsync(handle))[1])
+    monkeypatch.setattr(Path, "rename", lambda self, target: (events.append("rename"), rename(self, target))[1])
+    write_bundle(release, tmp_path / "out")
+    assert events == ["sync"] * (len(FILES) + 1) + ["rename", "sync"]
+
+
+def test_a_full_disk_says_what_to_do(make, tmp_path, monkeypatch):
+    release = make()
+
+    def full(file, data):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(bundle, "_put", full)
+    with pytest.raises(InvalidInput, match=r"No space left.*costs nothing"):
+        write_bundle(release, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+# ------------------------------------------------------------------------------------------------ checking
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"zeros": ZEROS, "suppress_below": 50},
+        {"questions": [BY_BOTH, "SELECT COUNT(*) FROM visits"], "split": [2, 1]},
+        {"questions": "SELECT site, COUNT(*) AS n, COUNT_IF(health = 'poor') AS poor FROM visits GROUP BY site",
+         "domain": {"site": range(1, 4)}},
+        {"counts": "signed"},
+        {"mechanism": "explicit-fair", "bound": 70},
+        {"mechanism": "discrete-gaussian", "delta": "1e-6"},
+        {"domain": {"site": [1], "health": ["=1+1", "a,\"b\"\nc", "NULL", None, "'", "<i>", "\x1b[2J", "😀" * 90]}},
+    ],
+)  # fmt: skip
+def test_an_untouched_bundle_holds(tmp_path, options):
+    book = dc.Ledger.create(tmp_path / "v.ledger", dataset="visits", unit="person", epsilon=100, delta="1e-3")
+    answered(book, tmp_path / "out", **options)
+    report = verify_bundle(tmp_path / "out", tmp_path / "v.ledger")
+    assert report.holds and not report.undecided, str(report)
+    assert [check.name for check in report.checks] == [
+        "checksums", "request", "cost", "mechanisms", "counts", "statement", "errors", "words", "pictures", "ledger",
+    ]  # fmt: skip
+    assert json.loads(json.dumps(report.describe()))["holds"] is True
+
+
+def first_line(folder: Path, flag: str = "A") -> str:
+    return next(line for line in (folder / "counts.csv").read_text().splitlines() if f",{flag}," in line)
+
+
+def with_column(line: str, number: int, value: str) -> str:
+    cells = line.split(",")
+    cells[number] = value
+    return ",".join(cells)
+
+
+COLUMN = {"site": 0, "health": 1, "count": 2, "status": 3, "low": 4, "high": 5, "sd": 6, "bias_high": 8, "exact": 9}
+
+
+@pytest.mark.parametrize(
+    ("column", "flag", "value", "check"),
+    [
+        ("count", "A", "57", "errors"),
+        ("count", "A", "-4", "counts"),
+        ("count", "A", "+57", "counts"),
+        ("count", "A", "0_1", "counts"),
+        ("count", "A", "x", "counts"),
+        ("count", "A", "9" * 30, "counts"),
+        ("count", "A", "49", "counts"),  # below the threshold of suppression
+        ("count", "Q", "55", "counts"),
+        ("count", "M", "1", "counts"),
+        ("status", "A", "M", "counts"),
+        ("status", "A", "Q", "counts"),
+        ("status", "A", "B", "counts"),
+        ("status", "M", "A", "counts"),
+        ("site", "A", "9", "counts"),
+        ("health", "A", "excellent", "counts"),
+        ("low", "A", "0", "errors"),
+        ("high", "A", "50", "errors"),
+        ("sd", "A", "0.1", "errors"),
+        ("bias_high", "A", "0", "errors"),
+        ("exact", "A", "0.99", "errors"),
+        ("exact", "A", "nan", "errors"),
+        ("exact", "A", "", "errors"),
+        ("sd", "Q", "1", "errors"),
+    ],
+)
+def test_one_changed_value_is_found_by_its_own_check(out, column, flag, value, check):
+    line = first_line(out, flag)
+    edit(out, "counts.csv", line, with_column(line, COLUMN[column], value))
+    assert check in failing(out)
+
+
+def test_error_columns_may_differ_in_the_last_digits_of_another_machine(out):
+    line = first_line(out)
+    sd = line.split(",")[6]
+    edit(out, "counts.csv", line, with_column(line, 6, sd[:-1] + str((int(sd[-1]) + 1) % 10)))
+    assert not failing(out)
+
+
+def test_lines_that_are_missing_added_or_swapped_are_found(out):
+    lines = (out / "counts.csv").read_text().splitlines(keepends=True)
+    for change in (lines[:-1], [*lines, lines[-1]], [lines[0], lines[2], lines[1], *lines[3:]], lines[1:]):
+        (out / "counts.csv").write_text("".join(change))
+        seal(out)
+        assert failing(out) == {"counts"}
+
+
+def change_epsilon(request):
+    request["epsilon"] = "1/2"
+
+
+def change_unit(request):
+    request["unit"] = "row"
+
+
+def change_question(request):
+    request["tables"][0]["question"] = request["tables"][0]["question"].replace("GROUP", "WHERE site = 2 GROUP")
+
+
+def drop_a_zero(request):
+    request["tables"][0]["groups"]["zeros"] = []
+
+
+def add_a_word(request):
+    request["approved_by"] = "the board"
+
+
+def change_level(request):
+    request["level"] = "99/100"
+
+
+def weaken_noise(request):
+    request["tables"][0]["noise"]["mechanisms"][0]["parameters"]["alpha"] = "1/100"
+
+
+@pytest.mark.parametrize(
+    "change", [change_epsilon, change_unit, change_question, drop_a_zero, add_a_word, change_level, weaken_noise]
+)
+def test_a_changed_request_does_not_hold(out, paid, change):
+    edit_json(out, "request.json", change)
+    assert failing(out) and failing(out, paid)
+
+
+def set_cost(stated):
+    stated["cost"]["epsilon"] = "1/10"
+
+
+def set_rho(stated):
+    stated["cost"]["rho"] = "0"
+
+
+def set_relation(stated):
+    stated["relation"] = "substitution"
+
+
+def set_touched(stated):
+    stated["cells_moved_by_one_unit"] = [0]
+
+
+def set_file(stated):
+    stated["tables"][0]["file"] = "../../etc/passwd"
+
+
+def set_sentence(stated):
+    stated["guarantee"][0] = "Everything is anonymous."
+
+
+def set_legend(stated):
+    stated["status_meaning"]["Q"] = "zero"
+
+
+def add_claim(stated):
+    stated["certified"] = True
+
+
+@pytest.mark.parametrize(
+    ("change", "check"),
+    [
+        (set_cost, "cost"), (set_rho, "cost"), (set_relation, "statement"), (set_touched, "statement"),
+        (set_file, "statement"), (set_sentence, "words"), (set_legend, "words"), (add_claim, "statement"),
+    ],
+)  # fmt: skip
+def test_what_a_bundle_says_of_itself_is_not_believed(out, change, check):
+    edit_json(out, "release.json", change)
+    assert check in failing(out)
+
+
+def test_another_mechanism_than_the_requests_is_found(out):
+    dc.two_sided_geometric(epsilon=3).save(out / "mechanism.json")
+    seal(out)
+    assert failing(out) == {"mechanisms"}
+
+
+def test_words_and_pictures_for_people_are_compared(out, tmp_path):
+    for number, (name, old, new, check) in enumerate(
+        [
+            ("GUARANTEE.md", "at most 2.72", "at most 1.01", "words"),
+            ("index.html", "at most 2.72", "at most 1.01", "words"),
+            ("index.html", "</main>", "<script>alert(1)</script></main>", "words"),
+            ("index.html", "</svg>", "<circle r='9'/></svg>", "pictures"),
+        ]
+    ):
+        folder = tmp_path / f"copy{number}"
+        shutil.copytree(out, folder)
+        edit(folder, name, old, new)
+        assert failing(folder) == {check}
+
+
+def test_pictures_of_another_drawing_program_are_left_open(out):
+    text = (out / "index.html").read_text(encoding="utf-8")
+    start = text.index("<!--picture ")
+    other = text[:start] + "<!--picture vl-convert 0.1-->" + text[text.index("-->", start) + 3 :]
+    (out / "index.html").write_text(other, encoding="utf-8")
+    seal(out)
+    report = verify_bundle(out)
+    assert report.holds and report["pictures"].holds is None
+
+
+def test_words_of_another_version_are_left_open_and_its_numbers_are_not(out):
+    edit_json(out, "release.json", lambda stated: stated["program"].update(version="9.9"))
+    edit(out, "GUARANTEE.md", "for everything in this folder", "in all")
+    report = verify_bundle(out)
+    assert report.holds and report["words"].holds is None and "9.9" in report["words"].sentence
+    edit_json(out, "release.json", set_cost)
+    assert "cost" in failing(out)
+
+
+def test_files_that_were_changed_added_or_taken_away_are_found(out, tmp_path):
+    for number, change in enumerate(
+        [
+            lambda folder: (folder / "GUARANTEE.md").write_text("Trust us."),
+            lambda folder: (folder / "extra.txt").write_text("more"),
+            lambda folder: (folder / "mechanism.json").unlink(),
+            lambda folder: (folder / "SHA256SUMS").unlink(),
+        ]
+    ):
+        folder = tmp_path / f"copy{number}"
+        shutil.copytree(out, folder)
+        change(folder)
+        assert "checksums" in failing(folder)
+    for number, name in enumerate(sorted(FILES - {"request.json", "SHA256SUMS"})):
+        folder = tmp_path / f"without{number}"
+        shutil.copytree(out, folder)
+        (folder / name).unlink()
+        seal(folder)
+        assert failing(folder)
+
+
+@pytest.mark.parametrize("name", sorted(FILES))
+@pytest.mark.parametrize("junk", [b"", b"\xff\xfe\x00", b"[]", b"[" * 100_000, b'{"tables": 1}', b"9" * 9999])
+def test_junk_is_a_finding_and_never_a_crash(out, name, junk):
+    (out / name).write_bytes(junk)
+    if name != "SHA256SUMS":
+        seal(out)
+    assert failing(out)
+
+
+# ------------------------------------------------------------------------------------------------ the ledger
+
+
+def consistent_forgery(release: Release) -> Release:
+    """Other counts, with everything that follows from them."""
+    table = release.tables[0]
+    counts = table.counts + (table.status == "A") * 10
+    return replace(release, tables=(replace(table, counts=counts),))
+
+
+def test_a_consistent_forgery_is_found_by_the_ledger_and_by_nothing_else(make, book, tmp_path):
+    write_bundle(consistent_forgery(make()), tmp_path / "forged")
+    alone = verify_bundle(tmp_path / "forged")
+    assert alone.holds and alone["ledger"].holds is None
+    assert "only the ledger can tell" in alone["ledger"].sentence
+    assert failing(tmp_path / "forged", book) == {"ledger"}
+    assert "recorded" in verify_bundle(tmp_path / "forged", book)["ledger"].sentence
+
+
+def test_a_forged_receipt_is_found(out, paid):
+    edit_json(out, "release.json", lambda stated: stated["ledger"].update(time="2020-01-01T00:00:00Z"))
+    assert "ledger" in failing(out, paid)
+
+
+def test_an_older_copy_of_the_ledger_shows(make, book, tmp_path):
+    shutil.copy(tmp_path / "visits.ledger", tmp_path / "backup.ledger")
+    make(tmp_path / "out")
+    assert failing(tmp_path / "out", tmp_path / "visits.ledger") == set()
+    assert failing(tmp_path / "out", tmp_path / "backup.ledger") == {"ledger"}
+
+
+def test_another_ledger_and_a_damaged_one_show(out, tmp_path):
+    dc.Ledger.create(tmp_path / "other.ledger", dataset="visits", unit="person", epsilon=3)
+    (tmp_path / "damaged.ledger").write_bytes(b"no database")
+    assert failing(out, tmp_path / "other.ledger") == {"ledger"}
+    assert failing(out, tmp_path / "damaged.ledger") == {"ledger"}
+    with pytest.raises(UnreadableFile, match="there is no ledger"):
+        verify_bundle(out, tmp_path / "none.ledger")
+
+
+def test_what_is_no_bundle_is_refused(tmp_path, out):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UnreadableFile, match=r"no request\.json"):
+        verify_bundle(tmp_path / "empty")
+    with pytest.raises(UnreadableFile, match="cannot read"):
+        verify_bundle(tmp_path / "nowhere")
+    (out / "GUARANTEE.md").unlink()
+    (out / "GUARANTEE.md").symlink_to("/etc/passwd")
+    with pytest.raises(UnreadableFile, match="no plain file"):
+        verify_bundle(out)

@@ -1,0 +1,174 @@
+"""The page and the words for people: complete, bounded, offline, and deaf to what labels say."""
+
+from __future__ import annotations
+
+import re
+import sys
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+import discreet as dc
+from discreet.exact.bits import SeededBits
+from discreet.exact.rationals import text_up
+from discreet.release.bundle import verify_bundle
+from discreet.release.counts import _release
+from discreet.release.page import MOST_CELLS, guarantee_text, page_html
+from discreet.release.planning import plan_release
+
+BY_BOTH = "SELECT site, health, COUNT(*) FROM visits WHERE year = 1 GROUP BY site, health"
+DOMAIN = {"site": range(1, 7), "health": ["excellent", "good", "fair", "poor"]}
+
+
+class Made:
+    """A source with made-up true counts."""
+
+    def count(self, countings):
+        return [np.full((one.groups.size, len(one.question.aggregates)), 50) for one in countings]
+
+
+@pytest.fixture
+def make(tmp_path):
+    book = dc.Ledger.create(tmp_path / "v.ledger", dataset="visits", unit="person", epsilon=1000, delta="1e-3")
+
+    def made(questions=BY_BOTH, **options):
+        given = {"data": "visits.csv", "unit": "person", "domain": DOMAIN, "epsilon": 1}
+        out = options.pop("out", None)
+        return _release(plan_release(questions, **(given | options)), Made(), book, out, SeededBits(1))
+
+    return made
+
+
+class Reader(HTMLParser):
+    """Which tags a page has, whether they are closed, and its text."""
+
+    VOID = ("meta", "br", "link", "img", "path", "rect")
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.open: list[str] = []
+        self.text = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.tags.append(tag)
+
+    def handle_endtag(self, tag):
+        if tag not in self.VOID:
+            assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if "style" not in self.open:
+            self.text += data
+
+
+def test_the_page_has_the_question_the_picture_every_count_and_the_guarantee(make):
+    release = make()
+    page = Reader(page_html(release))
+    assert page.open == [] and page.tags.count("svg") == 1
+    assert "by site and health?" in page.text and "year = 1" in page.text
+    for row in release.rows():
+        assert f"{row['count']}{row['low']} to {row['high']}" in page.text
+    for sentence in release.guarantee:
+        assert sentence in page.text
+    assert "× 2.72" in page.text and "ε = 1" in page.text and "± 3" in page.text
+    assert release.ledger["head"] in page.text and "discreet verify" in page.text
+
+
+def test_the_page_loads_nothing_and_runs_nothing(make):
+    page = page_html(make())
+    assert not {"script", "link", "img", "iframe", "object"} & set(Reader(page).tags)
+    assert "default-src 'none'" in page
+    addresses = set(re.findall(r"https?://[^\"' )]+", page))
+    assert addresses <= {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}
+
+
+@pytest.mark.parametrize(
+    "label", ["</style><script>alert(1)</script>", "<img src=x onerror=alert(1)>", "\"'><b>", "-->", "<!--/picture-->"]
+)
+def test_a_label_is_only_ever_text(make, label):
+    release = make(
+        f"SELECT site, health, COUNT(*) AS n FROM visits WHERE health <> '{label.replace(chr(39), chr(39) * 2)}' "
+        "GROUP BY site, health",
+        domain={"site": [1, 2], "health": [label, "b"]}, edition=label,
+    )  # fmt: skip
+    page = Reader(page_html(release))
+    assert not {"script", "img", "b"} & set(page.tags) - {"b"} and label in page.text
+    assert "<script" not in page_html(release) and "<img" not in page_html(release)
+    assert "<script" not in guarantee_text(release) and "<img" not in guarantee_text(release)
+
+
+def test_a_hostile_label_does_not_hide_a_change_from_the_check(make, tmp_path):
+    """The marks around pictures cannot be forged by a label, which is escaped."""
+    make(domain={"site": [1, 2], "health": ["<!--/picture-->", "<!--picture x-->"]}, out=tmp_path / "out")
+    assert verify_bundle(tmp_path / "out").holds
+
+
+def test_cells_that_cannot_exist_or_are_suppressed_are_named_and_explained(make):
+    release = make(zeros=[{"site": 1, "health": "poor"}], suppress_below=50)
+    page = Reader(page_html(release)).text
+    assert page.count("cannot exist") >= 2 and "suppressed" in page and "structural zero" in page
+    assert "structural zero" not in Reader(page_html(make(edition="2"))).text
+
+
+def test_a_large_release_shows_its_first_cells_and_says_so(make):
+    release = make("SELECT site, COUNT(*) FROM visits GROUP BY site", domain={"site": range(20_000)})
+    page = page_html(release)
+    assert len(page) < 600_000 and f"the first {MOST_CELLS} of 20,000 cells" in page
+    assert page.count("<tr>") < MOST_CELLS + 10
+
+
+def test_long_labels_do_not_blow_up_the_page(make):
+    release = make(domain={"site": range(1, 7), "health": ["x" * 100_000 + end for end in "abcd"]})
+    assert len(page_html(release)) < 150_000
+
+
+def test_many_tables_are_bounded_too(make):
+    questions = [f"SELECT site, COUNT(*) FROM visits WHERE year = {year} GROUP BY site" for year in range(15)]
+    page = page_html(make(questions, domain={"site": range(1, 4)}))
+    assert page.count("<svg") == 12 and "3 more tables" in page
+
+
+def test_without_the_drawing_program_the_table_has_bars(make, monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
+    page = page_html(make())
+    assert "<svg" not in page and page.count("<div class=bar>") == 24
+    make(out=tmp_path / "out")
+    assert verify_bundle(tmp_path / "out")["pictures"].holds
+
+
+def test_pictures_on_one_page_do_not_share_names(make):
+    page = page_html(make([BY_BOTH, "SELECT COUNT(*) FROM visits"]))
+    names = re.findall(r'\bid="([^"]+)"', page)
+    assert len(names) == len(set(names))
+
+
+def test_the_guarantee_is_told_in_odds_and_says_what_it_is_not(make):
+    release = make(counts="signed")
+    text = guarantee_text(release)
+    words = dc.explain(release.tables[0].plan.noise.mechanisms[0], prior="1/10")
+    assert "Epsilon = 1 " in text and "by at most 2.72" in text
+    assert f"| 10% | {text_up(words.posterior * 100, 3)}% |" in text
+    assert "What is not guaranteed" in text and "unbiased" in text
+
+
+def test_with_a_delta_no_belief_is_bounded(make):
+    release = make(mechanism="discrete-gaussian", delta="1e-6")
+    assert "believed" not in guarantee_text(release) and "Epsilon = 1, delta = 9.97e-07" in guarantee_text(release)
+    assert "×" not in page_html(release).split("<main>")[0] and "δ = 9.97e-07" in page_html(release)
+
+
+def test_the_bias_of_clamped_counts_is_told(make):
+    assert re.search(r"at most 0\.426 too high;", guarantee_text(make(counts="clamped")))
+
+
+def test_one_number_has_a_page(make):
+    page = Reader(page_html(make("SELECT COUNT(*) FROM visits", domain=None)))
+    assert page.open == [] and "How many people" in page.text

@@ -1,0 +1,155 @@
+"""The picture of released counts shows every count and interval, in a form that suits them, whatever labels say."""
+
+from __future__ import annotations
+
+import json
+from itertools import chain, product
+
+import pytest
+
+from discreet import plots
+from discreet.errors import InvalidInput, Unsupported
+from discreet.plots.chart import CONFIG
+from discreet.plots.counts import MOST_CELLS, label, printable
+
+HEALTH = ["excellent", "good", "fair", "poor"]
+COUNTIES = [f"County {k}" for k in range(200)]
+HOSTILE = [
+    "</script><script>alert(1)</script>",
+    "\x1b[31mred\x00",
+    "😀" * 60,
+    "مدينة القاهرة",
+    "東京都" * 20,
+    "",
+    "\ud800",
+]
+
+
+def cells(columns: dict, measures: list[str] = (), status: dict[int, str] | None = None) -> list[dict]:
+    """Made-up counts for every combination of the columns' values."""
+    rows = []
+    for values in product(*columns.values()):
+        for measure in measures or [None]:
+            k = len(rows)
+            flag = (status or {}).get(k, "A")
+            known = {"count": 40 + 7 * k % 90 - 20, "low": 20 + 7 * k % 90, "high": 60 + 7 * k % 90}
+            shown = {"A": known, "M": dict.fromkeys(known, 0), "Q": dict.fromkeys(known)}[flag]
+            rows.append(dict(zip(columns, values, strict=True)) | shown | {"status": flag})
+            if measure:
+                rows[-1]["measure"] = measure
+    return rows
+
+
+SHAPES = {
+    "a total": ({}, {}),
+    "six": ({"site": range(1, 7)}, {}),
+    "six long labels": ({"health": ["not known to anybody at all", *HEALTH, "very poor indeed"]}, {}),
+    "24": ({"site": range(1, 7), "health": HEALTH}, {"status": {3: "M", 8: "Q"}}),
+    "ages": ({"age": range(101), "sex": ["male", "female"]}, {"status": {7: "M"}}),
+    "200": ({"county": COUNTIES}, {"status": {5: "M", 150: "Q"}}),
+    "200 in colours": ({"county": COUNTIES[:25], "health": [*HEALTH, "a", "b", "c", "d"]}, {}),
+    "three columns": ({"site": range(1, 7), "year": [1, 2, 3], "health": HEALTH}, {}),
+    "two long columns": ({"county": COUNTIES[:10], "industry": [f"industry {k}" for k in range(20)]}, {}),
+    "three long columns": ({"a": COUNTIES[:9], "b": COUNTIES[:9], "c": COUNTIES[:5], "d": [1]}, {}),
+    "measures": ({"site": range(1, 4)}, {"measures": ["all", "poor"]}),
+    "hostile": ({"re\x07gion": HOSTILE, "<b>": ["😀" * 40, "b"]}, {}),
+}
+
+
+def drawn(name: str) -> plots.Chart:
+    columns, more = SHAPES[name]
+    return plots.counts(cells(columns, **more), list(columns), f"Shape \x07 {name}")
+
+
+def layers(chart: plots.Chart) -> list[dict]:
+    return chart.spec.get("hconcat", [chart.spec.get("spec", chart.spec)])[0]["layer"]
+
+
+def marks(chart: plots.Chart) -> set[str]:
+    return {layer["mark"]["type"] for layer in layers(chart)}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_every_shape_is_drawn_without_warnings_and_the_same_each_time(name, capfd):
+    import vl_convert
+
+    chart = drawn(name)
+    assert chart == drawn(name) and chart.spec["config"] == CONFIG
+    assert json.loads(json.dumps(chart.spec, allow_nan=False)) == chart.spec
+    svg = chart.svg()
+    assert svg.startswith("<svg") and "NaN" not in svg and "undefined" not in svg
+    vl_convert.vegalite_to_vega(chart.spec, show_warnings=True)
+    assert "WARN" not in "".join(capfd.readouterr()).upper()
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_every_cell_is_in_the_picture_once_with_its_own_numbers(name):
+    columns, more = SHAPES[name]
+    given, table = cells(columns, **more), drawn(name).spec["data"]["values"]
+    places = {(row["along"], row["hue"], row["panel"]) for row in table}
+    assert len(places) == len(table) == len(given)
+    for row, cell in zip(table, given, strict=True):
+        shown = {key: row[key] for key in ("count", "low", "high") if key in row}
+        assert shown == ({key: cell[key] for key in ("count", "low", "high")} if cell["status"] == "A" else {})
+        assert row.get("mark") == {"A": None, "M": "×", "Q": "?"}[cell["status"]]
+
+
+@pytest.mark.parametrize(
+    ("name", "form"), [("six", "bar"), ("24", "bar"), ("six long labels", "bar"), ("ages", "point"), ("200", "point")]
+)
+def test_few_cells_are_bars_and_many_are_dots_each_with_its_interval(name, form):
+    chart = drawn(name)
+    assert marks(chart) & {"bar", "point"} == {form} and "rule" in marks(chart)
+    rule = next(layer for layer in layers(chart) if layer["mark"]["type"] == "rule")
+    ends = {channel: rule["encoding"][channel]["field"] for channel in rule["encoding"] if channel in ("x", "y")}
+    assert list(ends.values()) == ["low"]
+    assert ("Bars" if form == "bar" else "Dots") in chart.spec["title"]["subtitle"][0]
+
+
+def test_the_second_column_is_told_by_colour_and_the_third_by_panels():
+    chart = drawn("three columns")
+    assert chart.spec["spec"]["encoding"]["color"]["scale"]["domain"] == HEALTH
+    assert chart.spec["facet"]["sort"] == ["year: 1", "year: 2", "year: 3"]
+    assert drawn("24").spec["encoding"]["color"]["title"] == "health"
+    assert drawn("measures").spec["encoding"]["color"]["scale"]["domain"] == ["all", "poor"]
+
+
+def test_a_long_list_goes_on_in_further_columns_in_its_order():
+    chart = drawn("200")
+    table = chart.spec["data"]["values"]
+    columns = [column["encoding"]["y"]["sort"] for column in chart.spec["hconcat"]]
+    assert len(columns) == 3 and [*chain(*columns)] == COUNTIES == [row["along"] for row in table]
+
+
+def test_marks_are_explained_where_they_stand_and_only_there():
+    assert "cannot exist. ? was" in " ".join(drawn("24").spec["title"]["subtitle"])
+    assert "×" not in " ".join(drawn("six").spec["title"]["subtitle"])
+
+
+def test_an_interval_without_an_end_has_no_line():
+    chart = plots.counts([{"a": 1, "count": 9, "low": 8, "high": None, "status": "A"}], ["a"])
+    assert "high" not in chart.spec["data"]["values"][0]
+    assert chart.svg().count("mark-rule") >= 1
+
+
+def test_labels_that_are_cut_alike_stay_apart():
+    rows = [{"a": "x" * 60 + end, "count": 1, "low": 0, "high": 2, "status": "A"} for end in "pqr"]
+    names = [row["along"] for row in plots.counts(rows, ["a"]).spec["data"]["values"]]
+    assert len(set(names)) == 3 and all(len(name) <= 40 for name in names)
+
+
+def test_labels_read_as_they_are_meant():
+    assert [label(None), label("NULL"), label(7), label("a")] == ["NULL", "'NULL'", "7", "a"]
+    assert label("東京都千代田区", 9) == "東京都千…" and label("abcdefgh", 5) == "abcd…"
+
+
+def test_what_steers_a_terminal_is_replaced_and_what_scripts_need_is_kept():
+    assert printable("a\x1b[2Jb\tc\u00a0d\u202ee\ud800") == "a\ufffd[2Jb c d\ufffde\ufffd"
+    assert printable("می\u200cخواهم") == "می\u200cخواهم"
+
+
+def test_none_and_too_many_cells_are_refused():
+    with pytest.raises(InvalidInput, match="at least one"):
+        plots.counts([], ["a"])
+    with pytest.raises(Unsupported, match="at most 500"):
+        plots.counts(cells({"a": range(MOST_CELLS + 1)}), ["a"])
