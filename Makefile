@@ -17,7 +17,7 @@ $(READY): pyproject.toml
 
 setup: $(READY)  ## create the environment in .venv and install discreet into it
 
-demo: $(READY)  ## design, prove and apply a mechanism to real data
+demo: $(READY)  ## release private counts from real data, from the question to the page
 	$(BIN)/discreet demo
 
 # One thread per worker: two workers already fill two cores.

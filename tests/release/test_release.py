@@ -216,3 +216,57 @@ def test_seeded_releases_are_those_of_the_secure_path(visits, book):
     plan = plan_release(BY_SITE, data=visits, unit="person", domain=SITES, epsilon=40)
     released = _release(plan, open_source(visits), book, None, SeededBits(3))
     assert [row["count"] for row in released.rows()] == [30, 30, 30]
+
+
+def test_a_view_cannot_call_another_column_by_the_name_of_the_unit(tmp_path, book):
+    import duckdb
+
+    path = tmp_path / "visits.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute(
+            "CREATE TABLE rows AS SELECT range AS person, range % 3 + 1 AS site, 1 AS ward FROM range(9)"
+        )
+        connection.execute("CREATE VIEW trick AS SELECT ward AS person, site FROM rows")
+        connection.execute("CREATE VIEW renamed AS SELECT person AS who, site FROM rows")
+    options = {"data": path, "domain": SITES, "epsilon": 40, "ledger": book}
+    with pytest.raises(dc.errors.DiscreetError, match="ward"):
+        dc.release_counts("SELECT site, COUNT(*) FROM trick GROUP BY site", unit="person", **options)
+    released = dc.release_counts("SELECT site, COUNT(*) FROM renamed GROUP BY site", unit="who", **options)
+    assert released.plan.protection.unit == "person"
+    assert [row["count"] for row in released.rows()] == [3, 3, 3]
+
+
+def test_another_way_to_say_the_same_is_the_same_question(visits):
+    """Groups as a range, a list or rows, and another level for the intervals: one key, so one answer."""
+    options = {"data": visits, "unit": "person", "epsilon": 1}
+    keys = {
+        plan_release(BY_SITE, domain={"site": range(1, 4)}, **options).key,
+        plan_release(BY_SITE, domain={"SITE": [1, 2, 3]}, **options).key,
+        plan_release(BY_SITE, domain=["site=1,2,3"], **options).key,
+        plan_release(BY_SITE, groups=[{"site": 1}, {"site": 2}, {"site": 3}], **options).key,
+        plan_release(BY_SITE, domain=["site=1..3"], level="0.9", **options).key,
+    }
+    assert len(keys) == 1
+    assert plan_release(BY_SITE, domain={"site": [3, 2, 1]}, **options).key not in keys
+
+
+def test_a_level_that_cannot_be_kept_is_refused_before_anything_is_spent(visits, book):
+    with pytest.raises(dc.errors.InvalidInput, match="level"):
+        ask(visits, book, level="0.3")
+    assert book.spent().epsilon == 0
+
+
+def test_another_level_shows_the_same_counts_with_other_intervals(visits, book, tmp_path):
+    first, wider = ask(visits, book, level="0.9"), ask(visits, book, level="0.99", out=tmp_path / "out")
+    assert [row["count"] for row in first.rows()] == [row["count"] for row in wider.rows()]
+    assert first.rows()[0]["low"] > wider.rows()[0]["low"] and book.spent().epsilon == 1
+    assert verify_bundle(tmp_path / "out", ledger=book.name).holds
+
+
+@pytest.mark.parametrize(
+    "change", [{"share": "9"}, {"groups": {"columns": [], "kinds": [], "values": [], "cells": None, "zeros": []}}]
+)
+def test_a_request_that_does_not_fit_together_is_refused(change, visits):
+    plan = plan_release(BY_SITE, data=visits, unit="person", domain=SITES, epsilon=1)
+    with pytest.raises(dc.errors.InvalidInput):
+        plan_from_request({**plan.request, "tables": [{**plan.request["tables"][0], **change}]})

@@ -77,7 +77,7 @@ def release(
     --unit person --domain site=1..6 --epsilon 1 --ledger study.ledger -o by_site/`
     """
     from ..errors import InvalidInput
-    from ..release.counts import open_ledger, release_counts
+    from ..release.counts import release_counts
     from ..release.planning import plan_release
 
     options: dict[str, Any] = {
@@ -88,11 +88,8 @@ def release(
     }  # fmt: skip
     if plan:
         proposed = plan_release(questions, data=data, unit=unit, **options)
-        book = open_ledger(ledger, proposed) if ledger is not None and ledger.exists() else None
-        _show_plan(proposed, book, json)
+        _show_plan(proposed, ledger, json)
         return
-    if not data.exists():
-        raise InvalidInput(f"there is no file {data}.")
     if ledger is None:
         raise InvalidInput(
             "a release needs the ledger that pays for it: --ledger PATH. Make one with: discreet ledger init PATH "
@@ -117,15 +114,22 @@ def _mechanism(name: str) -> str | Mechanism:
     return load(name)
 
 
-def _show_plan(plan: Plan, book: Any, json: bool) -> None:
+def _show_plan(plan: Plan, ledger: Path | None, json: bool) -> None:
+    from ..release.budget import short
+    from ..release.counts import open_ledger
+
+    book = open_ledger(ledger, plan) if ledger is not None and ledger.exists() else None
     left = None if book is None else book.left()
     if json:
         content = plan.as_json()
         if left is not None:
-            content["left"] = {"epsilon": str(left.epsilon), "delta": str(left.delta)}
+            content["left"] = left.describe()
         print_json(content)
         return
     say(plan.describe())
     if left is not None:
-        say(f"budget     left in the ledger: epsilon {float(left.epsilon):.6g}, delta {float(left.delta):.3g}")
+        delta = f", delta {short(left.delta, up=False, digits=3)}" if left.delta else ""
+        say(f"budget     epsilon {short(left.epsilon, up=False)}{delta} is left in {ledger}")
+    elif ledger is not None:
+        say(f"budget     there is no ledger {ledger} yet; a release needs one")
     say("no row was read and nothing was spent; leave --plan out to release")

@@ -110,7 +110,8 @@ def _silenced(plan: Plan, source: Source, key: bytes, bits: Bits) -> bytes:
 def _answer(plan: Plan, source: Source, key: bytes, bits: Bits) -> bytes:
     """The noisy counts of every table, as the ledger keeps them. The true ones exist in this function only."""
     countings = [
-        Counting(table.question, table.groups, table.unit, plan.protection.max_groups, key) for table in plan.tables
+        Counting(table.question, table.groups, plan.protection.unit, plan.protection.max_groups, key)
+        for table in plan.tables
     ]
     noisy = [
         table.noise.draw(counts.reshape(-1), bits)

@@ -123,17 +123,26 @@ class Groups:
         return tuple(values[code] for values, code in zip(self.values, codes, strict=True))
 
     def describe(self) -> dict[str, Any]:
-        """As JSON: everything, always in the same way. Ranges stay ranges (first, last, step); cells by column."""
+        """As JSON: everything, and the same for equal groups however they were declared.
+
+        Numbers at equal steps are a range (first, last, step), and cells that are the whole product are not listed.
+        """
         return {
             "columns": list(self.columns),
             "kinds": list(self.kinds),
-            "values": [
-                {"range": [values[0], values[-1], values.step]} if isinstance(values, range) else list(values)
-                for values in self.values
-            ],
-            "cells": None if self.cells is None else self.cells.T.tolist(),
+            "values": [_as_range(values) or list(values) for values in self.values],
+            "cells": None if self._is_product else self.codes().T.tolist(),
             "zeros": sorted(self.zeros),
         }
+
+    @property
+    def _is_product(self) -> bool:
+        if self.cells is None:
+            return True
+        lengths = [len(values) for values in self.values]
+        if prod(lengths) != self.size:
+            return False
+        return bool(np.array_equal(self.cells, np.stack(np.unravel_index(np.arange(self.size), lengths), axis=1)))
 
     @staticmethod
     def from_description(content: Mapping[str, Any]) -> Groups:
@@ -388,6 +397,18 @@ def _repeated(table: IntArray, lengths: list[int]) -> int | None:
     again = np.ones(len(table), dtype=bool)
     again[first] = False
     return int(np.flatnonzero(again)[0])
+
+
+def _as_range(values: Values) -> dict[str, list[int]] | None:
+    """Whole numbers at equal steps, as the first, the last and the step; None for other values."""
+    numbers = [value for value in values if type(value) is int] if isinstance(values, tuple) else values
+    if not numbers or len(numbers) < len(values):
+        return None
+    first, last = numbers[0], numbers[-1]
+    step = 1 if len(numbers) == 1 else numbers[1] - first
+    if isinstance(values, tuple) and (not step or list(range(first, first + step * len(values), step)) != numbers):
+        return None
+    return {"range": [first, last, step]}
 
 
 def _described(entry: Any) -> Values:

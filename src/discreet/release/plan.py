@@ -43,8 +43,6 @@ class TablePlan:
         The part of the epsilon that this table gets.
     touched
         The most cells of this table that one unit can move, each by one.
-    unit
-        The column of this question's table that names the unit; another name than the plan's where a view renames it.
     suppress_below
         Reported counts below this are withheld; None to publish all.
     """
@@ -54,7 +52,6 @@ class TablePlan:
     noise: CellNoise
     share: Fraction
     touched: int
-    unit: str
     suppress_below: int | None = None
 
     @property
@@ -91,7 +88,6 @@ class TablePlan:
     def describe(self) -> dict[str, Any]:
         return {
             "question": self.question.text,
-            "unit": self.unit,
             "groups": self.groups.describe(),
             "noise": self.noise.describe(),
             "share": str(self.share),
@@ -159,8 +155,9 @@ class Plan:
     @cached_property
     def key(self) -> str:
         """The digest of the request: the same question asked again has the same key, whatever the data holds."""
+        asked = {name: value for name, value in self.request.items() if name != "level"}  # needs no new noise
         return hashlib.sha256(
-            json.dumps(self.request, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+            json.dumps(asked, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
         ).hexdigest()
 
     @cached_property
@@ -242,17 +239,17 @@ def plan_from_request(request: Mapping[str, Any]) -> Plan:
     protection = Protection(request["unit"], request["relation"], request["max_groups"])
     tables = []
     for entry in request["tables"]:
-        question = read_question(entry["question"], unit=entry["unit"])
+        question = read_question(entry["question"], unit=protection.unit)
         if question.text != entry["question"]:
             raise InvalidInput("a question of this request is not written in its normal form; it was changed.")
         groups = Groups.from_description(entry["groups"])
+        if len(groups.columns) != len(question.by):
+            raise InvalidInput("the groups of this request do not fit the columns its question groups by.")
         noise = CellNoise.from_description(entry["noise"])
         touched = protection.touched(question, groups)
-        tables.append(
-            TablePlan(
-                question, groups, noise, Fraction(entry["share"]), touched, entry["unit"], entry["suppress_below"]
-            )
-        )
+        tables.append(TablePlan(question, groups, noise, Fraction(entry["share"]), touched, entry["suppress_below"]))
+    if sum(table.share for table in tables) != 1:
+        raise InvalidInput("the shares of the tables of this request do not add up to one.")
     epsilon, delta = Fraction(request["epsilon"]), Fraction(request["delta"])
     cost = price(tables, epsilon, delta)
     plan = Plan(request["dataset"], protection, tuple(tables), cost, Fraction(request["level"]), request["edition"])

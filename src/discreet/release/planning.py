@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -16,6 +16,7 @@ from ..exact.rationals import as_fraction, read_epsilon
 from ..mechanism import Mechanism
 from ..spaces import is_integer
 from . import groups as declared
+from .accuracy import read_level
 from .groups import Groups
 from .noise import CellNoise, cell_noise
 from .plan import Plan, TablePlan
@@ -112,7 +113,7 @@ def plan_release(
     asked = [read_question(sql, unit=unit) for sql in _several(questions)]
     if source is not None:
         asked = [question.bind(source.table(question.table), source.spelled(question.table)) for question in asked]
-        unit = _spelled(unit, source, asked)
+    bases, unit = _expanded(asked, unit, source)
     protection = Protection(unit, _relation(relation, sizes), max_groups)
     cells = _cells(asked, domain, groups, zeros)
     if sum(g.size * len(q.aggregates) for q, g in zip(asked, cells, strict=True)) > MOST_CELLS:
@@ -121,12 +122,12 @@ def plan_release(
     largest = None if sizes is None else _sizes(sizes, asked, cells)
     if suppress_below is not None and not is_integer(suppress_below):
         raise InvalidInput(f"suppress_below must be a whole number; got {suppress_below!r}.")
-    wanted = _read_level(level)
+    wanted = read_level(level)
     wish = _Wish(mechanism, counts, bound, largest, _optional(epsilon), _read_delta(delta), error, wanted)
-    drafts = []
-    for question, group, share in zip(asked, cells, shares, strict=True):
-        base, column = (question, unit) if source is None else _expanded(question, unit, source)
-        drafts.append(_Draft(base, group, share, protection.touched(base, group), column, suppress_below))
+    drafts = [
+        _Draft(question, group, share, protection.touched(question, group), suppress_below)
+        for question, group, share in zip(bases, cells, shares, strict=True)
+    ]
     tables = wish.fill(drafts)
     cost = price(tables, wish.epsilon, wish.delta)
     return Plan(_name(data, source), protection, tuple(tables), cost, wanted, _read_edition(edition))
@@ -146,7 +147,8 @@ def _existing(data: str | Path | Source) -> Source | None:
     """The source, if it is there: a plan can be made for data that is not."""
     if not isinstance(data, str | Path):
         return data
-    return open_source(data) if Path(data).exists() else None
+    pattern = any(sign in str(data) for sign in "*?[")
+    return open_source(data) if pattern or Path(data).exists() else None
 
 
 def _name(data: str | Path | Source, source: Source | None) -> str:
@@ -164,25 +166,29 @@ def _relation(relation: str | None, sizes: Any) -> str:
     return relation or ("add-remove" if sizes is None else "substitution")
 
 
-def _spelled(unit: str, source: Source, asked: Sequence[Question]) -> str:
-    """The unit as the table spells it; it must be a column of every table that is asked."""
-    if unit == ROW:
-        return unit
-    names = {find_column(unit, source.table(question.table)) for question in asked}
-    if len(names) > 1:
-        raise InvalidInput(f"the tables spell the column {unit!r} differently ({', '.join(sorted(names))}).")
-    return names.pop()
+def _expanded(asked: Sequence[Question], unit: str, source: Source | None) -> tuple[list[Question], str]:
+    """The questions to the tables themselves, and the unit's column there.
+
+    A ledger binds the table's own column: a view that calls another column by the name of the unit protects nobody.
+    """
+    if source is None:
+        return list(asked), unit
+    found = [_base(question, unit, source) for question in asked]
+    units = sorted({column for _, column in found})
+    if len(units) > 1:
+        raise InvalidInput(f"{unit!r} stands for different columns of the tables: {', '.join(units)}. Ask them apart.")
+    return [question for question, _ in found], units[0]
 
 
-def _expanded(question: Question, unit: str, source: Source) -> tuple[Question, str]:
-    """The question to the table itself, with views replaced by what they stand for, and the unit's column there."""
+def _base(question: Question, unit: str, source: Source) -> tuple[Question, str]:
+    column = unit if unit == ROW else find_column(unit, source.table(question.table))
     for _ in range(_DEEPEST_VIEW):
         definition = source.view(question.table)
         if definition is None:
-            return question, unit
+            return question, column
         view = read_view(definition)
         columns = source.table(view.table)
-        unit = unit if unit == ROW else find_column(view.column(unit), columns)
+        column = column if column == ROW else find_column(view.column(column), columns)
         question = expand_view(question, definition).bind(columns, source.spelled(view.table))
     raise InvalidInput(f"the view rests on views more than {_DEEPEST_VIEW} deep; ask the table itself.")
 
@@ -223,14 +229,13 @@ def _cells(asked: Sequence[Question], domain: Any, groups: Any, zeros: Any) -> l
 
 def _from_domain(domain: Any, by: Sequence[str]) -> Groups:
     if isinstance(domain, Mapping):
-        return declared.groups_from({column: _value_of(domain, column) for column in by}, by)
-    return declared.read_domain([text for text in domain if declared.domain_column(text) in by], by)
+        return declared.groups_from({name: values for name, values in domain.items() if _alike(name, by)}, by)
+    return declared.read_domain([text for text in domain if _alike(declared.domain_column(text), by)], by)
 
 
-def _value_of(domain: Mapping[str, Any], column: str) -> Any:
-    if column not in domain:
-        raise InvalidInput(f"there is no domain for the group column {column!r}; got {', '.join(map(str, domain))}.")
-    return domain[column]
+def _alike(name: Any, columns: Collection[str]) -> bool:
+    """Whether a name means one of these columns: SQL does not mind the case."""
+    return name in columns or str(name).casefold() in {column.casefold() for column in columns}
 
 
 def _refuse_unused(domain: Any, groups: Any, used: set[str]) -> None:
@@ -240,7 +245,7 @@ def _refuse_unused(domain: Any, groups: Any, used: set[str]) -> None:
         return
     names = list(domain) if isinstance(domain, Mapping) else [declared.domain_column(text) for text in domain]
     for name in names:
-        if name not in used:
+        if not _alike(name, used):
             raise InvalidInput(
                 f"a domain is declared for {name!r}, which no question groups by "
                 f"({', '.join(sorted(used)) or 'there is no GROUP BY'})."
@@ -276,13 +281,6 @@ def _read_delta(delta: Any) -> Fraction:
     return value
 
 
-def _read_level(level: Any) -> Fraction:
-    value = as_fraction(level, "level")
-    if not 0 < value < 1:
-        raise InvalidInput(f"level is the coverage of the intervals, between 0 and 1; got {level!r}.")
-    return value
-
-
 def _read_edition(edition: Any) -> str:
     if not isinstance(edition, str) or len(edition) > 200:
         raise InvalidInput("edition is a short name for the state of the data, such as 2026-11.")
@@ -298,11 +296,10 @@ class _Draft:
     groups: Groups
     share: Fraction
     touched: int
-    unit: str
     suppress_below: int | None
 
     def table(self, noise: CellNoise) -> TablePlan:
-        return TablePlan(self.question, self.groups, noise, self.share, self.touched, self.unit, self.suppress_below)
+        return TablePlan(self.question, self.groups, noise, self.share, self.touched, self.suppress_below)
 
 
 @dataclass(frozen=True)
