@@ -173,9 +173,10 @@ class Groups:
         mine, others = (
             (groups.columns, groups.kinds, tuple(map(tuple, groups.values)), groups.zeros) for groups in (self, other)
         )
-        if mine != others or (self.cells is None) != (other.cells is None):
+        if mine != others or self.size != other.size:
             return False
-        return self.cells is None or np.array_equal(self.cells, other.cells)  # type: ignore[arg-type]
+        both = self.cells is None and other.cells is None
+        return both or bool(np.array_equal(self.codes(), other.codes()))
 
     def __hash__(self) -> int:
         return hash((self.columns, self.kinds, self.size, self.zeros))
