@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import product
 
 import pytest
-from discreet.release.groups import TOTAL, groups_from
 
 import discreet as dc
+from discreet.release.groups import TOTAL, groups_from
 from discreet.release.protection import Protection
 from discreet.release.question import read_question
 

@@ -15,9 +15,11 @@ from functools import cached_property
 from typing import Any
 
 from ..errors import InvalidInput
-from ..exact.rationals import text_up
+from ..exact.rationals import as_fraction, text_up
 from ..explanation import explain
 from ..privacy.certificate import Certificate
+from ..spaces import is_integer
+from .accuracy import read_level
 from .budget import Cost, short
 from .groups import Groups
 from .noise import CellNoise
@@ -246,13 +248,18 @@ def plan_from_request(request: Mapping[str, Any]) -> Plan:
         if len(groups.columns) != len(question.by):
             raise InvalidInput("the groups of this request do not fit the columns its question groups by.")
         noise = CellNoise.from_description(entry["noise"])
+        if noise.size not in (None, groups.size * len(question.aggregates)):
+            raise InvalidInput("the noise of this request is for another number of cells than its question has.")
+        withheld = entry["suppress_below"]
+        if withheld is not None and not is_integer(withheld):
+            raise InvalidInput("what this request withholds counts below is not a whole number.")
         touched = protection.touched(question, groups)
-        tables.append(TablePlan(question, groups, noise, Fraction(entry["share"]), touched, entry["suppress_below"]))
+        tables.append(TablePlan(question, groups, noise, as_fraction(entry["share"]), touched, withheld))
     if sum(table.share for table in tables) != 1:
         raise InvalidInput("the shares of the tables of this request do not add up to one.")
-    epsilon, delta = Fraction(request["epsilon"]), Fraction(request["delta"])
+    epsilon, delta = as_fraction(request["epsilon"]), as_fraction(request["delta"])
     cost = price(tables, epsilon, delta)
-    plan = Plan(request["dataset"], protection, tuple(tables), cost, Fraction(request["level"]), request["edition"])
+    plan = Plan(request["dataset"], protection, tuple(tables), cost, read_level(request["level"]), request["edition"])
     if cost.delta != delta:
         plan = replace(plan, cost=replace(cost, delta=delta))
     return plan

@@ -23,7 +23,7 @@ from .plan import Plan, TablePlan
 from .pricing import price, weakest_noise
 from .protection import ROW, Protection
 from .question import Question, expand_view, find_column, read_question, read_view
-from .sources import Source, dataset_name, open_source
+from .sources import Counting, Source, dataset_name, open_source
 from .wanted import epsilon_for, sigma2_for
 
 IntArray = NDArray[np.int64]
@@ -122,12 +122,15 @@ def plan_release(
     largest = None if sizes is None else _sizes(sizes, asked, cells)
     if suppress_below is not None and not is_integer(suppress_below):
         raise InvalidInput(f"suppress_below must be a whole number; got {suppress_below!r}.")
+    withheld = None if suppress_below is None else int(suppress_below)
     wanted = read_level(level)
     wish = _Wish(mechanism, counts, bound, largest, _optional(epsilon), _read_delta(delta), error, wanted)
     drafts = [
-        _Draft(question, group, share, protection.touched(question, group), suppress_below)
+        _Draft(question, group, share, protection.touched(question, group), withheld)
         for question, group, share in zip(bases, cells, shares, strict=True)
     ]
+    for question, group in zip(bases, cells, strict=True):
+        Counting(question, group, unit, max_groups, b"")  # refuses what cannot be counted, before anything is spent
     tables = wish.fill(drafts)
     cost = price(tables, wish.epsilon, wish.delta)
     return Plan(_name(data, source), protection, tuple(tables), cost, wanted, _read_edition(edition))
@@ -175,6 +178,11 @@ def _expanded(asked: Sequence[Question], unit: str, source: Source | None) -> tu
         return list(asked), unit
     found = [_base(question, unit, source) for question in asked]
     units = sorted({column for _, column in found})
+    if ROW in units and unit != ROW:
+        raise InvalidInput(
+            f"the unit {unit!r} is the column {ROW!r} of the table, but --unit {ROW} means that each row is its own "
+            "unit. Give the column another name."
+        )
     if len(units) > 1:
         raise InvalidInput(f"{unit!r} stands for different columns of the tables: {', '.join(units)}. Ask them apart.")
     return [question for question, _ in found], units[0]
@@ -282,8 +290,8 @@ def _read_delta(delta: Any) -> Fraction:
 
 
 def _read_edition(edition: Any) -> str:
-    if not isinstance(edition, str) or len(edition) > 200:
-        raise InvalidInput("edition is a short name for the state of the data, such as 2026-11.")
+    if not isinstance(edition, str) or len(edition) > 200 or not edition.isprintable():
+        raise InvalidInput("edition is a short name for the state of the data, of printable characters: 2026-11.")
     return edition
 
 

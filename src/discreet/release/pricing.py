@@ -8,6 +8,8 @@ from fractions import Fraction
 from typing import Protocol, TypeVar
 
 from ..errors import InvalidInput
+from ..exact.kernels import Noise
+from ..exact.laws import Gaussian
 from ..exact.rationals import as_fraction, claimed, text_up
 from ..mechanism import Mechanism
 from ..privacy.certificate import Privacy
@@ -74,21 +76,28 @@ def price(tables: Sequence[Priced], epsilon: Fraction | None, delta: Fraction) -
 
 
 def _rho(tables: Sequence[Priced]) -> Fraction | None:
-    """The zero-concentrated privacy of it all: rho adds up; pure epsilon has epsilon^2/2 (Bun, Steinke 2016)."""
+    """The zero-concentrated privacy of it all: rho adds up; None if some noise is not known to have any."""
     total = Fraction(0)
     for table in tables:
-        worst = Fraction(0)
-        for mechanism in table.noise.mechanisms:
-            certificate = mechanism.certificate
-            if "zcdp_rho" in certificate.details:
-                rho = Fraction(certificate.details["zcdp_rho"])
-            elif math.isinf(certificate.epsilon) or certificate.delta:
-                return None
-            else:
-                rho = Fraction(certificate.epsilon) ** 2 / 2
-            worst = max(worst, rho)
-        total += worst * table.touched
+        rhos = [_rho_of(mechanism) for mechanism in table.noise.mechanisms]
+        known = [rho for rho in rhos if rho is not None]
+        if len(known) < len(rhos):
+            return None
+        total += max(known) * table.touched
     return total
+
+
+def _rho_of(mechanism: Mechanism) -> Fraction | None:
+    """1/(2 sigma2) of Gaussian noise, epsilon^2/2 of pure privacy (Bun, Steinke 2016).
+
+    Read off the noise itself and what the judge proved: a mechanism's file may state any other figure.
+    """
+    kernel, certificate = mechanism.kernel, mechanism.certificate
+    if isinstance(kernel, Noise) and isinstance(kernel.law, Gaussian) and not kernel.own:
+        return 1 / (2 * kernel.law.sigma2)
+    if math.isinf(certificate.epsilon) or certificate.delta:
+        return None
+    return Fraction(certificate.epsilon) ** 2 / 2
 
 
 def weakest_noise(

@@ -41,7 +41,7 @@ class Protection:
             )
         if self.relation not in RELATIONS:
             raise InvalidInput(f"the neighbour relation must be one of {', '.join(RELATIONS)}; got {self.relation!r}.")
-        positive_integer(self.max_groups, "max_groups")
+        object.__setattr__(self, "max_groups", positive_integer(self.max_groups, "max_groups"))
         if self.unit == ROW and self.max_groups != 1:
             raise InvalidInput(
                 f"a row is in one group only, so --max-groups {self.max_groups} means nothing with --unit row; leave "

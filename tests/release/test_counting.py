@@ -1,0 +1,324 @@
+"""The counts themselves: the bounding rule beside a plain one, on every format, in any order, one person less."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import random
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import discreet.release.counting as counting_module
+from discreet.errors import InvalidInput
+from discreet.release.counting import Counting
+from discreet.release.groups import TOTAL, Groups
+from discreet.release.question import read_question
+from discreet.release.sources import open_source
+
+KEY = bytes(range(16))
+Row = tuple[str | None, int | None, str | None, int | None]  # person, site, health, visits
+COLUMNS = ("person", "site", "health", "visits")
+CONDITIONS: list[tuple[str, Callable[[Row], bool]]] = [
+    ("COUNT(*)", lambda row: True),
+    ("COUNT_IF(visits > 1)", lambda row: row[3] is not None and row[3] > 1),
+    ("COUNT(visits)", lambda row: row[3] is not None),
+    ("COUNT_IF(health = 'good')", lambda row: row[2] == "good"),
+    ("COUNT_IF(visits IN (0, 2))", lambda row: row[3] in (0, 2)),
+]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question in both tongues: for the library, and for the plain reference."""
+
+    counting: Counting
+    where: Callable[[Row], bool]
+    counts: tuple[int, ...]
+
+
+def ask(
+    counts: Sequence[int], groups: Groups, *, unit: str = "person", k: int = 1, where: bool = False, key: bytes = KEY
+) -> Asked:
+    by = "".join(f"{column}, " for column in groups.columns)
+    sql = f"SELECT {by}{', '.join(f'{CONDITIONS[i][0]} AS n{j}' for j, i in enumerate(counts))} FROM visits"
+    sql += " WHERE visits <> 3" if where else ""
+    sql += f" GROUP BY {', '.join(groups.columns)}" if groups.columns else ""
+    question = read_question(sql, unit=unit)
+    keeps = (lambda row: row[3] is not None and row[3] != 3) if where else (lambda row: True)
+    return Asked(Counting(question, groups, unit, k, key), keeps, tuple(counts))
+
+
+def reference(rows: Sequence[Row], asked: Asked) -> np.ndarray:
+    """The rule of counting.py, word by word."""
+    counting, groups = asked.counting, asked.counting.groups
+    codes = groups.codes().tolist() if groups.columns else [[]]
+    number = {
+        tuple(values[code] for values, code in zip(groups.values, cell, strict=True)): g
+        for g, cell in enumerate(codes)
+        if g not in groups.zeros
+    }
+    result = np.zeros((groups.size, len(asked.counts)), dtype=np.int64)
+    people: dict[str, dict[int, list[Row]]] = defaultdict(lambda: defaultdict(list))
+    for row in rows:
+        g = number.get(tuple(row[COLUMNS.index(column)] for column in groups.columns))
+        if g is None or not asked.where(row):
+            continue
+        if counting.unit == "row":
+            result[g] += [CONDITIONS[i][1](row) for i in asked.counts]
+        elif row[0] is not None:
+            people[row[0]][g].append(row)
+    conditional = [CONDITIONS[i][1] for i in asked.counts if i != 0]
+    for person, held in people.items():
+        hashed = int(hashlib.md5(f"{counting.key.hex()}:{person}".encode()).hexdigest()[:15], 16)
+        start = hashed % groups.size
+        for g in sorted(held, key=lambda g: (g - start) % groups.size)[: counting.max_groups]:
+            turn = hashed // groups.size % max(len(conditional), 1)
+            going_round = conditional[turn:] + conditional[:turn]
+            row = max(held[g], key=lambda row: [met(row) for met in going_round])
+            result[g] += [CONDITIONS[i][1](row) for i in asked.counts]
+    return result
+
+
+def write(folder: Path, rows: Sequence[Row], formats: Sequence[str] = ("csv", "parquet", "duckdb")) -> list[Any]:
+    """The same rows as a source of each format."""
+    for ending in formats:
+        (folder / f"visits.{ending}").unlink(missing_ok=True)
+    if "csv" in formats:
+        with open(folder / "visits.csv", "w", newline="", encoding="utf-8") as file:
+            csv.writer(file).writerows([COLUMNS, *rows])
+    if "parquet" in formats or "duckdb" in formats:
+        with duckdb.connect(str(folder / "visits.duckdb") if "duckdb" in formats else ":memory:") as base:
+            base.execute("BEGIN")  # one write to disk
+            base.execute("CREATE TABLE visits (person VARCHAR, site INTEGER, health VARCHAR, visits SMALLINT)")
+            if rows:
+                base.executemany("INSERT INTO visits VALUES (?, ?, ?, ?)", rows)
+            base.execute("COMMIT")
+            if "parquet" in formats:
+                base.execute(f"COPY visits TO '{folder / 'visits.parquet'}' (FORMAT parquet)")
+    return [open_source(folder / f"visits.{ending}") for ending in formats]
+
+
+HEALTH = ("good", "poor", None)
+ROWS = st.lists(
+    st.tuples(
+        st.sampled_from(["a", "b", "c", "01", "1", None]),
+        st.sampled_from([1, 2, 3, 7, None]),
+        st.sampled_from(["good", "poor", "Good", "unheard of", None]),
+        st.sampled_from([0, 1, 2, 3, None]),
+    ),
+    max_size=25,
+)
+
+
+@st.composite
+def declared(draw: st.DrawFn) -> Groups:
+    """Groups: a total, a range, a list with NULL, a product, chosen combinations; some with structural zeros."""
+    sites = draw(st.sampled_from([range(1, 4), (1, 2, 3), (3, 1), (2, None, 1), range(1, 80)]))
+    healths = draw(st.sampled_from([("good", "poor"), HEALTH, ("poor",)]))
+    shape = draw(st.integers(0, 3))
+    if shape == 0:
+        return TOTAL
+    if shape == 1:
+        return Groups(("site",), ("integer",), (sites,))
+    size = len(sites) * len(healths)
+    if shape == 2:
+        zeros = draw(st.frozensets(st.integers(0, size - 1), max_size=min(3, size - 1)))
+        return Groups(("site", "health"), ("integer", "text"), (sites, healths), zeros=zeros)
+    every = [(i, j) for i in range(len(sites)) for j in range(len(healths))]
+    cells = draw(st.lists(st.sampled_from(every[:30]), unique=True, min_size=2, max_size=10))
+    zeros = draw(st.frozensets(st.integers(0, len(cells) - 1), max_size=1))
+    return Groups(("site", "health"), ("integer", "text"), (sites, healths), np.array(cells), zeros)
+
+
+@st.composite
+def questions(draw: st.DrawFn) -> Asked:
+    counts = draw(st.lists(st.integers(0, len(CONDITIONS) - 1), min_size=1, max_size=4))
+    unit = draw(st.sampled_from(["row", "person", "person", "person"]))
+    return ask(counts, draw(declared()), unit=unit, k=draw(st.integers(1, 3)), where=draw(st.booleans()))
+
+
+@settings(max_examples=25)
+@given(ROWS, st.lists(questions(), min_size=1, max_size=6))
+def test_counts_are_those_of_the_plain_rule_on_every_format(tmp_path_factory, rows, asked) -> None:
+    for source in write(tmp_path_factory.getbasetemp(), rows):
+        for found, one in zip(source.count([one.counting for one in asked]), asked, strict=True):
+            np.testing.assert_array_equal(found, reference(rows, one))
+
+
+@settings(max_examples=20)
+@given(ROWS, questions(), st.randoms(use_true_random=False))
+def test_the_order_of_rows_does_not_matter(tmp_path_factory, rows, asked, chance: random.Random) -> None:
+    shuffled = list(rows)
+    chance.shuffle(shuffled)
+    folder = tmp_path_factory.getbasetemp()
+    first, second = (write(folder, some, ["csv"])[0].count([asked.counting])[0] for some in (rows, shuffled))
+    np.testing.assert_array_equal(first, second)
+
+
+@settings(max_examples=40)
+@given(ROWS.filter(bool), questions(), st.data())
+def test_one_unit_less_changes_at_most_the_stated_number_of_counts_each_by_one(
+    tmp_path_factory, rows, asked, data
+) -> None:
+    counting = asked.counting
+    if counting.unit == "row":
+        gone = data.draw(st.integers(0, len(rows) - 1))
+        fewer, most = rows[:gone] + rows[gone + 1 :], counting.question.most_at_once
+    else:
+        person = data.draw(st.sampled_from([row[0] for row in rows]))
+        fewer = [row for row in rows if row[0] != person]
+        most = counting.max_groups * counting.question.most_at_once
+    folder = tmp_path_factory.getbasetemp()
+    many, few = (write(folder, some, ["csv"])[0].count([counting])[0] for some in (rows, fewer))
+    change = many - few
+    assert change.min() >= 0 and change.max() <= 1
+    assert change.sum() <= most
+
+
+@pytest.mark.parametrize("size", [5, 31, 62, 63, 400])
+def test_sets_and_ranks_make_the_choice_of_the_rule_on_larger_tables(tmp_path, size) -> None:
+    """Sizes on both sides of a word of bits; people with one row, and with many."""
+    chance = random.Random(size)
+    rows: list[Row] = [
+        (f"p{int(chance.paretovariate(0.5)) % 97}", chance.randrange(size + 3), "good", chance.randrange(4))
+        for _ in range(800)
+    ]
+    groups = Groups(("site",), ("integer",), (range(size),))
+    asked = [ask(counts, groups, k=k) for counts in ([0], [1], [0, 1], [1, 3], [1, 2, 4, 0]) for k in (1, 2, 70)]
+    (source,) = write(tmp_path, rows, ["csv"])
+    for found, one in zip(source.count([one.counting for one in asked]), asked, strict=True):
+        np.testing.assert_array_equal(found, reference(rows, one))
+
+
+def test_another_key_chooses_otherwise(tmp_path) -> None:
+    """Were the key ignored, everyone who knows the rule could tell which of a person's rows counts."""
+    rows: list[Row] = [(f"p{i}", site, "good", 1) for i in range(40) for site in range(1, 11)]
+    (source,) = write(tmp_path, rows, ["csv"])
+    groups = Groups(("site",), ("integer",), (range(1, 11),))
+    first, second = (source.count([ask([0], groups, key=key).counting])[0] for key in (b"one", b"two"))
+    assert first.sum() == second.sum() == 40
+    assert (first != second).any()
+
+
+def test_golden_choice(tmp_path) -> None:
+    """md5('6b6579:ann') begins with d0278d1e2ef5c2c, so that ann starts at 0 of 10 groups and at 80 of 100."""
+    for size, start in ((10, 0), (100, 80)):
+        groups = Groups(("site",), ("integer",), (range(size),))
+        (source,) = write(tmp_path, [("ann", site, None, None) for site in range(size)], ["csv"])
+        counts = source.count([ask([0], groups, k=2, key=b"key").counting])[0][:, 0]
+        assert np.flatnonzero(counts).tolist() == sorted([start, (start + 1) % size])
+
+
+def test_several_countings_come_in_one_call(tmp_path) -> None:
+    rows: list[Row] = [("a", 1, "good", 2), ("a", 2, "poor", 0), ("b", 2, None, None)]
+    site = Groups(("site",), ("integer",), ((1, 2),))
+    asked = [ask([0, 1], site, k=2), ask([0], TOTAL), ask([0], site, unit="row")]
+    for source in write(tmp_path, rows):
+        for found, one in zip(source.count([one.counting for one in asked]), asked, strict=True):
+            np.testing.assert_array_equal(found, reference(rows, one))
+
+
+def test_numbers_are_read_as_numbers_and_texts_letter_for_letter(tmp_path) -> None:
+    (tmp_path / "t.csv").write_text(
+        "n,t\n1,1\n01,01\n1.0,1.0\n 1, 1\n1.5,1.5\n1e0,x\nnan,x\ninf,x\n1e300,x\n,\n", "utf-8"
+    )
+    source = open_source(tmp_path / "t.csv")
+
+    def counts(column: str, kind: str, values: Any) -> list[int]:
+        question = read_question(f"SELECT {column}, COUNT(*) FROM t GROUP BY {column}", unit="row")
+        return source.count([Counting(question, Groups((column,), (kind,), (values,)), "row", 1, KEY)])[0][
+            :, 0
+        ].tolist()
+
+    assert counts("n", "integer", (1, 2, None)) == [5, 0, 1]
+    assert counts("n", "integer", range(1, 3)) == [5, 0]
+    assert counts("t", "text", ("1", "01", " 1", "X", None)) == [1, 1, 1, 0, 1]
+
+
+def test_integers_of_every_width_and_at_their_ends(tmp_path) -> None:
+    types = [
+        "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "UBIGINT", "UHUGEINT", "DOUBLE", "FLOAT",
+        "DECIMAL(38, 3)", "BOOLEAN", "DATE", "TIMESTAMPTZ", "BLOB", "UUID", "INTEGER[]", "ENUM('1', '2')",
+    ]  # fmt: skip
+    with duckdb.connect(str(tmp_path / "wide.duckdb")) as base:
+        base.execute("BEGIN")
+        for j, stored in enumerate(types):
+            base.execute(f"CREATE TABLE t{j} (v {stored})")
+            base.execute(f"INSERT INTO t{j} VALUES (NULL)")
+            if j < 12:
+                base.execute(f"INSERT INTO t{j} VALUES (1)")
+            if j < 8:
+                bits = [7, 15, 31, 63, 127, 8, 64, 128][j]
+                base.execute(f"INSERT INTO t{j} VALUES ('{2**bits - 1}'), ('{-(2**bits) if j < 5 else 0}')")
+        base.execute("COMMIT")
+    source = open_source(tmp_path / "wide.duckdb")
+    low, high = -(2**53) + 1, 2**53 - 1
+    for j, stored in enumerate(types):
+        question = read_question(f"SELECT v, COUNT(*) FROM t{j} GROUP BY v", unit="row")
+        domains = [range(low, low + 3), range(1, 3), (1, 5, None), (high, 1)]
+        asked = [(values, unit) for values in domains for unit in ("row", "v")]
+        countings = [
+            Counting(question, Groups(("v",), ("integer",), (values,)), unit, 1, KEY) for values, unit in asked
+        ]
+        for (values, unit), counts in zip(asked, source.count(countings), strict=True):
+            # a NULL is no person, but it is a row
+            wanted = [int(j < 12) if value == 1 else int(value is None and unit == "row") for value in values]
+            assert counts[:, 0].tolist() == wanted, (stored, values, unit)
+
+
+def test_names_of_our_own_queries_are_no_trouble_as_columns(tmp_path) -> None:
+    names = ["g", "unit", "x0", "h0", "v", "n", "read", "rank", 'a"b', "select", "données", "a,b", "'; DROP TABLE x"]
+    with open(tmp_path / "odd.csv", "w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([names, *([str(j)] * len(names) for j in (1, 2, 2, 3))])
+    source = open_source(tmp_path / "odd.csv")
+    assert list(source.table("odd")) == names
+    for name in names:
+        column = '"' + name.replace('"', '""') + '"'
+        sql = f"SELECT {column}, COUNT_IF({column} <> '3') AS found FROM odd WHERE {column} > 0 GROUP BY {column}"
+        question = read_question(sql, unit="unit")
+        for size in (9, 90):
+            groups = Groups((name,), ("integer",), (range(1, 1 + size),))
+            counts = source.count([Counting(question, groups, unit, 1, KEY) for unit in ("row", "unit")])
+            assert [found[:4, 0].tolist() for found in counts] == [[1, 2, 0, 0], [1, 1, 0, 0]]
+
+
+def test_short_memory_takes_more_passes_and_changes_nothing(tmp_path, monkeypatch) -> None:
+    rows: list[Row] = [(f"p{i % 300}", i % 90, "good", i % 4) for i in range(2000)]
+    asked = ask([0, 1], Groups(("site",), ("integer",), (range(90),)), k=2)
+    choose, calls = counting_module._choose_by_rank, []
+
+    def scarce(engine: Any, counting: Counting, part: str) -> Any:
+        calls.append(part)
+        if len(calls) in (1, 3):  # the only pass, then the second of eight
+            raise duckdb.OutOfMemoryException("planted")
+        return choose(engine, counting, part)
+
+    monkeypatch.setattr(counting_module, "_choose_by_rank", scarce)
+    (source,) = write(tmp_path, rows, ["csv"])
+    np.testing.assert_array_equal(source.count([asked.counting])[0], reference(rows, asked))
+    assert len(calls) == 3 + 64
+
+
+def test_requests_that_cannot_be_counted_are_refused() -> None:
+    question = read_question(f"SELECT {', '.join(f'COUNT_IF(v = {i}) AS c{i}' for i in range(31))} FROM t", unit="p")
+    with pytest.raises(InvalidInput, match="ask at most 30 of them at once"):
+        Counting(question, TOTAL, "p", 1, KEY)
+    assert Counting(question, TOTAL, "row", 1, KEY).columns == ["v"]
+    with pytest.raises(InvalidInput, match="at least 1"):
+        Counting(question, TOTAL, "row", 0, KEY)
+
+
+def test_the_key_is_not_shown() -> None:
+    question = read_question("SELECT COUNT(*) FROM t", unit="p")
+    assert "secret" not in repr(Counting(question, TOTAL, "p", 1, b"secret")) and b"secret".hex() not in repr(
+        Counting(question, TOTAL, "p", 1, b"secret")
+    )
