@@ -32,6 +32,7 @@ _ROOMS = {
     ".properties": ("check", "pathologies"),
     ".explanation": ("explain", "Explanation"),
     ".mechanisms.practice": ("random_rounding", "suppression"),
+    ".optimise.bounded": ("bounded_noise",),
     ".optimise.calibration": ("calibrate", "Calibration"),
     ".optimise.remapping": ("remap",),
     ".optimise.structure": ("derivable", "symmetrise"),
@@ -47,7 +48,8 @@ __all__ = [
     "Counts", "Integers", "Grid", "Labels",
     # mechanisms
     "Mechanism", "geometric", "two_sided_geometric", "randomized_response", "uniform", "explicit_fair",
-    "discrete_gaussian", "rounded_laplace", "planar_geometric", "planar_laplace", "exponential", "from_matrix", "load",
+    "discrete_gaussian", "bounded_noise", "rounded_laplace", "planar_geometric", "planar_laplace",
+    "exponential", "from_matrix", "load",
     # the judge
     "verify", "Verdict", "Certificate", "Privacy", "Witness", "compose", "Composition",
     # properties, losses, utility

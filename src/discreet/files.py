@@ -102,13 +102,19 @@ def _rebuild(content: dict[str, Any]) -> Mechanism:
         proved.tight,
         _figures(stated["details"]),
     )
-    return Mechanism(inputs, outputs, kernel, certificate, str(family), _figures(content["parameters"]))
+    return Mechanism(inputs, outputs, kernel, certificate, str(family), _figures(content["parameters"], inputs))
 
 
-def _figures(stated: dict[str, Any]) -> dict[str, Any]:
-    """What a file states beside its proof: plain values only, and no text that could pretend to be ours."""
+def _figures(stated: dict[str, Any], inputs: Space | None = None) -> dict[str, Any]:
+    """What a file states beside its proof: plain values only, and no text that could pretend to be ours.
+
+    The range that a mechanism was moved to is kept where it is that of its inputs.
+    """
     return {
-        name: value for name, value in stated.items() if re.fullmatch(r"[a-z0-9_]{1,40}", name) and _is_plain(value)
+        name: value
+        for name, value in stated.items()
+        if re.fullmatch(r"[a-z0-9_]{1,40}", name)
+        and (_is_plain(value) or (name == "on" and inputs is not None and value == inputs.describe()))
     }
 
 
