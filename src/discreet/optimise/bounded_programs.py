@@ -27,6 +27,10 @@ _SAME = Fraction(1, 2**60)
 _CLOSE = Fraction(1, 10**6)
 
 
+#: Nobody needs to know a delta better than this.
+_TINY = Fraction(1, 10**14)
+
+
 @dataclass(frozen=True)
 class Wanted:
     """What the noise must be like.
@@ -291,7 +295,7 @@ def least_delta(wanted: Wanted) -> Found:
                 best = Found(tuple(laws), value, bound)
         if best is not None:
             best = replace(best, bound=bound)
-            if best.value - bound <= _CLOSE * best.value:
+            if best.value - bound <= max(_CLOSE * best.value, _TINY):
                 break
     if best is None:
         raise problem

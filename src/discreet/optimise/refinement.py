@@ -29,6 +29,9 @@ FloatArray = NDArray[np.float64]
 #: Values are worked out to this many bits after the point.
 BITS = 320
 
+#: Residuals are computed to this many bits more.
+_GUARD = 32
+
 #: A vertex is optimal when nothing about it is wrong by more than this, in units of the size of each variable.
 _RIGHT = 1e-24
 
@@ -274,18 +277,20 @@ def solve_exactly(
     whole = [[(c, int(x * d)) for c, x in row.items()] for row, d in zip(system, common, strict=True)]
     target = [int(b * d) << BITS for b, d in zip(sides, common, strict=True)]
     values = [0] * size
-    weight = np.array([1.0 / float(d) for d in common]) / row_sizes
-    enough, before = max(d.bit_length() for d in common), None
+    before = None
     for _ in range(_MOST_ROUNDS):
-        residual = [b - sum(x * values[c] for c, x in row) for row, b in zip(whole, target, strict=True)]
+        residual = [
+            (b - sum(x * values[c] for c, x in row) << _GUARD) // d
+            for row, b, d in zip(whole, target, common, strict=True)
+        ]
         longest = max(abs(r).bit_length() for r in residual)
-        if longest <= enough or (before is not None and longest >= before):
+        if longest <= _GUARD or (before is not None and longest >= before):
             break
         before, shift = longest, max(0, longest - 60)
-        correction = factors.solve(np.array([float(r >> shift) for r in residual]) * weight) * column_sizes
+        correction = factors.solve(np.array([float(r >> shift) for r in residual]) / row_sizes) * column_sizes
         if not np.isfinite(correction).all():
             return None
         for k, x in enumerate(correction.tolist()):
             numerator, denominator = x.as_integer_ratio()
-            values[k] += (numerator << shift) // denominator
+            values[k] += (numerator << shift) // (denominator << _GUARD)
     return [Fraction(x, 1 << BITS) for x in values]
