@@ -24,6 +24,9 @@ _ROOMS = {
     ".mechanisms.laplace": ("rounded_laplace",),
     ".mechanisms.planar": ("planar_geometric", "planar_laplace"),
     ".mechanisms.matrices": ("exponential", "from_matrix"),
+    ".ptables.table": ("PTable",),
+    ".ptables.reading": ("read_ptable",),
+    ".optimise.ptable_design": ("design_ptable",),
     ".files": ("load",),
     ".privacy.verify": ("verify", "Verdict"),
     ".privacy.certificate": ("Certificate", "Privacy"),
@@ -60,6 +63,8 @@ __all__ = [
     "perturb",
     # what is done in practice, under the judge
     "random_rounding", "suppression",
+    # tables of noise of statistics offices
+    "PTable", "read_ptable", "design_ptable",
     # rooms
     "errors", "losses", "plots", "properties", "utility",
 ]  # fmt: skip

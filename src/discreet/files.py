@@ -25,6 +25,8 @@ from .mechanism import CLOSED_FORMS, FORMAT, VERSION, Mechanism, fingerprint
 from .mechanisms import fair, gaussian, geometric, laplace, planar, practice, response
 from .privacy.certificate import Certificate, certify
 from .privacy.matrices import read_matrix
+from .ptables.reading import read_ptable, recognise
+from .ptables.table import PTable
 from .spaces import Counts, Integers, Space, space_from
 
 #: Closed forms register how they are rebuilt when they are imported.
@@ -215,15 +217,25 @@ def _is_number(cell: str) -> bool:
     return True
 
 
-def read_subject(path: str | Path) -> tuple[Mechanism | Table, tuple[str, ...]]:
-    """Whatever can be judged: a mechanism file, or a matrix in a CSV file, told apart by what is in them.
+def read_subject(path: str | Path) -> tuple[Mechanism | Table | PTable, tuple[str, ...]]:
+    """Whatever can be judged: a mechanism file, a matrix in a CSV file or a p-table, told apart by what is in them.
 
     Returns
     -------
     subject, notes
-        The mechanism or the exact table, and what had to be said about it.
+        The mechanism, the exact table or the p-table, and what had to be said about it.
     """
     file = Path(path)
+    if file.suffix.lower() in (".csv", ".tsv", ".txt", ".yaml", ".yml", ".pert") and _is_ptable(file):
+        table = read_ptable(file)
+        return table, table.notes
     if file.suffix.lower() in (".csv", ".tsv", ".txt"):
         return read_csv(file)
     return load(file), ()
+
+
+def _is_ptable(file: Path) -> bool:
+    try:
+        return recognise(file.read_text(encoding="utf-8-sig"), file.suffix) is not None
+    except (OSError, UnicodeDecodeError):
+        return False  # who reads it next says what is wrong

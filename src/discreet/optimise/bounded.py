@@ -120,6 +120,7 @@ def bounded_noise(
     spread, target = _read_variance(variance), _read_delta(delta)
     small = positive_integer(js, "js", least=0)
     _refuse_options(kind, eta, spread, target, small, least, largest, overshoot)
+    refuse_hopeless_js(small, D)
     if D + small > LARGEST_PROGRAM and kind in ("all-counts", "single-event"):
         raise InvalidInput(
             f"kind={kind!r} solves a linear program with about 10 (reach + js)^2 variables, for reach + js up to "
@@ -198,6 +199,14 @@ def _refuse_options(
         raise InvalidInput("overshoot=False goes with kind='single-event', which knows a largest count.")
 
 
+def refuse_hopeless_js(js: int, reach: int) -> None:
+    """Refuse a gap that small counts cannot cross: 1 must reach js + 1, and js must reach 0."""
+    if js > reach:
+        raise InvalidInput(
+            f"js must be at most reach = {reach}, so that counts 1..js can leave the gap; got js = {js}."
+        )
+
+
 def refuse_untouched_zeros(stay: Fraction, reach: int, js: int = 0) -> None:
     """Refuse to publish zeros as they are, with the delta that shows why."""
     bound = zeros_bound(Fraction(0) if js else stay, reach)
@@ -220,6 +229,7 @@ def _all_counts_wanted(
 
 def solve(wanted: Wanted, delta: Fraction | None) -> tuple[Found, Wanted]:
     """The laws, and what was asked of them once the largest stay for a delta is known."""
+    limit = wanted.variance
     if wanted.variance is not None:  # so that rounding to exact laws does not exceed it
         wanted = replace(wanted, variance=wanted.variance * (1 - _ROOM**2))
     try:
@@ -228,12 +238,16 @@ def solve(wanted: Wanted, delta: Fraction | None) -> tuple[Found, Wanted]:
             if best <= 0:
                 raise Infeasible("no choice satisfies all constraints.")
             wanted = replace(wanted, stay=simplest_between(best * (1 - _ROOM), best))
-        return least_delta(wanted), wanted
+        found = least_delta(wanted)
     except Infeasible:
-        raise InvalidInput(_impossible(wanted, delta)) from None
+        raise InvalidInput(impossible(wanted, delta)) from None
+    if limit is not None and any(moment(law, 2) > limit for law in found.laws):
+        raise InvalidInput(impossible(wanted, delta))  # by so little that floats did not see it
+    return found, wanted
 
 
-def _impossible(wanted: Wanted, delta: Fraction | None) -> str:
+def impossible(wanted: Wanted, delta: Fraction | None) -> str:
+    """What to say when no noise is as wanted."""
     limits = [f"reach = {wanted.reach}", f"epsilon = {float(wanted.epsilon):g}"]
     if wanted.stay is not None and delta is None:
         limits.append(f"stay = {float(wanted.stay):g}")

@@ -163,6 +163,16 @@ class NoiseProgram:
         if escaping:
             program.at_most(escaping | {self.delta: -1})
 
+    def place(self, n: int, z: int) -> int:
+        """The variable of the error z of a count n."""
+        return self._p[n, z]
+
+    def tables(self) -> tuple[list[dict[int, Fraction]], list[Fraction], list[bool]]:
+        """The rows, all equalities, their right sides, and which variables are probabilities."""
+        rows, sides, size = self._program.equations()
+        chosen = set(self._p.values())
+        return rows, sides, [j in chosen for j in range(size)]
+
     # ---------------------------------------------------------------- solving
 
     def least_delta(self) -> Solution:

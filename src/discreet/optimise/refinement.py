@@ -105,11 +105,15 @@ class Program:
         self._sides.append(Fraction(side))
 
     def at_most(self, coefficients: Mapping[int, Any], side: Any = 0) -> None:
-        slack = self.variable(max(abs(float(a)) * self._sizes[j] for j, a in coefficients.items()))
+        slack = self.variable(max(abs(float(a)) * self._sizes[j] for j, a in coefficients.items()) or 1.0)
         self.equal({**coefficients, slack: 1}, side)
 
     def minimise(self, coefficients: Mapping[int, Any]) -> None:
         self._cost = {j: Fraction(a) for j, a in coefficients.items() if a}
+
+    def equations(self) -> tuple[list[dict[int, Fraction]], list[Fraction], int]:
+        """The rows, with their slack variables, the right sides, and how many variables there are."""
+        return self._rows, self._sides, len(self._sizes)
 
     # ---------------------------------------------------------------- solving
 
