@@ -318,7 +318,7 @@ def test_small_counts_are_raised_to_the_declared_bound(kind):
 
 
 def test_zeros_left_untouched_are_refused_with_the_bound():
-    with pytest.raises(NotPrivate, match=r"at least 0\.828572 at every epsilon"):
+    with pytest.raises(NotPrivate, match=r"at least 0\.828571 at every epsilon"):
         dc.bounded_noise("2.5", "0.8", 6, keep_zeros=True)
     # and it is true of the noise for counts from 1 on with zeros added as they are
     laws = least_delta(Wanted(Fraction("2.5"), 6, 1, 12, Fraction(4, 5))).laws

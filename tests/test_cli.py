@@ -71,6 +71,7 @@ def test_a_designed_mechanism_is_proved_saved_and_drawn(tmp_path: Path) -> None:
         ["uniform", "-n", "3"],
         ["rounded-laplace", "-n", "5", "--epsilon", "0.5"],
         ["discrete-gaussian", "--sigma2", "4"],
+        ["bounded-noise", "--epsilon", "1.5", "--reach", "3", "--stay", "1/2"],
         ["planar-geometric", "--grid", "3x4x150", "--epsilon", "0.004"],
         ["planar-laplace", "--grid", "3x4x150", "--epsilon", "0.004", "--border", "normalise"],
         ["random-rounding", "-n", "9", "--base", "5"],
@@ -87,7 +88,7 @@ def test_every_family_can_be_designed_and_verified(options: list[str], tmp_path:
 
 
 def test_the_list_of_families_is_complete() -> None:
-    assert len(run("design", "--family", "list").stdout.split()) == 11
+    assert len(run("design", "--family", "list").stdout.split()) == 12
 
 
 def test_verify_prints_privacy_properties_and_the_witness_together(fair: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from ..errors import InvalidInput, NotPrivate
 from ..exact.kernels import Kernel, Noise
 from ..exact.laws import Finite
-from ..exact.rationals import as_fraction, bound_up, read_epsilon, simplest_between, text_up
+from ..exact.rationals import as_fraction, bound_up, read_epsilon, simplest_between, text_down
 from ..exact.tables import Table
 from ..mechanism import Mechanism, finish, read_count
 from ..mechanisms.bounded import (
@@ -202,16 +202,14 @@ def _refuse_options(
 def refuse_hopeless_js(js: int, reach: int) -> None:
     """Refuse a gap that small counts cannot cross: 1 must reach js + 1, and js must reach 0."""
     if js > reach:
-        raise InvalidInput(
-            f"js must be at most reach = {reach}, so that counts 1..js can leave the gap; got js = {js}."
-        )
+        raise InvalidInput(f"js must be at most reach = {reach}: counts 1..js have to leave the gap; got js = {js}.")
 
 
 def refuse_untouched_zeros(stay: Fraction, reach: int, js: int = 0) -> None:
     """Refuse to publish zeros as they are, with the delta that shows why."""
     bound = zeros_bound(Fraction(0) if js else stay, reach)
     raise NotPrivate(
-        f"zeros cannot be published as they are: delta would be at least {text_up(bound_up(bound))} at every epsilon, "
+        f"zeros cannot be published as they are: delta would be at least {text_down(bound)} at every epsilon, "
         f"(1 + D eta)/(D + 1). A count of 1 with unbiased noise is published as something above 0 at least that often, "
         "and a count of 0 never. Leave keep_zeros out: a count of 0 then gets noise of its own."
     )

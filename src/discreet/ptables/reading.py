@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InvalidInput, UnreadableFile
-from ..exact.rationals import bound_up, text_up
+from ..exact.rationals import text_down
 from ..spaces import positive_integer
 from .table import Block, PTable
 
@@ -112,10 +112,8 @@ def _beside(path: str | Path) -> dict[str, Any]:
         name: value
         for name, value in content.items()
         if re.fullmatch(r"[a-z_]{1,30}", name)
-        and (
-            isinstance(value, bool | int | float)
-            or (isinstance(value, str) and re.fullmatch(r"[\w./ +-]{0,60}", value))
-        )
+        and isinstance(value, bool | int | float | str)
+        and re.fullmatch(r"[\w./ +-]{0,60}", str(value))
     }
 
 
@@ -126,7 +124,7 @@ def _about_zeros(table: PTable) -> tuple[str, ...]:
     escaping = 1 - left.law(1).probability(-1)
     return (
         "programs that leave empty cells alone (tau-ARGUS, cellKey, ONS) do not apply the block of 0; delta is then at "
-        f"least {text_up(bound_up(escaping))} at every epsilon",
+        f"least {text_down(escaping)} at every epsilon",
     )
 
 

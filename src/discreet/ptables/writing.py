@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InvalidInput, Unsupported
-from ..exact.rationals import bound_up, text_up
+from ..exact.rationals import text_down
 from .reading import ONS_LAST, SUPERSTAR_KEYS
 from .table import PTable
 
@@ -150,7 +150,7 @@ def _superstar(table: PTable) -> Iterator[str]:
         escaping = 1 - table.law(1).probability(-1)
         raise Unsupported(
             "a SuperSTAR table has no column for a count of 0, so this table's noise for zeros would be lost, and "
-            f"delta would be at least {text_up(bound_up(escaping))} at every epsilon."
+            f"delta would be at least {text_down(escaping)} at every epsilon."
         )
     size, small = len(table.blocks) - 1, table.cycle
     served = {
