@@ -36,6 +36,7 @@ _ROOMS = {
     ".explanation": ("explain", "Explanation"),
     ".mechanisms.practice": ("random_rounding", "suppression"),
     ".optimise.bounded": ("bounded_noise",),
+    ".optimise.tradeoff": ("noise_tradeoff", "NoiseTradeoff"),
     ".optimise.calibration": ("calibrate", "Calibration"),
     ".optimise.remapping": ("remap",),
     ".optimise.structure": ("derivable", "symmetrise"),
@@ -58,6 +59,7 @@ __all__ = [
     # properties, losses, utility
     "check", "pathologies", "cost", "expected_loss", "bias", "variance", "tail", "probability_of_truth", "kantorovich",
     # choosing and improving
+    "noise_tradeoff", "NoiseTradeoff",
     "calibrate", "Calibration", "compare", "Comparison", "remap", "derivable", "symmetrise", "explain", "Explanation",
     # collecting
     "perturb",

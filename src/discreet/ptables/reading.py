@@ -61,7 +61,7 @@ def read_ptable(path: str | Path, layout: str | None = None, *, small_n: int = 1
     >>> table
     <PTable: blocks 0..1, 4 keys, reach 1>
     >>> print(dc.verify(table).delta_witness(1))
-    the reports 1, 2 have probability 3/4 from a true count of 1 and 0 from a true count of 0
+    a true count of 1 gives a report in 1..2 with probability 0.75, which a true count of 0 never gives
     """
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
