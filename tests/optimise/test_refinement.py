@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from fractions import Fraction
 
 import numpy as np
@@ -30,7 +31,7 @@ def test_tiny_optima_keep_their_digits():
     program = Program()
     p = [program.variable(11.0**-k) for k in range(size)]
     program.equal(dict.fromkeys(p, 1), 1)
-    for near, far in zip(p, p[1:], strict=False):
+    for near, far in itertools.pairwise(p):
         program.at_most({near: 1, far: -E})
     program.minimise({p[-1]: 1})
     exact = Fraction(1) / sum(E**k for k in range(size))

@@ -45,7 +45,7 @@ def verify(
     found = read_subject(file)
     subject: Any = found[0]
     notes = found[1]
-    stated = claim_beside(subject) if epsilon is None and _is_table(subject) else None
+    stated = _stated(subject) if epsilon is None else None
     epsilon, delta = (epsilon, delta) if stated is None else stated
     verdict = _verdict(subject, notion, notes)
     results = _properties(subject)
@@ -67,6 +67,16 @@ def _verdict(subject: Any, notion: str | None, notes: tuple[str, ...]) -> Verdic
         wanted = subject.certificate.notion
     verdict = judge(subject, wanted)
     return replace(verdict, notes=(*notes, *verdict.notes))
+
+
+def _stated(subject: Any) -> tuple[str, str] | None:
+    """A claim with a delta that comes with the subject: it is judged, as no finite epsilon says enough."""
+    if _is_table(subject):
+        return claim_beside(subject)
+    certificate = getattr(subject, "certificate", None)
+    return (
+        None if certificate is None or not certificate.delta else (repr(certificate.epsilon), repr(certificate.delta))
+    )
 
 
 def _is_table(subject: Any) -> bool:

@@ -280,21 +280,25 @@ def solve_exactly(
     ]
     whole = [[(c, int(x * d)) for c, x in row.items()] for row, d in zip(system, common, strict=True)]
     target = [int(b * d) << BITS for b, d in zip(sides, common, strict=True)]
+    # residuals in units of the size of their rows, so that none is lost beside another
+    exponent = [_GUARD - math.frexp(s)[1] for s in row_sizes.tolist()]
+    lift, drop = [max(e, 0) for e in exponent], [max(-e, 0) for e in exponent]
+    weight = np.array([math.ldexp(1 / s, -e) for s, e in zip(row_sizes.tolist(), exponent, strict=True)])
     values = [0] * size
     before = None
     for _ in range(_MOST_ROUNDS):
         residual = [
-            (b - sum(x * values[c] for c, x in row) << _GUARD) // d
-            for row, b, d in zip(whole, target, common, strict=True)
+            (b - sum(x * values[c] for c, x in row) << up) // (d << down)
+            for row, b, d, up, down in zip(whole, target, common, lift, drop, strict=True)
         ]
         longest = max(abs(r).bit_length() for r in residual)
         if longest <= _GUARD or (before is not None and longest >= before):
             break
         before, shift = longest, max(0, longest - 60)
-        correction = factors.solve(np.array([float(r >> shift) for r in residual]) / row_sizes) * column_sizes
+        correction = factors.solve(np.array([float(r >> shift) for r in residual]) * weight) * column_sizes
         if not np.isfinite(correction).all():
             return None
         for k, x in enumerate(correction.tolist()):
             numerator, denominator = x.as_integer_ratio()
-            values[k] += (numerator << shift) // (denominator << _GUARD)
+            values[k] += (numerator << shift) // denominator
     return [Fraction(x, 1 << BITS) for x in values]
