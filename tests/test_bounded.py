@@ -371,3 +371,15 @@ def test_what_cannot_be_is_refused(arguments, message):
 
 def test_the_kinds_are_those_of_the_design():
     assert {"optimal", "sadeghi", "all-counts"} <= set(KINDS)
+
+
+@pytest.mark.parametrize(("epsilon", "reach", "stay"), [("5.579", 7, "0.181"), ("4", 5, "0.9"), ("1.1", 4, "0.5")])
+def test_the_lower_bound_is_below_the_delta(epsilon, reach, stay):
+    """Slack variables exceed 1 where e^epsilon is large; a bound that forgets it lies above the truth."""
+    m = dc.bounded_noise(epsilon, stay, reach)
+    assert 0 <= m.certificate.details["lower_bound"] <= m.certificate.delta * (1 + 1e-12)
+
+
+def test_a_reach_of_one_with_a_limit_on_the_variance():
+    m = dc.bounded_noise("1", reach=1, variance="0.4")
+    assert m.kernel.law.probability(0) >= Fraction(3, 5) and all(moment(m.kernel.law_at(n), 1) == 0 for n in (1, 2, 3))

@@ -200,9 +200,9 @@ def _refuse_options(
 
 
 def refuse_hopeless_js(js: int, reach: int) -> None:
-    """Refuse a gap that small counts cannot cross: 1 must reach js + 1, and js must reach 0."""
-    if js > reach:
-        raise InvalidInput(f"js must be at most reach = {reach}: counts 1..js have to leave the gap; got js = {js}.")
+    """Refuse a gap that small counts cannot cross: 0 must reach js + 1, or it would be left untouched."""
+    if js >= reach:
+        raise InvalidInput(f"js must be below reach = {reach}, so that a count of 0 can leave the gap; got js = {js}.")
 
 
 def refuse_untouched_zeros(stay: Fraction, reach: int, js: int = 0) -> None:
@@ -228,20 +228,28 @@ def _all_counts_wanted(
 def solve(wanted: Wanted, delta: Fraction | None) -> tuple[Found, Wanted]:
     """The laws, and what was asked of them once the largest stay for a delta is known."""
     limit = wanted.variance
-    if wanted.variance is not None:  # so that rounding to exact laws does not exceed it
-        wanted = replace(wanted, variance=wanted.variance * (1 - _ROOM**2))
+    if limit is not None:  # so that rounding to exact laws does not exceed it
+        wanted = replace(wanted, variance=limit * (1 - _ROOM**2))
     try:
-        if delta is not None:
-            best = largest_stay(wanted, delta * (1 - _ROOM))
-            if best <= 0:
-                raise Infeasible("no choice satisfies all constraints.")
-            wanted = replace(wanted, stay=simplest_between(best * (1 - _ROOM), best))
-        found = least_delta(wanted)
+        found, wanted = (least_delta(wanted), wanted) if delta is None else _largest_stay(wanted, delta)
     except Infeasible:
         raise InvalidInput(impossible(wanted, delta)) from None
     if limit is not None and any(moment(law, 2) > limit for law in found.laws):
         raise InvalidInput(impossible(wanted, delta))  # by so little that floats did not see it
     return found, wanted
+
+
+def _largest_stay(wanted: Wanted, delta: Fraction) -> tuple[Found, Wanted]:
+    """The noise with the largest stay for this delta, taken a little smaller until the delta is truly kept."""
+    best = largest_stay(wanted, delta * (1 - _ROOM))
+    for room in (_ROOM, _ROOM * 2**10, _ROOM * 2**18):
+        stay = simplest_between(best * (1 - room), best * (1 - room / 2)) if best > 0 else Fraction(0)
+        if not 0 < stay < 1:
+            break
+        found = least_delta(replace(wanted, stay=stay))
+        if found.value <= delta:
+            return found, replace(wanted, stay=stay)
+    raise Infeasible("no choice satisfies all constraints.")
 
 
 def impossible(wanted: Wanted, delta: Fraction | None) -> str:

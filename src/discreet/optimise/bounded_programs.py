@@ -28,7 +28,7 @@ _CLOSE = Fraction(1, 10**6)
 
 
 #: Nobody needs to know a delta better than this.
-_TINY = Fraction(1, 10**14)
+_TINY = Fraction(1, 10**12)
 
 
 @dataclass(frozen=True)
@@ -209,6 +209,7 @@ class NoiseProgram:
         for n in w.counts:
             row = {z: solution.values[self._p[n, z]] for z in w.errors(n)}
             symmetric = w.symmetric and not w.largest and n == w.shared
+            symmetric = symmetric or w.errors(n) == [-1, 0, 1]
             law = exact_law(
                 row, None if w.at_least else w.stay, floor=w.stay or Fraction(0), bits=bits,
                 unbiased=w.unbiased(n), symmetric=symmetric,
@@ -227,12 +228,12 @@ def exact_law(
     All weights are rounded; what is then missing from the total and from the mean is made good by two neighbouring
     errors, which can make good anything: moving k units from a to a + 1 changes the mean by k and the total by nothing.
     """
-    total = (stay or Fraction(1)).denominator << bits
+    total = (stay or Fraction(1)).denominator << bits  # even, and so is stay times it
     weights = {z: math.floor(p * total + Fraction(1, 2)) for z, p in row.items()}
     if 0 in weights:
         weights[0] = int(stay * total) if stay is not None else max(weights[0], math.ceil(floor * total))
+        weights[0] += weights[0] % 2  # so that what is left can be halved
     if symmetric:
-        weights[0] += (total - weights[0]) % 2
         for z in [z for z in weights if z < 0]:
             weights[z] = weights[-z]
         missing = (total - sum(weights.values())) // 2
@@ -326,6 +327,21 @@ def delta_of(laws: Sequence[Finite], wanted: Wanted) -> Fraction:
 
 
 def largest_stay(wanted: Wanted, delta: Fraction) -> Fraction:
-    """The largest stay probability with delta at most this, to many digits."""
-    solution = NoiseProgram(wanted, delta).largest_stay()
-    return -solution.cost
+    """The largest stay probability with delta at most this, to many digits.
+
+    Raises
+    ------
+    Infeasible
+        When no noise is as wanted.
+    """
+    problem = Unsupported("the linear program was not solved.")
+    for rough in (float(delta), None, 1e-3, 1e-6):
+        try:
+            return -NoiseProgram(wanted, delta, rough).largest_stay().cost
+        except Infeasible:
+            raise
+        except Unsupported as failure:
+            problem = failure
+    if least_delta(wanted).value > delta:  # whatever the stay
+        raise Infeasible("no choice satisfies all constraints.")
+    raise problem

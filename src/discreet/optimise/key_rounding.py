@@ -79,7 +79,7 @@ def _reaches(wanted_for: Callable[[int], Wanted], reach: int, keys: int) -> list
 
     All give way to the whole reach alone where even that is above one key.
     """
-    for shorter in range(max(1, wanted_for(reach).js), reach):
+    for shorter in range(wanted_for(reach).js + 1, reach):
         try:
             least = NoiseProgram(wanted_for(shorter)).least_delta().cost
         except Unsupported:

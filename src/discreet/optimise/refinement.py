@@ -57,7 +57,7 @@ class Solution:
     cost
         What they cost.
     bound
-        A proved lower bound of the cost of any choice with every variable at most 1.
+        A proved lower bound of the cost of any choice with no variable above its most.
     """
 
     values: tuple[Fraction, ...]
@@ -91,13 +91,18 @@ class Program:
 
     def __init__(self) -> None:
         self._sizes: list[float] = []
+        self._most: list[Fraction] = []
         self._rows: list[dict[int, Fraction]] = []
         self._sides: list[Fraction] = []
         self._cost: dict[int, Fraction] = {}
 
-    def variable(self, size: float = 1.0) -> int:
-        """A new variable, at least 0. ``size`` is what it is like at the optimum: floats work on multiples of it."""
+    def variable(self, size: float = 1.0, most: Fraction = Fraction(1)) -> int:
+        """A new variable, at least 0. ``size`` is what it is like at the optimum: floats work on multiples of it.
+
+        ``most`` is what it cannot exceed; only the proved bound relies on it.
+        """
         self._sizes.append(size)
+        self._most.append(most)
         return len(self._sizes) - 1
 
     def equal(self, coefficients: Mapping[int, Any], side: Any = 0) -> None:
@@ -105,7 +110,11 @@ class Program:
         self._sides.append(Fraction(side))
 
     def at_most(self, coefficients: Mapping[int, Any], side: Any = 0) -> None:
-        slack = self.variable(max(abs(float(a)) * self._sizes[j] for j, a in coefficients.items()) or 1.0)
+        size = max(abs(float(a)) * self._sizes[j] for j, a in coefficients.items())
+        most = abs(Fraction(side)) + sum(
+            (abs(Fraction(a)) * self._most[j] for j, a in coefficients.items()), Fraction(0)
+        )
+        slack = self.variable(size or 1.0, most)
         self.equal({**coefficients, slack: 1}, side)
 
     def minimise(self, coefficients: Mapping[int, Any]) -> None:
@@ -177,13 +186,13 @@ class Program:
         return _Vertex(basis, values, prices, reduced)
 
     def _bound(self, vertex: _Vertex) -> Fraction:
-        """b y + negative reduced costs: by weak duality no choice with x <= 1 costs less, for any y."""
+        """b y + negative reduced costs times the most of x: by weak duality no choice costs less, for any y."""
         reduced = [self._cost.get(j, Fraction(0)) for j in range(len(self._sizes))]
         for i, y in enumerate(vertex.prices):
             for j, a in self._rows[i].items():
                 reduced[j] -= y * a
         worth = sum((y * b for y, b in zip(vertex.prices, self._sides, strict=True)), Fraction(0))
-        return worth + sum((d for d in reduced if d < 0), Fraction(0))
+        return worth + sum((d * self._most[j] for j, d in enumerate(reduced) if d < 0), Fraction(0))
 
 
 class _Floats:
