@@ -23,6 +23,9 @@ from .table import Block, PTable
 #: What ONS software does with counts above 750: it goes round in rows 501..750.
 ONS_LAST, ONS_CYCLE = 750, 250
 
+#: How many of SuperSTAR's columns serve all larger counts, unless it is told otherwise.
+SMALL_N = 10
+
 #: The rows of SuperSTAR's matrix, one for each value of a byte.
 SUPERSTAR_KEYS = 256
 
@@ -32,7 +35,7 @@ MOST_KEYS = 10**12
 LAYOUTS = ("ptable", "cellkey", "ons", "superstar")
 
 
-def read_ptable(path: str | Path, layout: str | None = None, *, small_n: int = 10) -> PTable:
+def read_ptable(path: str | Path, layout: str | None = None, *, small_n: int | None = None) -> PTable:
     """Read a p-table from a file of any of the known formats.
 
     Parameters
@@ -43,7 +46,8 @@ def read_ptable(path: str | Path, layout: str | None = None, *, small_n: int = 1
         "ptable" (the text tables of R's ptable and of tau-ARGUS, ``i;j;p;v;p_int_ub``), "cellkey" (YAML), "ons" (CSV
         ``pcv,ckey,pvalue``) or "superstar" (a matrix of 256 rows). Found out from the file if not given.
     small_n
-        For "superstar": how many of the last columns serve all larger counts in turn.
+        For "superstar": how many of the last columns serve all larger counts in turn, SmallN; 10, or all columns if
+        there are fewer, if not given.
 
     Returns
     -------
@@ -276,7 +280,7 @@ def _runs(values: Iterable[int]) -> Block:
     return tuple(found)
 
 
-def _read_superstar(text: str, small_n: int) -> PTable:
+def _read_superstar(text: str, small_n: int | None) -> PTable:
     lines = [line for line in csv.reader(text.splitlines()) if any(line)]
     try:
         matrix = [[int(cell) for cell in line] for line in lines]
@@ -285,12 +289,14 @@ def _read_superstar(text: str, small_n: int) -> PTable:
     size = len(matrix[0]) if matrix else 0
     if len(matrix) != SUPERSTAR_KEYS or any(len(line) != size for line in matrix):
         raise UnreadableFile(f"a SuperSTAR table has {SUPERSTAR_KEYS} rows of one length; got {len(matrix)}.")
-    small = positive_integer(small_n, "small_n", least=1)
+    small = min(SMALL_N, size) if small_n is None else positive_integer(small_n, "small_n", least=1)
     if small > size:
-        raise UnreadableFile(f"SmallN = {small} is more than the {size} columns there are; give small_n.")
+        raise UnreadableFile(f"SmallN = {small} is more than the {size} columns there are; give another small_n.")
     blocks: list[Block] = [((0, SUPERSTAR_KEYS),)]
     for count in range(1, size + 1):
         column = count if count <= size - small else size - small + count % small + 1
         blocks.append(_runs(line[column - 1] for line in matrix))
-    note = "what happens to zeros is not documented for SuperSTAR; they were taken as published untouched"
-    return PTable(tuple(blocks), SUPERSTAR_KEYS, small, notes=(note,))
+    notes = ["what happens to zeros is not documented for SuperSTAR; they were taken as published untouched"]
+    if small_n is None:
+        notes.append(f"SmallN was taken as {small}: the last {small} columns serve all larger counts in turn")
+    return PTable(tuple(blocks), SUPERSTAR_KEYS, small, notes=tuple(notes))

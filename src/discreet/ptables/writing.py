@@ -130,8 +130,8 @@ def _ons(table: PTable) -> Iterator[str]:
         raise Unsupported("the ONS layout serves large counts by rows 501..750; this table has own blocks there.")
     if table.cycle not in (1, 250):
         raise Unsupported("the ONS layout goes round in 250 rows; this table does not.")
-    if table.keys > 65536:
-        raise Unsupported(f"a line for each of 751 counts and {table.keys} keys is too much; take at most 65536 keys.")
+    if table.keys > 4096:
+        raise Unsupported(f"keys of ONS tables go up to 4095; this table has {table.keys} keys.")
     yield '"pcv","ckey","pvalue"'
     for count in range(0 if not table.untouched_zeros else 1, ONS_LAST + 1):
         # key 0 stands for no noise where it can: ONS software looks up empty cells with it, whatever their key
