@@ -105,5 +105,7 @@ def draw(folder: Path) -> None:
 
     plots.heatmap(dc.random_rounding(9, base=3)).save(folder / "rounding.svg")
 
+    plots.tradeoff(dc.noise_tradeoff(2.2, [4, 6, 8])).save(folder / "tradeoff.svg")
+
 
 draw(HERE / "_generated")

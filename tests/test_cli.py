@@ -71,6 +71,7 @@ def test_a_designed_mechanism_is_proved_saved_and_drawn(tmp_path: Path) -> None:
         ["uniform", "-n", "3"],
         ["rounded-laplace", "-n", "5", "--epsilon", "0.5"],
         ["discrete-gaussian", "--sigma2", "4"],
+        ["bounded-noise", "--epsilon", "1.5", "--reach", "3", "--stay", "1/2"],
         ["planar-geometric", "--grid", "3x4x150", "--epsilon", "0.004"],
         ["planar-laplace", "--grid", "3x4x150", "--epsilon", "0.004", "--border", "normalise"],
         ["random-rounding", "-n", "9", "--base", "5"],
@@ -82,12 +83,15 @@ def test_every_family_can_be_designed_and_verified(options: list[str], tmp_path:
     file = tmp_path / "m.json"
     content = json.loads(run("design", "--family", *options, "-o", file, "--json").stdout)
     verified = json.loads(run("verify", file, "--json").stdout)
-    assert content["certificate"]["epsilon"] == verified["epsilon"]
+    if content["certificate"]["delta"]:
+        assert verified["judged"]["holds"] and verified["judged"]["least_delta"] == content["certificate"]["delta"]
+    else:
+        assert content["certificate"]["epsilon"] == verified["epsilon"]
     assert verified["witness"]["sentence"]
 
 
 def test_the_list_of_families_is_complete() -> None:
-    assert len(run("design", "--family", "list").stdout.split()) == 11
+    assert len(run("design", "--family", "list").stdout.split()) == 12
 
 
 def test_verify_prints_privacy_properties_and_the_witness_together(fair: Path) -> None:
@@ -250,3 +254,46 @@ def test_a_ratio_too_long_to_write_out_does_not_cost_the_answer(tmp_path: Path) 
     assert "local: epsilon = 1e+06" in run("verify", file, "--notion", "local").stdout
     found = json.loads(run("verify", file, "--notion", "local", "--json").stdout)
     assert found["ratio"] is None and found["witness"]["sentence"]
+
+
+# ------------------------------------------------------------------------------------------------ p-tables
+
+
+def test_a_p_table_is_designed_written_and_judged_by_its_file(tmp_path: Path) -> None:
+    file = tmp_path / "table.csv"
+    command = ["design", "--ptable", "--reach", 3, "--stay", "1/2", "--epsilon", "1.5", "--keys", 256, "-o", file]
+    out = run(*command).stdout
+    assert "no table on these keys is better" in out and "delta = 0.0117188" in out
+    out = run("verify", file).stdout
+    assert "judged    epsilon = 3/2, delta = 0.01171875 holds" in out and "zeros are perturbed" in out
+    content = json.loads(run("verify", file, "--json").stdout)
+    assert content["judged"]["holds"] is True and content["table"]["keys"] == 256
+    assert content["table"]["record_keys"]["composes"] is False and content["witness"]["sentence"]
+    assert content["table"]["delta"]["2"] > 0
+    beside = tmp_path / "table.csv.json"
+    beside.write_text(beside.read_text().replace("0.01171875", "0.001"), encoding="utf-8")
+    assert "DOES NOT HOLD" in run("verify", file, code=1).stdout
+
+
+def test_somebody_elses_p_table_is_measured(tmp_path: Path) -> None:
+    file = tmp_path / "ptable.csv"
+    file.write_text("i;j;p;v;p_int_ub\n0;0;1;0;1\n1;0;.25;-1;.25\n1;1;.5;0;.75\n1;2;.25;1;1\n", encoding="utf-8")
+    out = run("verify", file).stdout
+    assert "zeros are published untouched" in out and "0.75 at 2" in out and "never gives" in out
+    run("verify", file, "--epsilon", 2, "--delta", "0.1", code=1)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--ptable", "--reach", 3, "--stay", "1/2"], "needs --epsilon"),
+        (["--ptable", "--epsilon", 1, "--stay", "1/2"], "needs --reach"),
+        (["--ptable", "--reach", 3, "--epsilon", 1, "-n", 4], "does not take -n"),
+        (["--ptable", "--family", "uniform"], "neither --family"),
+        ([], "--family"),
+        (["--family", "uniform", "-n", 3, "--layout", "ons"], "--layout goes with --ptable"),
+        (["--family", "uniform", "-n", 3, "--keys", 9], "does not take --keys"),
+    ],
+)
+def test_options_that_would_be_ignored_are_refused_for_tables_too(options: list[object], message: str) -> None:
+    assert message in run("design", *options, code=2).stderr

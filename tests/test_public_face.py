@@ -15,7 +15,8 @@ NAMES = {
     *("Counts", "Integers", "Grid", "Labels"),
     *("Mechanism", "geometric", "two_sided_geometric", "randomized_response", "uniform", "explicit_fair"),
     *("discrete_gaussian", "rounded_laplace", "planar_geometric", "planar_laplace", "exponential", "from_matrix"),
-    *("load", "verify", "Verdict", "Certificate", "Privacy", "Witness"),
+    *("noise_tradeoff", "NoiseTradeoff", "PTable", "read_ptable", "design_ptable"),
+    *("bounded_noise", "load", "verify", "Verdict", "Certificate", "Privacy", "Witness"),
     *("check", "pathologies", "cost", "expected_loss", "bias", "variance", "tail", "probability_of_truth"),
     *("kantorovich", "errors", "losses", "plots", "properties", "utility"),
     *("calibrate", "Calibration", "compare", "Comparison", "remap", "derivable", "symmetrise", "explain"),
@@ -102,6 +103,8 @@ SIGNATURES = {
     "cost": ["loss", "prior", "worst_case"],
     "kantorovich": ["p", "q", "space"],
     "load": ["path"],
+    "read_ptable": ["path"],
+    "bounded_noise": ["epsilon", "stay", "reach", "kind"],
 }
 
 

@@ -24,6 +24,9 @@ _ROOMS = {
     ".mechanisms.laplace": ("rounded_laplace",),
     ".mechanisms.planar": ("planar_geometric", "planar_laplace"),
     ".mechanisms.matrices": ("exponential", "from_matrix"),
+    ".ptables.table": ("PTable",),
+    ".ptables.reading": ("read_ptable",),
+    ".optimise.ptable_design": ("design_ptable",),
     ".files": ("load",),
     ".privacy.verify": ("verify", "Verdict"),
     ".privacy.certificate": ("Certificate", "Privacy"),
@@ -32,6 +35,8 @@ _ROOMS = {
     ".properties": ("check", "pathologies"),
     ".explanation": ("explain", "Explanation"),
     ".mechanisms.practice": ("random_rounding", "suppression"),
+    ".optimise.bounded": ("bounded_noise",),
+    ".optimise.tradeoff": ("noise_tradeoff", "NoiseTradeoff"),
     ".optimise.calibration": ("calibrate", "Calibration"),
     ".optimise.remapping": ("remap",),
     ".optimise.structure": ("derivable", "symmetrise"),
@@ -53,12 +58,14 @@ __all__ = [
     "Counts", "Integers", "Grid", "Labels",
     # mechanisms
     "Mechanism", "geometric", "two_sided_geometric", "randomized_response", "uniform", "explicit_fair",
-    "discrete_gaussian", "rounded_laplace", "planar_geometric", "planar_laplace", "exponential", "from_matrix", "load",
+    "discrete_gaussian", "bounded_noise", "rounded_laplace", "planar_geometric", "planar_laplace",
+    "exponential", "from_matrix", "load",
     # the judge
     "verify", "Verdict", "Certificate", "Privacy", "Witness", "compose", "Composition",
     # properties, losses, utility
     "check", "pathologies", "cost", "expected_loss", "bias", "variance", "tail", "probability_of_truth", "kantorovich",
     # choosing and improving
+    "noise_tradeoff", "NoiseTradeoff",
     "calibrate", "Calibration", "compare", "Comparison", "remap", "derivable", "symmetrise", "explain", "Explanation",
     # releasing counts of a table
     "plan_release", "Plan", "release_counts", "Release", "Ledger", "verify_bundle", "BundleReport",
@@ -66,6 +73,8 @@ __all__ = [
     "perturb",
     # what is done in practice, under the judge
     "random_rounding", "suppression",
+    # tables of noise of statistics offices
+    "PTable", "read_ptable", "design_ptable",
     # rooms
     "errors", "losses", "plots", "properties", "utility",
 ]  # fmt: skip

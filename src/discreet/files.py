@@ -25,6 +25,8 @@ from .mechanism import CLOSED_FORMS, FORMAT, VERSION, Mechanism, fingerprint
 from .mechanisms import fair, gaussian, geometric, laplace, planar, practice, response
 from .privacy.certificate import Certificate, certify
 from .privacy.matrices import read_matrix
+from .ptables.reading import read_ptable, recognise
+from .ptables.table import PTable
 from .spaces import Counts, Integers, Space, space_from
 
 #: Closed forms register how they are rebuilt when they are imported.
@@ -107,13 +109,19 @@ def _rebuild(content: dict[str, Any]) -> Mechanism:
         proved.tight,
         _figures(stated["details"]),
     )
-    return Mechanism(inputs, outputs, kernel, certificate, str(family), _figures(content["parameters"]))
+    return Mechanism(inputs, outputs, kernel, certificate, str(family), _figures(content["parameters"], inputs))
 
 
-def _figures(stated: dict[str, Any]) -> dict[str, Any]:
-    """What a file states beside its proof: plain values only, and no text that could pretend to be ours."""
+def _figures(stated: dict[str, Any], inputs: Space | None = None) -> dict[str, Any]:
+    """What a file states beside its proof: plain values only, and no text that could pretend to be ours.
+
+    The range that a mechanism was moved to is kept where it is that of its inputs.
+    """
     return {
-        name: value for name, value in stated.items() if re.fullmatch(r"[a-z0-9_]{1,40}", name) and _is_plain(value)
+        name: value
+        for name, value in stated.items()
+        if re.fullmatch(r"[a-z0-9_]{1,40}", name)
+        and (_is_plain(value) or (name == "on" and inputs is not None and value == inputs.describe()))
     }
 
 
@@ -214,15 +222,25 @@ def _is_number(cell: str) -> bool:
     return True
 
 
-def read_subject(path: str | Path) -> tuple[Mechanism | Table, tuple[str, ...]]:
-    """Whatever can be judged: a mechanism file, or a matrix in a CSV file, told apart by what is in them.
+def read_subject(path: str | Path) -> tuple[Mechanism | Table | PTable, tuple[str, ...]]:
+    """Whatever can be judged: a mechanism file, a matrix in a CSV file or a p-table, told apart by what is in them.
 
     Returns
     -------
     subject, notes
-        The mechanism or the exact table, and what had to be said about it.
+        The mechanism, the exact table or the p-table, and what had to be said about it.
     """
     file = Path(path)
+    if file.suffix.lower() in (".csv", ".tsv", ".txt", ".yaml", ".yml", ".pert") and _is_ptable(file):
+        table = read_ptable(file)
+        return table, table.notes
     if file.suffix.lower() in (".csv", ".tsv", ".txt"):
         return read_csv(file)
     return load(file), ()
+
+
+def _is_ptable(file: Path) -> bool:
+    try:
+        return recognise(file.read_text(encoding="utf-8-sig"), file.suffix) is not None
+    except (OSError, UnicodeDecodeError):
+        return False  # who reads it next says what is wrong

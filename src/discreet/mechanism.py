@@ -22,9 +22,9 @@ from numpy.typing import ArrayLike, NDArray
 from .errors import InvalidInput, Unsupported
 from .exact.bits import Bits, SecureBits, SeededBits
 from .exact.kernels import Kernel, Noise
-from .exact.rationals import text_up
+from .exact.rationals import claimed, text_up
 from .exact.sampling import CHUNK, Sampler
-from .privacy.certificate import Certificate, certify
+from .privacy.certificate import Certificate, certify, certify_at
 from .privacy.verify import verify
 from .spaces import Counts, Integers, Space, is_integer, space_from
 
@@ -194,7 +194,12 @@ class Mechanism:
             raise Unsupported(f"this noise has its own laws from {self.kernel.truths[0]} on; start the range there.")
         outputs: Space = space if clamp else Integers()
         kernel = Noise(self.kernel.law, (low, high), (low, high) if clamp else (None, None), self.kernel.own)
-        certificate = certify(kernel, space, self.certificate.notion, details=dict(self.certificate.details))
+        before = self.certificate
+        details = dict(before.details)
+        if before.delta:  # a claim that needs a delta is judged again at its epsilon
+            certificate = certify_at(kernel, space, claimed(before.epsilon), before.notion, details=details)
+        else:
+            certificate = certify(kernel, space, before.notion, details=details)
         parameters = {**self.parameters, "on": space.describe(), "clamp": clamp}
         return Mechanism(space, outputs, kernel, certificate, self.family, parameters)
 
@@ -229,7 +234,8 @@ class Mechanism:
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}={_brief(value)}" for name, value in self.parameters.items())
-        return f"<{self.family}({shown}): {self.certificate.notion} epsilon {text_up(self.certificate.epsilon)}>"
+        delta = f", delta {text_up(self.certificate.delta, 4)}" if self.certificate.delta else ""
+        return f"<{self.family}({shown}): {self.certificate.notion} epsilon {text_up(self.certificate.epsilon)}{delta}>"
 
 
 def _brief(value: Any) -> str:
@@ -248,11 +254,19 @@ def finish(
     notion: str | None = None,
     epsilon: Fraction | None = None,
     ratio: Fraction | None = None,
+    with_delta: bool = False,
     how: str = "",
     details: dict[str, Any] | None = None,
 ) -> Mechanism:
-    """Have the judge certify a kernel and make it a mechanism: the last step of every family."""
-    certificate = certify(kernel, inputs, notion, epsilon=epsilon, ratio=ratio, how=how, details=details)
+    """Have the judge certify a kernel and make it a mechanism: the last step of every family.
+
+    ``with_delta``: epsilon holds with some delta only, and the certificate states the least one.
+    """
+    if with_delta:
+        assert epsilon is not None
+        certificate = certify_at(kernel, inputs, epsilon, notion, how=how, details=details)
+    else:
+        certificate = certify(kernel, inputs, notion, epsilon=epsilon, ratio=ratio, how=how, details=details)
     return Mechanism(inputs, outputs, kernel, certificate, family, dict(parameters))
 
 

@@ -70,6 +70,15 @@ REGISTRY = {
 REGISTRY |= {
     "random_rounding": ("random_rounding", lambda: dc.random_rounding(8, base=3)),
     "suppression": ("suppression", lambda: dc.suppression(9, below=4)),
+    "bounded_noise": ("bounded_noise", lambda: dc.bounded_noise(1.5, 0.5, 3)),
+    "bounded_noise, on a range": ("bounded_noise", lambda: dc.bounded_noise(1.5, 0.5, 3).on(dc.Counts(7))),
+    "bounded_noise, optimal": ("bounded_noise", lambda: dc.bounded_noise(1.5, 0.5, 3, "optimal")),
+    "bounded_noise, sadeghi": ("bounded_noise", lambda: dc.bounded_noise(1.5, 0.5, 3, "sadeghi")),
+    "bounded_noise, single-event": (
+        "bounded_noise",
+        lambda: dc.bounded_noise(1.5, 0.5, 3, "single-event", largest=6, overshoot=False),
+    ),
+    "bounded_noise, variance and js": ("bounded_noise", lambda: dc.bounded_noise(2, reach=3, variance=1, js=1)),
     "symmetrise": ("symmetrise", lambda: dc.symmetrise(dc.from_matrix([["3/4", "1/4"], ["1/3", "2/3"]]))),
     "remap": ("remap", lambda: dc.remap(dc.geometric(6, alpha="1/3"), "L2")),
 }

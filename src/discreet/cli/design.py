@@ -20,6 +20,7 @@ Epsilon = Annotated[str | None, typer.Option(help="The privacy: smaller protects
 def _families() -> dict[str, Any]:
     """What can be designed by name, and which options it takes."""
     from ..mechanisms import fair, gaussian, geometric, laplace, planar, practice, response
+    from ..optimise import bounded
 
     return {
         "geometric": (geometric.geometric, ("n", "privacy")),
@@ -29,6 +30,7 @@ def _families() -> dict[str, Any]:
         "uniform": (response.uniform, ("n",)),
         "rounded-laplace": (laplace.rounded_laplace, ("n", "epsilon")),
         "discrete-gaussian": (gaussian.discrete_gaussian, ("sigma2",)),
+        "bounded-noise": (bounded.bounded_noise, ("epsilon", "reach", "noise")),
         "planar-geometric": (planar.planar_geometric, ("grid", "epsilon", "border")),
         "planar-laplace": (planar.planar_laplace, ("grid", "epsilon", "border")),
         "random-rounding": (practice.random_rounding, ("n", "base")),
@@ -37,27 +39,50 @@ def _families() -> dict[str, Any]:
 
 
 def design(
-    family: Annotated[str, typer.Option(help="Which closed form; `--family list` lists them.")],
+    family: Annotated[str | None, typer.Option(help="Which closed form; `--family list` lists them.")] = None,
     n: Annotated[int | None, typer.Option("-n", "--largest", help="The largest count.")] = None,
     alpha: Alpha = None,
     epsilon: Epsilon = None,
     labels: Annotated[str | None, typer.Option(help="For randomized-response: the answers, comma separated.")] = None,
     grid: Annotated[str | None, typer.Option(help="For planar families: ROWSxCOLSxCELL, such as 30x30x150.")] = None,
     border: Annotated[str | None, typer.Option(help="For planar families: remap (default) or normalise.")] = None,
+    ptable: Annotated[bool, typer.Option("--ptable", help="Design a p-table instead of a mechanism by name.")] = False,
+    reach: Annotated[int | None, typer.Option(help="For --ptable and bounded-noise: the largest error D.")] = None,
+    stay: Annotated[str | None, typer.Option(help="For them: probability of the truth (a table: at least).")] = None,
+    variance: Annotated[str | None, typer.Option(help="For them: mean square error at most this, V.")] = None,
+    js: Annotated[int | None, typer.Option(help="For them: counts 1..js are never published.")] = None,
+    kind: Annotated[str | None, typer.Option(help="For bounded-noise: all-counts, optimal or sadeghi.")] = None,
+    keys: Annotated[int | None, typer.Option(help="For --ptable: how many keys, 65536 by default.")] = None,
+    layout: Annotated[str | None, typer.Option(help="For --ptable: ptable, sas, cellkey, ons, superstar.")] = None,
     sigma2: Annotated[str | None, typer.Option(help="For discrete-gaussian: its parameter.")] = None,
     base: Annotated[int | None, typer.Option(help="For random-rounding: the base, 3 by default.")] = None,
     below: Annotated[int | None, typer.Option(help="For suppression: counts below this are suppressed.")] = None,
-    output: Annotated[Path | None, typer.Option("-o", "--output", help="Where to save it (.json).")] = None,
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="Where to save it (.json; table .csv).")] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw it: a heat map as .png, .svg or .html.")] = None,
     json: Json = False,
 ) -> None:
     """Make a mechanism by name, have it proved, and save it.
 
     Examples: `discreet design --family explicit-fair -n 8 --alpha 10/11 -o m.json` ·
-    `discreet design --family planar-geometric --grid 30x30x150 --epsilon 0.004 -o map.json`
+    `discreet design --family planar-geometric --grid 30x30x150 --epsilon 0.004 -o map.json` ·
+    `discreet design --ptable --reach 5 --stay 0.5 --epsilon 2 --keys 256 -o table.csv`
     """
     from ..errors import InvalidInput
 
+    given = {
+        "n": n, "alpha": alpha, "epsilon": epsilon, "labels": labels, "grid": grid, "border": border, "reach": reach,
+        "stay": stay, "variance": variance, "js": js, "kind": kind, "keys": keys, "sigma2": sigma2, "base": base,
+        "below": below,
+    }  # fmt: skip
+    if ptable:
+        from .ptable import design_table
+
+        if family is not None or plot is not None:
+            raise InvalidInput("--ptable takes neither --family nor --plot.")
+        design_table(given, output, layout, json)
+        return
+    if family is None or layout is not None:
+        raise InvalidInput("give --family (`--family list` lists them) or --ptable; --layout goes with --ptable.")
     families = _families()
     if family == "list":
         for name in families:
@@ -66,10 +91,6 @@ def design(
     if family not in families:
         raise InvalidInput(f"{family!r} is not a family; the families are {', '.join(families)}.")
     build, takes = families[family]
-    given = {
-        "n": n, "alpha": alpha, "epsilon": epsilon, "labels": labels, "grid": grid, "border": border,
-        "sigma2": sigma2, "base": base, "below": below,
-    }  # fmt: skip
     mechanism = _build(family, build, takes, given)
     _refuse_ending(output)
     if output is not None:
@@ -99,6 +120,8 @@ _OPTIONS: dict[str, tuple[tuple[str, ...], bool]] = {
     "grid": (("grid",), True),
     "sigma2": (("sigma2",), True),
     "border": (("border",), False),
+    "reach": (("reach",), True),
+    "noise": (("stay", "variance", "js", "kind"), False),
     "base": (("base",), False),
     "below": (("below",), False),
 }

@@ -9,20 +9,23 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from .output import Json, decide, print_json, print_table, say
+from .ptable import claim_beside, table_as_json, tell_table
 
 if TYPE_CHECKING:
     from ..mechanism import Mechanism
     from ..privacy.verify import Verdict
     from ..privacy.witness import Witness
 
-File = Annotated[Path, typer.Argument(help="A mechanism (.json) or a matrix of probabilities (.csv), rows are truths.")]
+File = Annotated[
+    Path, typer.Argument(help="A mechanism (.json), a matrix of probabilities (.csv), rows are truths, or a p-table.")
+]
 
 
 def verify(
     file: Annotated[
         Path,
         typer.Argument(
-            help="A mechanism (.json), a matrix of probabilities (.csv, rows are truths) or a bundle (a folder)."
+            help="A mechanism (.json), a matrix (.csv, rows are truths), a p-table, or a bundle (a folder)."
         ),
     ],
     epsilon: Annotated[str | None, typer.Option(help="Judge this epsilon instead of only measuring.")] = None,
@@ -34,10 +37,11 @@ def verify(
     """Prove a mechanism's claim again, measure a matrix, or re-check everything a released bundle says.
 
     A mechanism file carries a claim, which is proved again; a CSV matrix carries none, so it is measured, or judged
-    against `--epsilon` and `--delta`. A bundle is what `discreet release` wrote.
+    against `--epsilon` and `--delta`. A p-table is judged against what the file beside it states, if there is one. A
+    bundle is what `discreet release` wrote.
 
     Examples: `discreet verify m.json` · `discreet verify matrix.csv --epsilon 1 --delta 1e-6` ·
-    `discreet verify health_by_site/ --ledger study.ledger`
+    `discreet verify ptable.csv` · `discreet verify health_by_site/ --ledger study.ledger`
     """
     from ..errors import InvalidInput
     from ..files import read_subject
@@ -53,7 +57,11 @@ def verify(
     if delta is not None and epsilon is None:
         raise InvalidInput("--delta goes with --epsilon: give both, or neither.")
     delta = delta or "0"
-    subject, notes = read_subject(file)
+    found = read_subject(file)
+    subject: Any = found[0]
+    notes = found[1]
+    stated = _stated(subject) if epsilon is None else None
+    epsilon, delta = (epsilon, delta) if stated is None else stated
     verdict = _verdict(subject, notion, notes)
     results = _properties(subject)
     claim = None if epsilon is None else verdict.holds(epsilon, delta)
@@ -85,6 +93,20 @@ def _verdict(subject: Any, notion: str | None, notes: tuple[str, ...]) -> Verdic
         wanted = subject.certificate.notion
     verdict = judge(subject, wanted)
     return replace(verdict, notes=(*notes, *verdict.notes))
+
+
+def _stated(subject: Any) -> tuple[str, str] | None:
+    """A claim with a delta that comes with the subject: it is judged, as no finite epsilon says enough."""
+    if _is_table(subject):
+        return claim_beside(subject)
+    certificate = getattr(subject, "certificate", None)
+    return (
+        None if certificate is None or not certificate.delta else (repr(certificate.epsilon), repr(certificate.delta))
+    )
+
+
+def _is_table(subject: Any) -> bool:
+    return hasattr(subject, "cell_keys")
 
 
 def _properties(subject: Any) -> dict[str, Any]:
@@ -147,6 +169,8 @@ def _as_json(
     }
     if hasattr(subject, "certificate"):
         content["certificate"] = subject.certificate.describe()
+    if _is_table(subject):
+        content["table"] = table_as_json(subject, verdict)
     if epsilon is not None:
         content["judged"] = {
             "epsilon": epsilon,
@@ -172,6 +196,8 @@ def _tell(
     if hasattr(subject, "certificate"):
         say(f"{file}: {subject!r}")
         say("claim     proved again from the numbers in the file")
+    elif _is_table(subject):
+        tell_table(file, subject, verdict)
     else:
         rows, columns = subject.shape
         say(f"{file}: a matrix of {rows} truths by {columns} reports; it carries no claim")

@@ -259,6 +259,18 @@ def text_up(value: float, digits: int = 6) -> str:
     return f"{float(math.ceil(exact / unit) * unit):.{digits}g}"
 
 
+def text_down(value: Fraction, digits: int = 6) -> str:
+    """A lower bound for people to read, rounded down to this many significant digits.
+
+    >>> text_down(Fraction(2, 3)), text_down(Fraction(1, 2))
+    ('0.666666', '0.5')
+    """
+    if value <= 0:
+        return "0"
+    unit = Fraction(10) ** (Decimal(float(value)).adjusted() - digits + 1)
+    return f"{float(math.floor(value / unit) * unit):.{digits}g}"
+
+
 # ------------------------------------------------------------------------------------------------ privacy parameters
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from ..errors import InvalidInput
@@ -12,12 +13,19 @@ from ..mechanism import CLOSED_FORMS, Mechanism, finish
 from ..spaces import Integers
 
 
-def discrete_gaussian(*, sigma2: Any) -> Mechanism:
+def discrete_gaussian(*, sigma2: Any = None, variance: Any = None) -> Mechanism:
     """Discrete Gaussian noise on all integers.
 
     ``P(j | i) ~ exp(-(i-j)^2 / (2 sigma2))``. ``sigma2`` is the parameter of the law; its variance is slightly smaller.
     No epsilon holds with delta = 0; ``dc.verify(m).delta(epsilon)`` gives the exact delta for any epsilon, and
     rho = 1/(2 sigma2) is its zero-concentrated privacy. Irrational probabilities are sampled exactly all the same.
+
+    Parameters
+    ----------
+    sigma2
+        The parameter of the law.
+    variance
+        Instead: the variance that the noise is to have. Below 1 it differs much from sigma2 (.2 needs sigma2 = .2394).
 
     References
     ----------
@@ -31,15 +39,41 @@ def discrete_gaussian(*, sigma2: Any) -> Mechanism:
     >>> m.certificate.details["zcdp_rho"]
     '1/8'
     """
-    value = as_fraction(sigma2, "sigma2")
+    if (sigma2 is None) == (variance is None):
+        raise InvalidInput("give exactly one of sigma2 (the parameter of the law) and variance.")
+    name, given = ("sigma2", sigma2) if variance is None else ("variance", variance)
+    value = as_fraction(given, name)
     if value <= 0:
-        raise InvalidInput(f"sigma2 must be positive; got {sigma2!r}.")
+        raise InvalidInput(f"{name} must be positive; got {given!r}.")
+    if variance is not None:
+        value = as_fraction(matched_sigma2(float(value)))
     space = Integers()
     how = "the largest ratio is unbounded; delta(epsilon) is known for every epsilon (dc.verify)"
     details = {"zcdp_rho": str(1 / (2 * value))}
     return finish(
         "discrete_gaussian", space, space, Noise(Gaussian(value)), {"sigma2": str(value)}, how=how, details=details
     )
+
+
+def law_variance(sigma2: float) -> float:
+    """The variance of the discrete Gaussian with this parameter.
+
+    Above 4 it is sigma2 up to 1e-30 (Poisson summation: the difference is about 8 pi^2 sigma2^2 exp(-2 pi^2 sigma2)).
+    """
+    if sigma2 > 4:
+        return sigma2
+    terms = [math.exp(-z * z / (2 * sigma2)) for z in range(1, 100)]
+    return 2 * sum(z * z * w for z, w in enumerate(terms, 1)) / (1 + 2 * sum(terms))
+
+
+def matched_sigma2(variance: float) -> float:
+    """The parameter of the discrete Gaussian with this variance, by bisection: the variance grows with it."""
+    low, high = 1e-3, max(2 * variance, 1.0)
+    if law_variance(low) > variance:
+        raise InvalidInput(f"a discrete Gaussian of variance {variance:g} is as good as no noise; take 1e-200.")
+    while (middle := (low + high) / 2) not in (low, high):
+        low, high = (middle, high) if law_variance(middle) < variance else (low, middle)
+    return high
 
 
 CLOSED_FORMS["discrete_gaussian"] = lambda p: discrete_gaussian(sigma2=p["sigma2"])

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..errors import InvalidInput, NotPrivate, Unsupported
 from ..exact.kernels import Kernel
-from ..exact.rationals import as_fraction, bound_up, log_up, text_up
+from ..exact.rationals import as_fraction, bound_up, claimed, log_up, text_up
 from ..spaces import Grid, Space
 from .notions import NOTIONS, read_notion
 from .pairs import Evidence
@@ -143,6 +143,21 @@ def certify(
     exact = None if notion == "metric" and isinstance(inputs, Grid) else _single_ratio(evidence)
     tight = bool(getattr(evidence, "tight", True))
     return Certificate(notion, verdict.epsilon, 0.0, exact, how or _HOW, tight, details or {})
+
+
+def certify_at(
+    kernel: Kernel,
+    inputs: Space,
+    epsilon: Fraction,
+    notion: str | None = None,
+    *,
+    how: str = "",
+    details: dict[str, Any] | None = None,
+) -> Certificate:
+    """Certify a kernel at this epsilon with the least delta that holds there, rounded up."""
+    notion = read_notion(notion, inputs)
+    least = Verdict(notion, inputs, True, evidence_for(kernel, inputs, notion)).delta(epsilon)
+    return certify(kernel, inputs, notion, epsilon=epsilon, delta=claimed(min(least, 1.0)), how=how, details=details)
 
 
 _HOW = "largest probability ratio over all pairs the notion compares, decided in integers"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from ..errors import InvalidInput, WrongType
+from ..errors import InvalidInput, Unsupported, WrongType
 from ..exact.rationals import as_fraction, log_bounds
 from ..spaces import is_integer
 from .certificate import Certificate, Privacy
@@ -30,6 +30,8 @@ def read_plan(releases: Iterable[Any]) -> list[tuple[Any, int]]:
         item, times = entry if isinstance(entry, tuple) and len(entry) == 2 else (entry, 1)
         if not is_integer(times) or times < 1:
             raise InvalidInput(f"release {position}: the number of times must be a whole number from 1; got {times!r}.")
+        if getattr(item, "composes", True) is False:
+            raise Unsupported(f"release {position} does not compose: {item.why}.")
         judged = hasattr(item, "kernel") and hasattr(item, "inputs")
         if not judged and not isinstance(item, Privacy | Certificate | Verdict):
             raise WrongType(

@@ -1,0 +1,302 @@
+"""Reading p-tables: the text tables of ptable and tau-ARGUS, cellKey's YAML, the CSV of ONS, SuperSTAR's matrix.
+
+Probabilities are taken as they are written, exactly. What a block does is decided as the programs decide it: the first
+line, in the order of the file, whose upper bound is above the key.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import re
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from ..errors import InvalidInput, UnreadableFile
+from ..exact.rationals import text_down
+from ..spaces import positive_integer
+from .table import Block, PTable
+
+#: What ONS software does with counts above 750: it goes round in rows 501..750.
+ONS_LAST, ONS_CYCLE = 750, 250
+
+#: How many of SuperSTAR's columns serve all larger counts, unless it is told otherwise.
+SMALL_N = 10
+
+#: The rows of SuperSTAR's matrix, one for each value of a byte.
+SUPERSTAR_KEYS = 256
+
+#: How many cells a table may have: files are not read without end.
+MOST_KEYS = 10**12
+
+LAYOUTS = ("ptable", "cellkey", "ons", "superstar")
+
+
+def read_ptable(path: str | Path, layout: str | None = None, *, small_n: int | None = None) -> PTable:
+    """Read a p-table from a file of any of the known formats.
+
+    Parameters
+    ----------
+    path
+        The file. If ``path.json`` beside it was written by :meth:`~discreet.PTable` ``.write``, it is read too.
+    layout
+        "ptable" (the text tables of R's ptable and of tau-ARGUS, ``i;j;p;v;p_int_ub``), "cellkey" (YAML), "ons" (CSV
+        ``pcv,ckey,pvalue``) or "superstar" (a matrix of 256 rows). Found out from the file if not given.
+    small_n
+        For "superstar": how many of the last columns serve all larger counts in turn, SmallN; 10, or all columns if
+        there are fewer, if not given.
+
+    Returns
+    -------
+    PTable
+        Exact; ``notes`` say what had to be supplied, such as a block for 0.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib, discreet as dc
+    >>> text = "i;j;p;v;p_int_ub\\n0;0;1.00; 0;1.00\\n1;0;0.25;-1;0.25\\n1;1;0.50; 0;0.75\\n1;2;0.25; 1;1.00\\n"
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder) / "table.txt"
+    ...     _ = file.write_text(text)
+    ...     table = read_ptable(file)
+    >>> table
+    <PTable: blocks 0..1, 4 keys, reach 1>
+    >>> print(dc.verify(table).delta_witness(1))
+    a true count of 1 gives a report in 1..2 with probability 0.75, which a true count of 0 never gives
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8-sig")
+    except OSError as problem:
+        raise UnreadableFile(f"cannot read {path}: {problem.strerror or problem}.") from None
+    except UnicodeDecodeError:
+        raise UnreadableFile(f"{path} is not text; a p-table is a text file.") from None
+    kind = layout or recognise(text, Path(path).suffix)
+    if kind is None or kind not in LAYOUTS:
+        raise UnreadableFile(f"{path} is not a p-table of a known layout; the layouts are {', '.join(LAYOUTS)}.")
+    readers = {"ptable": _read_text, "cellkey": _read_yaml, "ons": _read_ons}
+    try:
+        table = _read_superstar(text, small_n) if kind == "superstar" else readers[kind](text)
+    except UnreadableFile as problem:
+        raise UnreadableFile(f"{path}: {problem}") from None
+    except InvalidInput as problem:
+        raise UnreadableFile(f"{path}: {problem}") from None
+    return PTable(table.blocks, table.keys, table.cycle, kind, (*table.notes, *_about_zeros(table)), _beside(path))
+
+
+def recognise(text: str, suffix: str = "") -> str | None:
+    """The layout of a p-table, from its first lines; None if it is none."""
+    first = text.lstrip().partition("\n")[0]
+    heading = [cell.strip().strip('"').lower() for cell in re.split("[;,\t]", first)]
+    if heading[:2] == ["i", "j"] and len(heading) >= 5:
+        return "ptable"
+    if {"pcv", "ckey", "pvalue"} <= set(heading):
+        return "ons"
+    if re.search(r"^\s*ptable:\s*$", text, flags=re.M) and re.search(r"^\s*ub:", text, flags=re.M):
+        return "cellkey"
+    if suffix.lower() == ".pert":
+        return "superstar"
+    lines = [line for line in text.splitlines() if line.strip()]
+    if len(lines) == SUPERSTAR_KEYS and all(re.fullmatch(r"\s*-?\d+(\s*,\s*-?\d+)*\s*", line) for line in lines):
+        return "superstar"
+    return None
+
+
+def _beside(path: str | Path) -> dict[str, Any]:
+    """What the file beside the table states: plain values only."""
+    try:
+        content = json.loads(Path(f"{path}.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    if not isinstance(content, dict) or content.get("format") != "discreet p-table":
+        return {}
+    return {
+        name: value
+        for name, value in content.items()
+        if re.fullmatch(r"[a-z_]{1,30}", name)
+        and isinstance(value, bool | int | float | str)
+        and re.fullmatch(r"[\w./ +-]{0,60}", str(value))
+    }
+
+
+def _about_zeros(table: PTable) -> tuple[str, ...]:
+    if table.untouched_zeros:
+        return ()
+    left = PTable((((0, table.keys),), *table.blocks[1:]), table.keys, table.cycle)
+    escaping = 1 - left.law(1).probability(-1)
+    return (
+        "programs that leave empty cells alone (tau-ARGUS, cellKey, ONS) do not apply the block of 0; delta is then at "
+        f"least {text_down(escaping)} at every epsilon",
+    )
+
+
+# ------------------------------------------------------------------------------------------------ i;j;p;v;p_int_ub
+
+
+def _number(cell: str, line: int, what: str) -> Fraction:
+    try:
+        value = Fraction(cell.strip().strip('"'))
+    except (ValueError, ZeroDivisionError):
+        raise UnreadableFile(f"line {line}: {what} is {cell.strip()!r}, not a number with a decimal point.") from None
+    return value
+
+
+def _whole(value: Fraction, line: int, what: str) -> int:
+    if value.denominator != 1:
+        raise UnreadableFile(
+            f"line {line}: {what} is not a whole number. Tables for magnitudes are not counts, and are not read."
+        )
+    return int(value)
+
+
+def _read_text(text: str) -> PTable:
+    """Positional, as tau-ARGUS reads it: i, j, p, v, the upper bound last (but for a type), ``;`` between."""
+    lines = text.splitlines()
+    mark = ";" if ";" in lines[0] else "," if "," in lines[0] else "\t"
+    heading = [cell.strip().strip('"').lower() for cell in lines[0].split(mark)]
+    kinds = "type" in heading
+    upper = len(heading) - (2 if kinds else 1)
+    found: list[tuple[int, int, Fraction]] = []
+    for number, line in enumerate(lines[1:], 2):
+        if not line.strip():
+            continue
+        cells = line.split(mark)
+        if len(cells) != len(heading):
+            raise UnreadableFile(f"line {number}: {len(cells)} cells instead of {len(heading)}.")
+        if kinds and cells[-1].strip().strip('"') != "all":
+            raise UnreadableFile(f"line {number}: a table of type other than 'all' is for magnitudes, not counts.")
+        count = _whole(_number(cells[0], number, "i"), number, "i")
+        report = _whole(_number(cells[1], number, "j"), number, "j")
+        noise = _whole(_number(cells[3], number, "v"), number, "v")
+        if noise != report - count:
+            raise UnreadableFile(f"line {number}: v must be j - i, but it is not.")
+        found.append((count, noise, _number(cells[upper], number, "the upper bound")))
+    return _from_bounds(found)
+
+
+def _from_bounds(found: Sequence[tuple[int, int, Fraction]]) -> PTable:
+    """Blocks from lines of (count, noise, upper bound) in the order of the file."""
+    if not found:
+        raise UnreadableFile("the table has no lines.")
+    by_count: dict[int, list[tuple[int, Fraction]]] = {}
+    for count, noise, upper in found:
+        if not 0 <= upper <= 1:
+            raise UnreadableFile(f"block {count}: an upper bound lies outside 0..1.")
+        by_count.setdefault(count, []).append((noise, upper))
+    if list(by_count) != list(range(len(by_count))):
+        raise UnreadableFile("blocks must come in the order 0, 1, 2, ... without gaps: programs number them so.")
+    keys = math.lcm(*(upper.denominator for _, _, upper in found))
+    if keys > MOST_KEYS:
+        raise UnreadableFile("the bounds have more digits than keys can have.")
+    notes: list[str] = []
+    blocks: list[Block] = []
+    for count, entries in by_count.items():
+        block, last = [], Fraction(0)
+        for noise, upper in entries:
+            if count + noise < 0:
+                raise UnreadableFile(f"block {count}: a published count would be negative.")
+            if upper > last:
+                block.append((noise, int((upper - last) * keys)))
+                last = upper
+        if last < 1:
+            block.append((0, int((1 - last) * keys)))
+            notes.append(f"block {count} ends below 1: the keys beyond leave the count as it is")
+        blocks.append(tuple(block))
+    return PTable(tuple(blocks), keys, notes=tuple(notes))
+
+
+# ------------------------------------------------------------------------------------------------ cellKey
+
+
+def _read_yaml(text: str) -> PTable:
+    """The columns below ``ptable:``, as lists in brackets or one item a line; nothing else of YAML is needed."""
+    columns: dict[str, list[str]] = {}
+    current: list[str] | None = None
+    for line in text.partition("ptable:")[2].splitlines():
+        item = re.fullmatch(r"\s*-\s+(.*\S)\s*", line)
+        named = re.fullmatch(r"\s*(\w+):\s*(\[.*\])?\s*", line)
+        if item and current is not None:
+            current.append(item[1])
+        elif named and named[1] in ("i", "j", "p", "v", "lb", "ub", "type"):
+            current = columns.setdefault(named[1], [])
+            if named[2]:
+                current.extend(cell.strip() for cell in named[2][1:-1].split(","))
+        elif line.strip():
+            current = None
+    if not {"i", "v", "ub"} <= set(columns) or len({len(column) for column in columns.values()}) != 1:
+        raise UnreadableFile("the p-table needs columns i, v and ub of one length.")
+    if set(columns.get("type", ["all"])) - {"all"}:
+        raise UnreadableFile("a table of type other than 'all' is for magnitudes, not counts.")
+    found = []
+    for number, (i, v, ub) in enumerate(zip(columns["i"], columns["v"], columns["ub"], strict=True), 1):
+        count = _whole(_number(i, number, "i"), number, "i")
+        found.append((count, _whole(_number(v, number, "v"), number, "v"), _number(ub, number, "ub")))
+    return _from_bounds(found)
+
+
+# ------------------------------------------------------------------------------------------------ ONS and SuperSTAR
+
+
+def _read_ons(text: str) -> PTable:
+    lines = list(csv.reader(text.splitlines()))
+    heading = [cell.strip().lower() for cell in lines[0]]
+    places = [heading.index(name) for name in ("pcv", "ckey", "pvalue")]
+    noise: dict[tuple[int, int], int] = {}
+    for number, line in enumerate(lines[1:], 2):
+        if not any(line):
+            continue
+        try:
+            count, key, value = (int(line[place]) for place in places)
+        except (ValueError, IndexError):
+            raise UnreadableFile(f"line {number}: pcv, ckey and pvalue must be whole numbers.") from None
+        if count < 0 or key < 0:
+            raise UnreadableFile(f"line {number}: pcv and ckey must not be negative.")
+        noise[count, key] = value
+    if not noise:
+        raise UnreadableFile("the table has no lines.")
+    keys = max(key for _, key in noise) + 1
+    last = max(count for count, _ in noise)
+    notes = []
+    if len(noise) != keys * len({count for count, _ in noise}):
+        notes.append("missing pairs of pcv and ckey were taken as no noise, as ONS software in Python does")
+    if last < ONS_LAST:
+        notes.append(f"rows end at {last}: ONS software leaves larger counts untouched")
+    if not any(count == 0 for count, _ in noise):
+        notes.append("there is no row for 0: zeros are published as they are")
+    rows = ([noise.get((count, key), 0) for key in range(keys)] for count in range(ONS_LAST + 1))
+    return PTable(tuple(map(_runs, rows)), keys, ONS_CYCLE, notes=tuple(notes))
+
+
+def _runs(values: Iterable[int]) -> Block:
+    """The noise of each key in turn, as runs of equal ones."""
+    found: list[tuple[int, int]] = []
+    for value in values:
+        if found and found[-1][0] == value:
+            found[-1] = value, found[-1][1] + 1
+        else:
+            found.append((value, 1))
+    return tuple(found)
+
+
+def _read_superstar(text: str, small_n: int | None) -> PTable:
+    lines = [line for line in csv.reader(text.splitlines()) if any(line)]
+    try:
+        matrix = [[int(cell) for cell in line] for line in lines]
+    except ValueError:
+        raise UnreadableFile("a SuperSTAR table is a matrix of whole numbers without a heading.") from None
+    size = len(matrix[0]) if matrix else 0
+    if len(matrix) != SUPERSTAR_KEYS or any(len(line) != size for line in matrix):
+        raise UnreadableFile(f"a SuperSTAR table has {SUPERSTAR_KEYS} rows of one length; got {len(matrix)}.")
+    small = min(SMALL_N, size) if small_n is None else positive_integer(small_n, "small_n", least=1)
+    if small > size:
+        raise UnreadableFile(f"SmallN = {small} is more than the {size} columns there are; give another small_n.")
+    blocks: list[Block] = [((0, SUPERSTAR_KEYS),)]
+    for count in range(1, size + 1):
+        column = count if count <= size - small else size - small + count % small + 1
+        blocks.append(_runs(line[column - 1] for line in matrix))
+    notes = ["what happens to zeros is not documented for SuperSTAR; they were taken as published untouched"]
+    if small_n is None:
+        notes.append(f"SmallN was taken as {small}: the last {small} columns serve all larger counts in turn")
+    return PTable(tuple(blocks), SUPERSTAR_KEYS, small, notes=tuple(notes))

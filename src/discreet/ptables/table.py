@@ -1,0 +1,244 @@
+"""The p-table: for each true count, which noise belongs to which key.
+
+A cell has a key, the sum of random numbers that belong to its contributors; the block of its count says which noise the
+key selects. With a fresh uniform key for every cell a p-table is a mechanism like any other, and
+:meth:`PTable.mechanism` is it. With record keys, as offices use it, cells with the same contributors get the same
+noise: that is :class:`CellKeys`, which has no guarantee that composes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InvalidInput, Unsupported
+from ..exact.kernels import Noise
+from ..exact.laws import Finite
+from ..exact.rationals import as_fraction, text_up
+from ..mechanism import Mechanism, finish
+from ..spaces import Counts, Integers
+
+#: Noise v and how many keys select it, in the order of the keys.
+Block = tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, repr=False)
+class PTable:
+    """A table of noise for counts 0, 1, 2, ...
+
+    Made by :func:`discreet.read_ptable` and :func:`discreet.design_ptable`. ``dc.verify(table)`` judges it: tight
+    epsilon, delta for every epsilon, the worst pair of counts and the reports that tell them apart.
+
+    Attributes
+    ----------
+    blocks
+        For each count from 0 on, the noise and the number of keys of each of its intervals, in the order of the keys.
+    keys
+        How many keys there are: the weights of every block add up to it.
+    cycle
+        Counts beyond the last block use the last ``cycle`` blocks in turn; 1 is the last block for all of them.
+    layout
+        The file format it came from.
+    notes
+        What had to be said about the file.
+    about
+        What the file beside it states about it (D, V, js, epsilon, delta, ...); nothing of it is taken on trust.
+
+    Examples
+    --------
+    >>> table = PTable((((0, 4),), ((-1, 1), (0, 2), (1, 1))), 4)
+    >>> table.law(7).probability(1), table.untouched_zeros
+    (Fraction(1, 4), True)
+    >>> import discreet as dc
+    >>> dc.verify(table).delta(3)                       # a count of 1 is published as 1 or 2, which 0 never is
+    0.75
+    """
+
+    blocks: tuple[Block, ...]
+    keys: int
+    cycle: int = 1
+    layout: str = ""
+    notes: tuple[str, ...] = ()
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.blocks or not 1 <= self.cycle <= len(self.blocks):
+            raise InvalidInput("a p-table needs a block for each count from 0 on.")
+        for count, block in enumerate(self.blocks):
+            if any(weight <= 0 for _, weight in block) or sum(weight for _, weight in block) != self.keys:
+                raise InvalidInput(f"the block of count {count} must share out all {self.keys} keys; it does not.")
+
+    # ---------------------------------------------------------------- the mechanism
+
+    def block(self, count: int) -> Block:
+        """The block that serves this count."""
+        size = len(self.blocks)
+        return self.blocks[count if count < size else size - self.cycle + (count - size) % self.cycle]
+
+    def law(self, count: int) -> Finite:
+        """The exact law of the noise added to this count when its key is uniform."""
+        weights: dict[int, int] = {}
+        for noise, weight in self.block(count):
+            weights[noise] = weights.get(noise, 0) + weight
+        low, high = min(weights), max(weights)
+        return Finite(low, [weights.get(z, 0) for z in range(low, high + 1)])
+
+    @cached_property
+    def kernel(self) -> Noise:
+        laws = [self.law(count) for count in range(len(self.blocks) + self.cycle)]
+        tail = laws[-self.cycle :]
+        if any(law != tail[0] for law in tail):  # every pair of neighbours is among these counts: then it repeats
+            return Noise(laws[-1], (0, len(laws) - 1), (0, None), tuple(laws[:-1]))
+        while len(laws) > 1 and laws[-2] == tail[0]:
+            laws.pop()
+        return Noise(tail[0], (0, None), (0, None), tuple(laws[:-1]))
+
+    @property
+    def inputs(self) -> Counts | Integers:
+        """All counts; for a table that goes round in a cycle, so many that every pair of neighbours is among them."""
+        top = self.kernel.truths[1]
+        return Integers(low=0) if top is None else Counts(top)
+
+    @property
+    def outputs(self) -> Integers:
+        return Integers(low=0)
+
+    def mechanism(self, epsilon: Any = None) -> Mechanism:
+        """The mechanism that draws a fresh uniform key for every cell, with a certificate.
+
+        Parameters
+        ----------
+        epsilon
+            The certificate states this epsilon and the least delta at it. Without one it states the least epsilon with
+            delta zero, which is infinite: bounded noise always gives something away.
+        """
+        parameters: dict[str, Any] = {"keys": self.keys, "layout": self.layout or "none"}
+        if epsilon is None:
+            return finish("ptable", self.inputs, self.outputs, self.kernel, parameters)
+        eps = as_fraction(epsilon, "epsilon")
+        parameters["epsilon"] = str(eps)
+        return finish("ptable", self.inputs, self.outputs, self.kernel, parameters, epsilon=eps, with_delta=True)
+
+    def cell_keys(self) -> CellKeys:
+        """The table used with record keys, as other programs use it: for compatibility only."""
+        return CellKeys(self)
+
+    def write(self, path: str | Path, layout: str | None = None, **about: Any) -> Path:
+        """Write the table for another program; see :func:`discreet.ptables.writing.write_ptable`.
+
+        The ending chooses the layout: .txt and .csv for tau-ARGUS and R's ptable, .yaml for cellKey, .pert for
+        SuperSTAR; ``layout="ons"`` and ``layout="sas"`` by name. What no format records goes into ``path.json``.
+        """
+        from .writing import write_ptable
+
+        return write_ptable(self, path, layout, **about)
+
+    # ---------------------------------------------------------------- what it is like
+
+    @property
+    def reach(self) -> int:
+        """The largest error of a published count."""
+        return max(abs(noise) for block in self.blocks for noise, _ in block)
+
+    @property
+    def untouched_zeros(self) -> bool:
+        """Whether a count of 0 is published as it is."""
+        return all(noise == 0 for noise, _ in self.blocks[0])
+
+    @property
+    def bias(self) -> Fraction:
+        """The largest mean error of a count from 1 on."""
+        return max((abs(_mean(block, self.keys)) for block in self.blocks[1:]), default=Fraction(0))
+
+    @property
+    def variance(self) -> Fraction:
+        """The largest mean square error."""
+        squares = (sum(noise * noise * weight for noise, weight in block) for block in self.blocks)
+        return Fraction(max(squares), self.keys)
+
+    @property
+    def stay(self) -> Fraction:
+        """The least probability of publishing the truth, over the counts that may be published as they are."""
+        found = [self.law(count).probability(0) for count in range(len(self.blocks))]
+        return min((p for p in found if p), default=Fraction(0))
+
+    def __str__(self) -> str:
+        zeros = "zeros are published untouched" if self.untouched_zeros else "zeros are perturbed"
+        bias = "unbiased from 1 on" if self.bias == 0 else f"mean error up to {text_up(float(self.bias), 3)}"
+        return (
+            f"a p-table with blocks 0..{len(self.blocks) - 1} on {self.keys} keys; noise up to {self.reach}, {bias}, "
+            f"mean square error up to {float(self.variance):.4g}; {zeros}"
+        )
+
+    def __repr__(self) -> str:
+        return f"<PTable: blocks 0..{len(self.blocks) - 1}, {self.keys} keys, reach {self.reach}>"
+
+
+def _mean(block: Block, keys: int) -> Fraction:
+    return Fraction(sum(noise * weight for noise, weight in block), keys)
+
+
+@dataclass(frozen=True)
+class CellKeys:
+    """A p-table used with record keys: the same contributors, the same noise.
+
+    For compatibility with programs that publish so. It is **not priced**: ``composes`` is False, and composition and
+    ledgers refuse it. Two cells with the same contributors show the same error, so if their errors are seen to differ,
+    their contributors do: one more record in one of the cells shows with probability :attr:`joint_delta`, at every
+    epsilon. Publishing with fresh keys, ``table.mechanism(epsilon)``, has a guarantee that composes.
+
+    Examples
+    --------
+    >>> table = PTable((((0, 4),), ((-1, 1), (0, 2), (1, 1))), 4)
+    >>> cells = table.cell_keys()
+    >>> cells.publish([1, 1, 5], keys=[0, 3, 7])
+    array([0, 2, 6])
+    >>> cells.composes, cells.joint_delta
+    (False, Fraction(3, 4))
+    """
+
+    table: PTable
+    composes: ClassVar[bool] = False
+    why: ClassVar[str] = (
+        "record keys give cells with the same contributors the same noise, so two such cells together show whether one "
+        "of them has one more record; no epsilon and delta of one cell says what several give away. Publish with fresh "
+        "keys instead: table.mechanism(epsilon)"
+    )
+
+    @property
+    def joint_delta(self) -> Fraction:
+        """A lower bound, at every epsilon, of the delta of two cells with the same contributors.
+
+        Both show the same count. With one more record in the second, whose key is then another, they show the same only
+        if the noise happens to make up for it: 1 - sum over z of P(Z_n = z) P(Z_(n+1) = z - 1), for large n.
+        """
+        here, there = self.table.law(len(self.table.blocks)), self.table.law(len(self.table.blocks) + 1)
+        same = (here.probability(z) * there.probability(z - 1) for z in range(here.low, here.high + 1))
+        return 1 - sum(same, Fraction(0))
+
+    def publish(self, counts: Iterable[int], keys: Iterable[int]) -> NDArray[np.int64]:
+        """The published counts for these counts and cell keys (whole numbers, taken modulo the number of keys)."""
+        values, numbers = Integers(low=0).indices(list(counts)), Integers(low=0).indices(list(keys))
+        if values.shape != numbers.shape or values.ndim != 1:
+            raise InvalidInput(f"each count needs its key; got {values.size} counts and {numbers.size} keys.")
+        return np.array(
+            [n + self._noise(n, k) for n, k in zip(values.tolist(), numbers.tolist(), strict=True)], np.int64
+        )
+
+    def _noise(self, count: int, key: int) -> int:
+        rest = key % self.table.keys
+        for noise, weight in self.table.block(count):
+            if rest < weight:
+                return noise
+            rest -= weight
+        raise AssertionError("a block shares out all keys")
+
+    def mechanism(self, epsilon: Any = None) -> Mechanism:
+        raise Unsupported(f"a release with record keys is not priced: {self.why}.")

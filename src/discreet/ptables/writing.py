@@ -1,0 +1,160 @@
+"""Writing p-tables in the formats of other programs, with what none of them records in a file beside it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from ..errors import InvalidInput, Unsupported
+from ..exact.rationals import text_down
+from .reading import ONS_LAST, SUPERSTAR_KEYS
+from .table import PTable
+
+#: How a layout is chosen from the ending of the file.
+ENDINGS = {".txt": "ptable", ".csv": "ptable", ".yaml": "cellkey", ".yml": "cellkey", ".pert": "superstar"}
+
+LAYOUTS = ("ptable", "sas", "cellkey", "ons", "superstar")
+
+
+def write_ptable(table: PTable, path: str | Path, layout: str | None = None, **about: Any) -> Path:
+    """Write a table, and beside it ``path.json`` with what the format has no place for.
+
+    Parameters
+    ----------
+    path
+        Where to write it.
+    layout
+        "ptable" (``i;j;p;v;p_int_ub``, for tau-ARGUS and R; the default for .txt and .csv), "sas" (with lower bounds),
+        "cellkey" (YAML), "ons" (CSV, one line for each count and key) or "superstar" (a matrix of 256 rows).
+    about
+        Further plain values for the file beside it.
+
+    Returns
+    -------
+    Path
+        Where it was written.
+    """
+    target = Path(path)
+    kind = layout or ENDINGS.get(target.suffix.lower())
+    if kind not in LAYOUTS:
+        raise InvalidInput(f"a layout is needed, one of {', '.join(LAYOUTS)}; got {kind!r} for {target.name!r}.")
+    writers = {"ptable": _text, "sas": _sas, "cellkey": _yaml, "ons": _ons, "superstar": _superstar}
+    target.write_text("\n".join(writers[kind](table)) + "\n", encoding="ascii")
+    beside = {
+        "format": "discreet p-table", "layout": kind, "keys": table.keys, "reach": table.reach,
+        "variance": float(table.variance), "stay": float(table.stay), **table.about, **about,
+    }  # fmt: skip
+    Path(f"{target}.json").write_text(json.dumps(beside, indent=1) + "\n", encoding="utf-8")
+    return target
+
+
+def _lines(table: PTable) -> Iterator[tuple[int, int, Fraction, Fraction]]:
+    """Count, noise, lower and upper bound of every interval."""
+    if table.cycle != 1:
+        raise Unsupported("this layout has one block for all large counts, and the table goes round in several.")
+    for count, block in enumerate(table.blocks):
+        low = 0
+        for noise, weight in block:
+            yield count, noise, Fraction(low, table.keys), Fraction(low + weight, table.keys)
+            low += weight
+
+
+def _decimals(table: PTable) -> int:
+    """How many decimals write every bound exactly."""
+    rest, twos, fives = table.keys, 0, 0
+    while rest % 2 == 0:
+        rest, twos = rest // 2, twos + 1
+    while rest % 5 == 0:
+        rest, fives = rest // 5, fives + 1
+    if rest != 1:
+        raise Unsupported(
+            f"bounds in {table.keys}ths have no exact decimals; take a number of keys such as 256, 4096, 65536 or 10^8."
+        )
+    return max(twos, fives)
+
+
+def _columns(table: PTable, lower: bool) -> Iterator[str]:
+    decimals = max(_decimals(table), 2)
+    rows = list(_lines(table))
+    widths = [
+        max(len(str(cell)) for cell in column) for column in zip(*((i, i + v, v) for i, v, _, _ in rows), strict=True)
+    ]
+    yield "i;j;p;v;" + ("p_int_lb;" if lower else "") + "p_int_ub"
+    for i, v, low, high in rows:
+        first, second, third = (str(cell).rjust(width) for cell, width in zip((i, i + v, v), widths, strict=True))
+        bounds = [low, high] if lower else [high]
+        yield ";".join([first, second, _decimal(high - low, decimals), third, *(_decimal(b, decimals) for b in bounds)])
+
+
+def _decimal(value: Fraction, decimals: int) -> str:
+    whole = int(value * 10**decimals)
+    return f"{whole // 10**decimals}.{whole % 10**decimals:0{decimals}d}"
+
+
+def _text(table: PTable) -> Iterator[str]:
+    return _columns(table, lower=False)
+
+
+def _sas(table: PTable) -> Iterator[str]:
+    return _columns(table, lower=True)
+
+
+def _yaml(table: PTable) -> Iterator[str]:
+    decimals = max(_decimals(table), 2)
+    rows = list(_lines(table))
+    yield "params:"
+    yield "  ptable:"
+    columns = {
+        "i": [f"{i}.0" for i, _, _, _ in rows],
+        "j": [f"{i + v}.0" for i, v, _, _ in rows],
+        "p": [_decimal(high - low, decimals) for _, _, low, high in rows],
+        "v": [f"{v}.0" for _, v, _, _ in rows],
+        "lb": [_decimal(low, decimals) for _, _, low, _ in rows],
+        "ub": [_decimal(high, decimals) for _, _, _, high in rows],
+        "type": ["all"] * len(rows),
+    }
+    for name, cells in columns.items():
+        yield f"    {name}:"
+        yield from (f"    - {cell}" for cell in cells)
+    yield "type: cnts"
+    yield "version: 1.0.2"
+    yield "ptype: params_cnts"
+
+
+def _ons(table: PTable) -> Iterator[str]:
+    """A line for each count up to 750 and each key; counts beyond go round in the last 250 rows."""
+    if table.cycle == 1 and len(table.blocks) > ONS_LAST - 250 + 2:
+        raise Unsupported("the ONS layout serves large counts by rows 501..750; this table has own blocks there.")
+    if table.cycle not in (1, 250):
+        raise Unsupported("the ONS layout goes round in 250 rows; this table does not.")
+    if table.keys > 4096:
+        raise Unsupported(f"keys of ONS tables go up to 4095; this table has {table.keys} keys.")
+    yield '"pcv","ckey","pvalue"'
+    for count in range(0 if not table.untouched_zeros else 1, ONS_LAST + 1):
+        # key 0 stands for no noise where it can: ONS software looks up empty cells with it, whatever their key
+        entries = sorted(table.block(count), key=lambda entry: entry[0] != 0) if count == 0 else table.block(count)
+        key = 0
+        for noise, weight in entries:
+            for _ in range(weight):
+                yield f"{count},{key},{noise}"
+                key += 1
+
+
+def _superstar(table: PTable) -> Iterator[str]:
+    if table.keys != SUPERSTAR_KEYS:
+        raise Unsupported(f"a SuperSTAR table has {SUPERSTAR_KEYS} rows, a key each; this table has {table.keys} keys.")
+    if not table.untouched_zeros:
+        escaping = 1 - table.law(1).probability(-1)
+        raise Unsupported(
+            "a SuperSTAR table has no column for a count of 0, so this table's noise for zeros would be lost, and "
+            f"delta would be at least {text_down(escaping)} at every epsilon."
+        )
+    size, small = len(table.blocks) - 1, table.cycle
+    served = {
+        count if count <= size - small else size - small + count % small + 1: count for count in range(1, size + 1)
+    }
+    columns = [[v for v, weight in table.block(served[c]) for _ in range(weight)] for c in range(1, size + 1)]
+    return (",".join(str(column[row]) for column in columns) for row in range(SUPERSTAR_KEYS))
