@@ -33,13 +33,15 @@ _ROOMS = {
     ".explanation": ("explain", "Explanation"),
     ".mechanisms.practice": ("random_rounding", "suppression"),
     ".optimise.calibration": ("calibrate", "Calibration"),
+    ".optimise.designing": ("design", "design_each"),
+    ".optimise.chooser": ("choose", "Choice"),
     ".optimise.remapping": ("remap",),
     ".optimise.structure": ("derivable", "symmetrise"),
     ".comparison": ("compare", "Comparison"),
     ".collect.client": ("perturb",),
     ".utility": ("cost", "expected_loss", "bias", "variance", "tail", "probability_of_truth", "kantorovich"),
 }
-_MODULES = ("errors", "losses", "plots", "properties", "utility")
+_MODULES = ("errors", "losses", "plots", "properties", "requirements", "utility")
 _HOME = {name: room for room, names in _ROOMS.items() for name in names}
 
 __all__ = [
@@ -53,13 +55,14 @@ __all__ = [
     # properties, losses, utility
     "check", "pathologies", "cost", "expected_loss", "bias", "variance", "tail", "probability_of_truth", "kantorovich",
     # choosing and improving
-    "calibrate", "Calibration", "compare", "Comparison", "remap", "derivable", "symmetrise", "explain", "Explanation",
+    "design", "design_each", "choose", "Choice", "calibrate", "Calibration", "compare", "Comparison", "remap",
+    "derivable", "symmetrise", "explain", "Explanation",
     # collecting
     "perturb",
     # what is done in practice, under the judge
     "random_rounding", "suppression",
     # rooms
-    "errors", "losses", "plots", "properties", "utility",
+    "errors", "losses", "plots", "properties", "requirements", "utility",
 ]  # fmt: skip
 
 try:

@@ -81,7 +81,7 @@ class Conflict(InvalidInput):
     """Requirements that no mechanism meets together. ``requirements`` names a smallest set of them that clash.
 
     >>> import discreet as dc
-    >>> dc.design(4, alpha="1/2", properties=["S", "support<=2"])  # doctest: +ELLIPSIS
+    >>> dc.design(4, alpha="1/2", properties=["S", "support<=1"])  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     discreet.errors.Conflict: no mechanism on the counts 0..4 has all of these together: alpha = 1/2 ...
     """

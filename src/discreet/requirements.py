@@ -99,7 +99,7 @@ def mean_squared_error(most: Number) -> Property:
 def support(within: int) -> Property:
     """No report is further than ``within`` from the truth: P[i, j] = 0 for |i - j| > within.
 
-    No such mechanism is private with delta = 0, unless ``within`` is the whole range.
+    With delta = 0 a report that is possible for one truth is possible for all, so ``within`` must reach half the range.
 
     Examples
     --------
@@ -175,7 +175,9 @@ def zeros(places: Iterable[tuple[int, int]]) -> Property:
     """
     listed = sorted({(int(i), int(j)) for i, j in places})
     if not listed or min(min(pair) for pair in listed) < 0:
-        raise InvalidInput("structural zeros are pairs (truth, report) of counts, at least one; got none, or negative ones.")
+        raise InvalidInput(
+            "structural zeros are pairs (truth, report) of counts, at least one; got none, or negative ones."
+        )
 
     def build(truths: int, reports: int) -> Rows:
         outside = next(((i, j) for i, j in listed if i >= truths or j >= reports), None)

@@ -128,7 +128,7 @@ def _join(digits: list[int], modulus: int) -> int:
     if len(digits) == 1:
         return digits[0]
     middle = len(digits) // 2
-    return _join(digits[:middle], modulus) + _join(digits[middle:], modulus) * modulus**middle
+    return _join(digits[:middle], modulus) + _join(digits[middle:], modulus) * int(modulus**middle)
 
 
 def _small_denominator(value: int, total: int, half: int) -> int | None:

@@ -117,8 +117,7 @@ def _bound(program: Program, prices: FloatArray, reach: int) -> float:
     zero = program.zero[program.variable[:places]].reshape(size, size)
     if pure:
         return float(bound + _columns(program, by_truth, errors, zero))
-    least = np.where(zero, np.inf, by_truth - errors).min(axis=1)
-    return float(bound + least.sum() - 4 * size * UNIT * np.abs(least).sum())
+    return float(bound + _truths(program, np.where(zero, np.inf, by_truth - errors)))
 
 
 def _subtract(cost: FloatArray, error: FloatArray, places: Any, amount: FloatArray) -> None:
@@ -130,6 +129,21 @@ def _auxiliary(program: Program, cost: FloatArray, error: FloatArray) -> float:
     """What auxiliary variables can lower the cost by: they are at most of the size they were given."""
     most = np.array(program.auxiliary_size) * (1 + 1e-12)
     return float((np.minimum(cost - error, 0) * most).sum())
+
+
+def _truths(program: Program, cost: FloatArray) -> float:
+    """The cheapest distributions of all truths; diagonal entries that must be equal are decided together.
+
+    With m the least cost off the diagonal and c that on it, a truth costs at least m + (c - m) P[i, i].
+    """
+    size = program.size
+    off = cost.copy()
+    off[np.arange(size), np.arange(size)] = np.inf
+    least = off.min(axis=1)
+    diagonal = program.variable[np.arange(size) * (size + 1)]
+    rise = np.bincount(diagonal, weights=np.diagonal(cost) - least)
+    total = least.sum() + np.minimum(rise, 0).sum()
+    return float(total - 8 * size * UNIT * (np.abs(least).sum() + np.abs(rise).sum()))
 
 
 def _columns(program: Program, cost: FloatArray, error: FloatArray, zero: NDArray[np.bool_]) -> float:

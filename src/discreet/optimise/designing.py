@@ -16,15 +16,20 @@ from ..mechanism import Mechanism, read_count
 from ..privacy.certificate import Certificate, certify
 from ..spaces import Counts
 from .bounds import gap_of
+from .certification import Proved
 from .closed import Closed, closed_form
 from .conflicts import conflict
 from .program import Request
+from .rays import by_report, solve_by_rays
 from .search import Found, search
 from .solver import Infeasible
 from .targets import exact_weights
 
-#: Linear programs are solved up to this n; closed forms and row-type sets go further.
+#: Linear programs are solved up to this n; closed forms, and what looks at one report at a time, go further.
 LARGEST_PROGRAM = 400
+
+#: From this n on, what looks at one report at a time is solved by rays.
+RAYS_FROM = 100
 
 
 def design(
@@ -69,7 +74,8 @@ def design(
     Mechanism
         Of the family "designed". ``certificate.details`` has ``cost`` (exact), ``least`` (no mechanism that meets the
         request costs less), ``gap`` (their difference at most) and ``certified``: "closed form", "rational vertex" (the
-        exact optimum of the linear program) or "mixed and rounded" (a table a hair's breadth inside all inequalities).
+        exact optimum of the linear program), "mixed and rounded" or "rounded inside the cone" (a table a hair's breadth
+        inside all inequalities).
 
     Raises
     ------
@@ -93,7 +99,11 @@ def design(
     closed = closed_form(request)
     if closed is not None:
         return _from_closed(request, closed)
-    return _from_search(request, stated, _searched(request, stated, None))
+    if request.n > RAYS_FROM and by_report(request):
+        answer = solve_by_rays(request, stated)
+        return _proved(request, answer.proved, answer.bound)
+    found = _searched(request, stated, None)
+    return _proved(request, found.proved, found.bound)
 
 
 def design_each(
@@ -125,7 +135,7 @@ def design_each(
             yield _from_closed(request, closed)
             continue
         last = _searched(request, stated, last)
-        yield _from_search(request, stated, last)
+        yield _proved(request, last.proved, last.bound)
 
 
 def read_request(
@@ -154,7 +164,8 @@ def read_request(
         raise InvalidInput(f"{twice!r} is asked for more than once; name each requirement once.")
     resolved = losses.resolve(loss)
     space = Counts(size - 1)
-    resolved.levels(space, space) if size <= 64 else None  # a matrix of losses must fit; refused before any work
+    if not resolved.nondecreasing or not resolved.symmetric:
+        resolved.levels(space, space)  # a matrix of losses must fit; refused before any work
     weights = None if worst_case else exact_weights(prior, size)
     stated = read_epsilon(epsilon) if epsilon is not None else log_bounds(1 / a)[1]
     return Request(size - 1, a, resolved, weights, wanted, allowed), stated
@@ -203,10 +214,9 @@ def _refuse_unmet(request: Request, channel: Channel) -> None:
             raise NotCertified(f"the closed form does not have {code}: {result.where}.")
 
 
-def _from_search(request: Request, stated: Fraction, found: Found) -> Mechanism:
-    proved = found.proved
+def _proved(request: Request, proved: Proved, bound: float) -> Mechanism:
     cost = exact_cost(proved.table, request)
-    least = min(Fraction(found.bound), cost)
+    least = min(Fraction(bound), cost)
     details = {"certified": proved.how, **figures(cost, least)}
     if proved.mixing:
         details["mixing"] = float_up(proved.mixing)

@@ -39,9 +39,7 @@ def interior(n: int, alpha: Fraction) -> tuple[list[list[int]], int]:
     return weights, base * size
 
 
-def repaired(
-    places: list[list[int]], bits: int, alpha: Fraction, mixing: int, *, mirrored: bool, fair: bool
-) -> Table:
+def repaired(places: list[list[int]], bits: int, alpha: Fraction, mixing: int, *, mirrored: bool, fair: bool) -> Table:
     """Mix a matrix in units of ``2**-bits`` with ``2**-mixing`` of Q, and round to integers with one total.
 
     Off the diagonal every entry is rounded down. What is missing goes to the diagonal; where that must stay equal for

@@ -21,7 +21,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InvalidInput
 from ..losses import Loss
 from ..properties import PROPERTIES, Property, Rows
 from ..spaces import Counts
@@ -370,11 +369,3 @@ def _is_mirrored(prop: Property, n: int) -> bool:
         return (tuple(sorted(zip(p, f, strict=True))) for p, f in pairs)
 
     return set(listed(rows.places)) == set(listed((n + 1) ** 2 - 1 - rows.places))
-
-
-def refuse_misfits(requirements: Iterable[Property], n: int) -> None:
-    """Refuse two requirements of one code, which would be a slip."""
-    codes = [p.code for p in requirements]
-    twice = next((code for code in codes if codes.count(code) > 1), None)
-    if twice is not None:
-        raise InvalidInput(f"{twice!r} is asked for more than once; name each requirement once.")

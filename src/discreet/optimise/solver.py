@@ -17,7 +17,7 @@ from ..errors import NotCertified
 from .program import Program
 
 if TYPE_CHECKING:
-    import highspy
+    pass
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -83,14 +83,15 @@ class Session:
         import highspy
 
         self.program = program
-        self._highspy = highspy
-        self._solver = highspy.Highs()
+        self._highspy: Any = highspy
+        self._solver = self._highspy.Highs()
         for option, value in OPTIONS.items():
             self._solver.setOptionValue(option, value)
         self._starts, self._index, self._values, self.lower, self.upper, self.row_sizes = assemble(program)
         self.column_upper = np.where(program.zero, 0.0, np.inf)
         self._preferred = np.concatenate(
-            [np.full(len(block), block.preferred) for block in program.pairs] + [np.zeros(len(program.rows), dtype=bool)]
+            [np.full(len(block), block.preferred) for block in program.pairs]
+            + [np.zeros(len(program.rows), dtype=bool)]
         ).astype(bool)
         self.lower[self._preferred] = -np.inf
         self._last = start
@@ -211,4 +212,5 @@ def variable_cost(program: Program, cost: FloatArray | None = None) -> FloatArra
     """A cost by place (the program's own if none is given) as a cost per unit of each variable, in floats."""
     if cost is None:
         cost = np.array([c / program.cost_scale for c in program.cost.tolist()])
-    return np.bincount(program.variable, weights=cost * place_scales(program), minlength=program.count)
+    summed = np.bincount(program.variable, weights=cost * place_scales(program), minlength=program.count)
+    return summed.astype(np.float64)

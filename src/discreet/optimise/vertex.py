@@ -24,9 +24,6 @@ from .solver import Vertex
 
 IntArray = NDArray[np.int64]
 
-#: Rational vertices whose common denominator may exceed this many bits are not attempted.
-MOST_BITS = 24_000
-
 
 class NoVertex(Exception):
     """The basis does not determine one point; a signal between modules, never shown to people."""
@@ -46,13 +43,6 @@ class Ties:
     #: The remaining equations: terms (variable, coefficient, power of alpha) and the right side.
     equations: list[tuple[list[tuple[int, int, int]], Fraction]] = field(repr=False)
     count: int = 0
-
-    @property
-    def bits(self) -> int:
-        """About how long the common denominator of the exact solution would be."""
-        denominator = self.program.request.alpha.denominator.bit_length()
-        deepest = int(self.power.max(initial=0))
-        return self.count * max(1, denominator * deepest)
 
 
 def ties_of(program: Program, vertex: Vertex) -> Ties:
@@ -116,9 +106,7 @@ def _tight(
             continue
         variables, exponents = program.variable[row.places].tolist(), program.exponent[row.places].tolist()
         terms = [
-            (v, a, k)
-            for v, a, k in zip(variables, row.coefficients, exponents, strict=True)
-            if vertex.basic_columns[v]
+            (v, a, k) for v, a, k in zip(variables, row.coefficients, exponents, strict=True) if vertex.basic_columns[v]
         ]
         if len(terms) == 2 and row.right == 0 and terms[0][1] * terms[1][1] < 0 and terms[0][0] != terms[1][0]:
             (u, a, k), (v, b, m) = terms
@@ -148,7 +136,7 @@ def rational_values(ties: Ties) -> tuple[list[int], int]:
 
     def multiple(v: int) -> int:
         c = component[v]
-        weight = upper[power[v]] * lower[deepest[c] - power[v]]
+        weight = int(upper[power[v]] * lower[deepest[c] - power[v]])
         return weight if ties.factor is None else weight * int(ties.factor[v] * shared[c])
 
     if len(ties.equations) != ties.count:
@@ -176,7 +164,7 @@ def _by_place(program: Program, values: list[int], upper: list[int], lower: list
 
 
 def fixed_values(ties: Ties, bits: int) -> list[int]:
-    """Every probability, by place, in units of ``2**-bits``, nearly: by refining the float solution until it no longer moves."""
+    """Every probability, by place, in units of ``2**-bits``, nearly: the float solution, refined."""
     if len(ties.equations) != ties.count:
         raise NoVertex
     multiples = _fixed_multiples(ties, bits)
