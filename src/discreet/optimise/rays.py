@@ -38,6 +38,9 @@ MARGINS = (2.0**-39, 2.0**-33)
 #: At least this share of the explicit fair mechanism is mixed in, so that no report vanishes.
 SHARE = 2.0**-36
 
+#: Rounds without any gain that are put up with: at degenerate vertices new rays may first have to line up.
+MOST_STALLS = 12
+
 #: Rays are added until the bound is this close, relatively.
 CLOSE = 1e-11
 
@@ -167,7 +170,7 @@ class _Master:
         reports = np.arange(self.half)
         self.add(self._geometric_rays()[reports], reports)
         self.add(self._fair_rays()[reports], reports)
-        bound, before = -np.inf, np.inf
+        bound, before, stalled = -np.inf, np.inf, 0
         for _ in range(500):
             status = self._run()
             if status != self._highspy.HighsModelStatus.kOptimal:
@@ -182,7 +185,8 @@ class _Master:
             bound = max(bound, self._bound(reduced, gain))
             rays, worth = self._best(reduced)
             possible = float(np.minimum(worth, 0).sum())
-            if -possible <= CLOSE * abs(value) or value >= before * (1 - CLOSE / 10):
+            stalled = stalled + 1 if value >= before * (1 - CLOSE / 10) else 0
+            if -possible <= CLOSE * abs(value) or stalled > MOST_STALLS:
                 break
             before = value
             chosen = np.flatnonzero(worth < possible / (100 * self.half))

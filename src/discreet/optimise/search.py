@@ -56,7 +56,7 @@ def search(request: Request, epsilon: Fraction, start: Found | None = None) -> F
                 trouble = problem
                 break
             continue
-        bound = lower_bound(program, first.prices, session.row_sizes)
+        bound = lower_bound(program, first.prices, session.row_sizes, first.objective)
         proved = exact_vertex(program, final, epsilon)
         if proved is not None:
             return Found(proved, bound, first, program)
