@@ -59,7 +59,7 @@ def _every_truth(truths: int, reports: int) -> tuple[IntArray, IntArray]:
 
 
 def bias(most: Number) -> Property:
-    """The mean error is at most ``most`` in size, for every truth: |sum_j (j - i) P[i, j]| <= most.
+    """The mean error is at most ``most`` in size, for every truth: ``|sum_j (j - i) P[i, j]| <= most``.
 
     Examples
     --------
@@ -97,7 +97,7 @@ def mean_squared_error(most: Number) -> Property:
 
 
 def support(within: int) -> Property:
-    """No report is further than ``within`` from the truth: P[i, j] = 0 for |i - j| > within.
+    """No report is further than ``within`` from the truth: ``P[i, j] = 0`` for ``|i - j| > within``.
 
     With delta = 0 a report that is possible for one truth is possible for all, so ``within`` must reach half the range.
 

@@ -123,7 +123,7 @@ def design_each(
     Examples
     --------
     >>> [m.certificate.details["cost"] for m in design_each(2, alphas=["1/2", "3/4"], loss="L1", properties="CM")]
-    ['5/9', '11/16']
+    ['5/9', '92/123']
     """
     last: Found | None = None
     for alpha in alphas:

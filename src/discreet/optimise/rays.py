@@ -100,6 +100,8 @@ class _Master:
         assert request.weights is not None
         weights = np.array([float(w) for w in request.weights])
         self.cost = weights[:, None] * request.loss.of(space, space)
+        #: Costs are handed to the solver in this unit, so that they are of the size of one.
+        self.unit = float(np.abs(self.cost).sum(axis=1).max()) / self.size or 1.0
         self.honest = "WH" in request.codes
         self.least = (1 + 2.0**-36) / self.size
         self.rays: list[FloatArray] = []
@@ -148,7 +150,7 @@ class _Master:
         index = np.nonzero(filled)[1]
         count = len(numbers)
         self._solver.addCols(
-            count, cost, np.zeros(count), np.full(count, np.inf), len(index),
+            count, cost / self.unit, np.zeros(count), np.full(count, np.inf), len(index),
             starts.astype(np.int32), index.astype(np.int32), kept[filled],
         )  # fmt: skip
         self.rays += list(rays)
@@ -179,7 +181,8 @@ class _Master:
                 raise SolverFailed(f"the linear solver stopped ({self._solver.modelStatusToString(status)}).")
             self._solver.setOptionValue("simplex_strategy", 4)  # from here on the last answer stays feasible
             solution = self._solver.getSolution()
-            prices, value = np.array(solution.row_dual), self._solver.getInfo().objective_function_value
+            prices = np.array(solution.row_dual) * self.unit
+            value = self._solver.getInfo().objective_function_value * self.unit
             self._answer = np.array(solution.col_value), self._solver.getBasis()
             reduced, gain = self._reduced(prices)
             bound = max(bound, self._bound(reduced, gain))
