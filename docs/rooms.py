@@ -12,8 +12,8 @@ SOURCE = Path(__file__).resolve().parent.parent / "src" / "discreet"
 
 #: Each room imports only rooms above it.
 ORDER = (
-    "errors", "exact", "spaces", "privacy", "mechanism", "channels", "losses", "properties", "utility", "mechanisms",
-    "ptables", "files", "explanation", "optimise", "plots", "comparison", "release", "collect",
+    "errors", "exact", "spaces", "privacy", "mechanism", "channels", "losses", "properties", "requirements", "utility",
+    "mechanisms", "ptables", "files", "explanation", "optimise", "plots", "comparison", "release", "collect",
     "demonstration", "cli",
 )  # fmt: skip
 

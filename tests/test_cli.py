@@ -297,3 +297,40 @@ def test_somebody_elses_p_table_is_measured(tmp_path: Path) -> None:
 )
 def test_options_that_would_be_ignored_are_refused_for_tables_too(options: list[object], message: str) -> None:
     assert message in run("design", *options, code=2).stderr
+def test_the_best_mechanism_is_found_proved_and_saved(tmp_path: Path) -> None:
+    file = tmp_path / "best.json"
+    out = run("design", "-n", 4, "--alpha", "10/11", "--properties", "WH,CM", "-o", file).stdout
+    assert "0.7752 = 969/1250" in out and "rational vertex" in out and "largest ratio exactly 11/10" in out
+    assert dc.load(file).certificate.details["cost"] == "969/1250"
+    run("verify", file)
+    told = json.loads(run("design", "-n", 4, "--alpha", "10/11", "--properties", "WH,CM", "--explain", "--json").stdout)
+    assert told["choice"]["name"] == "WM" and told["choice"]["without"]["CM"] == pytest.approx(484 / 625)
+
+
+def test_designs_take_a_delta_a_prior_and_the_worst_case(tmp_path: Path) -> None:
+    numbers = tmp_path / "prior.txt"
+    numbers.write_text("4, 2, 1\n1", encoding="utf-8")
+    base = ["design", "-n", 3, "--epsilon", "1", "--loss", "L1", "--json"]
+    for options in (["--prior", numbers], ["--prior", "triangular"], ["--delta", "0.01"], ["--worst-case"]):
+        told = json.loads(run(*base, *options).stdout)
+        assert told["certificate"]["details"]["gap"] < 1e-9
+    assert "neither the name" in run(*base, "--prior", "nowhere.txt", code=2).stderr
+    numbers.write_text("1 2", encoding="utf-8")
+    assert "must hold 4 numbers" in run(*base, "--prior", numbers, code=2).stderr
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["-n", "5"],
+        ["--alpha", "1/2"],
+        ["-n", "5", "--alpha", "1/2", "--base", "3"],
+        ["--family", "uniform", "-n", "5", "--loss", "L1"],
+        ["--family", "uniform", "-n", "5", "--worst-case"],
+        ["-n", "5", "--alpha", "1/2", "--properties", "support<=1"],
+        ["-n", "5", "--alpha", "1/2", "--properties", "XX"],
+        ["-n", "5", "--alpha", "1/2", "--prior", "uniform", "--worst-case"],
+    ],
+)
+def test_designs_that_cannot_be_are_refused_with_a_message(options: list[str]) -> None:
+    assert run("design", *options, code=2).stderr.startswith("discreet: ")

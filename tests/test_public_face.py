@@ -20,6 +20,7 @@ NAMES = {
     *("check", "pathologies", "cost", "expected_loss", "bias", "variance", "tail", "probability_of_truth"),
     *("kantorovich", "errors", "losses", "plots", "properties", "utility"),
     *("calibrate", "Calibration", "compare", "Comparison", "remap", "derivable", "symmetrise", "explain"),
+    *("design", "design_each", "choose", "Choice", "requirements"),
     *("Explanation", "random_rounding", "suppression", "perturb", "compose", "Composition"),
     *("plan_release", "Plan", "release_counts", "Release", "Ledger", "verify_bundle", "BundleReport"),
 }

@@ -38,6 +38,8 @@ _ROOMS = {
     ".optimise.bounded": ("bounded_noise",),
     ".optimise.tradeoff": ("noise_tradeoff", "NoiseTradeoff"),
     ".optimise.calibration": ("calibrate", "Calibration"),
+    ".optimise.designing": ("design", "design_each"),
+    ".optimise.chooser": ("choose", "Choice"),
     ".optimise.remapping": ("remap",),
     ".optimise.structure": ("derivable", "symmetrise"),
     ".comparison": ("compare", "Comparison"),
@@ -50,7 +52,7 @@ _ROOMS = {
     ".collect.client": ("perturb",),
     ".utility": ("cost", "expected_loss", "bias", "variance", "tail", "probability_of_truth", "kantorovich"),
 }
-_MODULES = ("errors", "losses", "plots", "properties", "utility")
+_MODULES = ("errors", "losses", "plots", "properties", "requirements", "utility")
 _HOME = {name: room for room, names in _ROOMS.items() for name in names}
 
 __all__ = [
@@ -65,8 +67,8 @@ __all__ = [
     # properties, losses, utility
     "check", "pathologies", "cost", "expected_loss", "bias", "variance", "tail", "probability_of_truth", "kantorovich",
     # choosing and improving
-    "noise_tradeoff", "NoiseTradeoff",
-    "calibrate", "Calibration", "compare", "Comparison", "remap", "derivable", "symmetrise", "explain", "Explanation",
+    "design", "design_each", "choose", "Choice", "calibrate", "Calibration", "compare", "Comparison", "remap",
+    "derivable", "symmetrise", "explain", "Explanation", "noise_tradeoff", "NoiseTradeoff",
     # releasing counts of a table
     "plan_release", "Plan", "release_counts", "Release", "Ledger", "verify_bundle", "BundleReport",
     # collecting
@@ -76,7 +78,7 @@ __all__ = [
     # tables of noise of statistics offices
     "PTable", "read_ptable", "design_ptable",
     # rooms
-    "errors", "losses", "plots", "properties", "utility",
+    "errors", "losses", "plots", "properties", "requirements", "utility",
 ]  # fmt: skip
 
 try:

@@ -6,11 +6,13 @@
     ├── InvalidInput (ValueError)     an argument that cannot be used: what was given, what is allowed, what to do
     │   ├── ForeignValue              a value that does not belong to the space it was given for
     │   ├── WrongType (TypeError)     a value of a kind that is never accepted (a float where a count belongs)
-    │   └── UnreadableFile            a file that is not what it should be
+    │   ├── UnreadableFile            a file that is not what it should be
+    │   └── Conflict                  requirements that no mechanism meets together; the message names them
     ├── Unsupported                   a sensible question this object cannot answer; the message names what can
     ├── NotPrivate                    a claim the judge refutes, with the witness
     ├── BudgetExceeded                a release that the ledger cannot pay for: spent, asked, left
     ├── SourceFailed                  the engine stopped while reading; its own words could quote data and are withheld
+    ├── NotCertified                  an answer found in floats that could not be proved in integers
     └── MissingExtra (ImportError)    an optional dependency is absent; the message is the install command
 
     WeakLocalPrivacy (UserWarning)    a mechanism proved for counts is used on people's own values
@@ -77,6 +79,20 @@ class UnreadableFile(InvalidInput):
     """
 
 
+class Conflict(InvalidInput):
+    """Requirements that no mechanism meets together. ``requirements`` names a smallest set of them that clash.
+
+    >>> import discreet as dc
+    >>> dc.design(4, alpha="1/2", properties=["S", "support<=1"])  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    discreet.errors.Conflict: no mechanism on the counts 0..4 has all of these together: alpha = 1/2 ...
+    """
+
+    def __init__(self, message: str, requirements: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.requirements = requirements
+
+
 class Unsupported(DiscreetError):
     """A sensible question that this object cannot answer.
 
@@ -109,6 +125,14 @@ class SourceFailed(DiscreetError):
     """The engine stopped while it read the table. What it said is withheld, because it could quote a person's row.
 
     >>> issubclass(SourceFailed, DiscreetError)
+    True
+    """
+
+
+class NotCertified(DiscreetError):
+    """An answer found in floating point that could not be proved in integers, so it is not given out.
+
+    >>> issubclass(NotCertified, DiscreetError)
     True
     """
 

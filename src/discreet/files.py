@@ -16,6 +16,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from . import properties, requirements
 from .errors import DiscreetError, NotPrivate, UnreadableFile
 from .exact.kernels import Kernel, Noise, Response, kernel_from
 from .exact.lattice import Lattice
@@ -74,6 +75,7 @@ def rebuild(content: Any, path: str) -> Mechanism:
     try:
         mechanism = _rebuild(content)
         _compare(mechanism, content, path)
+        _check_properties(mechanism, path)
     except DiscreetError:
         raise
     except (KeyError, TypeError, ValueError, IndexError, AssertionError, ZeroDivisionError, AttributeError) as problem:
@@ -129,7 +131,7 @@ def _is_plain(value: Any) -> bool:
     if isinstance(value, list):
         return all(map(_is_plain, value))
     return isinstance(value, bool | int | float) or bool(
-        isinstance(value, str) and re.fullmatch(r"[\w./ +-]{0,60}", value)
+        isinstance(value, str) and re.fullmatch(r"[\w./ +<>=\[\]-]{0,60}|-?\d{1,4000}(/\d{1,4000})?", value)
     )
 
 
@@ -162,6 +164,16 @@ def _compare(mechanism: Mechanism, content: dict[str, Any], path: str | Path) ->
             f"{path} claims {stated['notion']} epsilon = {stated['epsilon']}, delta = {stated['delta']}, but its "
             f"numbers prove {proved}. The file is damaged or was altered."
         )
+
+
+def _check_properties(mechanism: Mechanism, path: str | Path) -> None:
+    """A designed mechanism names the properties it was designed for: its numbers must still have them."""
+    codes = mechanism.parameters.get("properties") if mechanism.family == "designed" else None
+    if not codes:
+        return
+    for code, result in properties.check(mechanism, requirements.resolve(codes)).items():
+        if not result.holds:
+            raise UnreadableFile(f"{path} claims the property {code}, which its numbers do not have: {result.where}.")
 
 
 # ------------------------------------------------------------------------------------------------ matrices

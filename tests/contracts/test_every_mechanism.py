@@ -80,6 +80,9 @@ REGISTRY |= {
     ),
     "bounded_noise, variance and js": ("bounded_noise", lambda: dc.bounded_noise(2, reach=3, variance=1, js=1)),
     "symmetrise": ("symmetrise", lambda: dc.symmetrise(dc.from_matrix([["3/4", "1/4"], ["1/3", "2/3"]]))),
+    "design": ("design", lambda: dc.design(6, alpha="9/10", loss="L1", properties="WH+CM")),
+    "design, closed form": ("design", lambda: dc.design(9, alpha="2/3", properties="RM")),
+    "design, delta": ("design", lambda: dc.design(5, epsilon=1, delta="1/50", loss="L1", properties="support<=3")),
     "remap": ("remap", lambda: dc.remap(dc.geometric(6, alpha="1/3"), "L2")),
 }
 

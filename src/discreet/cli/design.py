@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .output import Json, print_json, print_table, say
+from .output import Json, print_json, print_table, say, waiting
 
 if TYPE_CHECKING:
     from ..mechanism import Mechanism
@@ -39,14 +39,25 @@ def _families() -> dict[str, Any]:
 
 
 def design(
-    family: Annotated[str | None, typer.Option(help="Which closed form; `--family list` lists them.")] = None,
+    family: Annotated[str | None, typer.Option(help="A closed form by name; `--family list` lists them.")] = None,
     n: Annotated[int | None, typer.Option("-n", "--largest", help="The largest count.")] = None,
     alpha: Alpha = None,
     epsilon: Epsilon = None,
+    loss: Annotated[str | None, typer.Option(help="What to minimise: L0 (default), L1, L2, L0_1, L3 ...")] = None,
+    properties: Annotated[
+        str | None,
+        typer.Option(help="What it must have, comma separated: S RH RM CH CM F WH, bias<=0, mse<=4, support<=3 ..."),
+    ] = None,
+    delta: Annotated[str | None, typer.Option(help="0 (default) for pure privacy.")] = None,
+    prior: Annotated[
+        str | None, typer.Option(help="How likely each count is: uniform, triangular, binomial, or a file of numbers.")
+    ] = None,
+    worst_case: Annotated[bool, typer.Option("--worst-case", help="Minimise the loss of the worst count.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Say why, and what each property costs.")] = False,
     labels: Annotated[str | None, typer.Option(help="For randomized-response: the answers, comma separated.")] = None,
     grid: Annotated[str | None, typer.Option(help="For planar families: ROWSxCOLSxCELL, such as 30x30x150.")] = None,
     border: Annotated[str | None, typer.Option(help="For planar families: remap (default) or normalise.")] = None,
-    ptable: Annotated[bool, typer.Option("--ptable", help="Design a p-table instead of a mechanism by name.")] = False,
+    ptable: Annotated[bool, typer.Option("--ptable", help="Design a p-table instead of a mechanism.")] = False,
     reach: Annotated[int | None, typer.Option(help="For --ptable and bounded-noise: the largest error D.")] = None,
     stay: Annotated[str | None, typer.Option(help="For them: probability of the truth (a table: at least).")] = None,
     variance: Annotated[str | None, typer.Option(help="For them: mean square error at most this, V.")] = None,
@@ -57,42 +68,88 @@ def design(
     sigma2: Annotated[str | None, typer.Option(help="For discrete-gaussian: its parameter.")] = None,
     base: Annotated[int | None, typer.Option(help="For random-rounding: the base, 3 by default.")] = None,
     below: Annotated[int | None, typer.Option(help="For suppression: counts below this are suppressed.")] = None,
-    output: Annotated[Path | None, typer.Option("-o", "--output", help="Where to save it (.json; table .csv).")] = None,
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="Where to save it (.json; a table .csv).")] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw it: a heat map as .png, .svg or .html.")] = None,
     json: Json = False,
 ) -> None:
-    """Make a mechanism by name, have it proved, and save it.
+    """Find the best mechanism with the properties you ask for, or make one by name; have it proved, and save it.
 
-    Examples: `discreet design --family explicit-fair -n 8 --alpha 10/11 -o m.json` ·
+    Examples: `discreet design -n 20 --alpha 10/11 --loss L1 --properties WH,CM -o m.json` ·
+    `discreet design -n 20 --alpha 10/11 --properties WH,CM --explain` ·
     `discreet design --family planar-geometric --grid 30x30x150 --epsilon 0.004 -o map.json` ·
     `discreet design --ptable --reach 5 --stay 0.5 --epsilon 2 --keys 256 -o table.csv`
     """
     from ..errors import InvalidInput
 
-    given = {
-        "n": n, "alpha": alpha, "epsilon": epsilon, "labels": labels, "grid": grid, "border": border, "reach": reach,
-        "stay": stay, "variance": variance, "js": js, "kind": kind, "keys": keys, "sigma2": sigma2, "base": base,
-        "below": below,
+    wishes = {"loss": loss, "properties": properties, "delta": delta, "prior": prior}
+    named = {
+        "labels": labels, "grid": grid, "border": border, "reach": reach, "stay": stay, "variance": variance, "js": js,
+        "kind": kind, "keys": keys, "sigma2": sigma2, "base": base, "below": below,
     }  # fmt: skip
     if ptable:
         from .ptable import design_table
 
         if family is not None or plot is not None:
             raise InvalidInput("--ptable takes neither --family nor --plot.")
-        design_table(given, output, layout, json)
+        _refuse_wishes(wishes, worst_case, explain, "a p-table has its own: --reach, --stay, --variance, --js")
+        design_table({"n": n, "alpha": alpha, "epsilon": epsilon, **named}, output, layout, json)
         return
-    if family is None or layout is not None:
-        raise InvalidInput("give --family (`--family list` lists them) or --ptable; --layout goes with --ptable.")
+    if layout is not None:
+        raise InvalidInput("--layout goes with --ptable.")
+    _refuse_ending(output)
+    choice = None
+    if family is None:
+        stray = next((option for option, value in named.items() if value is not None), None)
+        if stray is not None:
+            raise InvalidInput(f"{_flag(stray)} goes with a --family; `--family list` lists them.")
+        if n is None:
+            raise InvalidInput("give the largest count with -n, or a --family.")
+        options = {
+            "alpha": alpha, "epsilon": epsilon, "delta": delta or 0, "loss": loss or "L0",
+            "properties": properties or (), "prior": _prior(prior, n), "worst_case": worst_case,
+        }  # fmt: skip
+        with waiting("looking for the best mechanism"):
+            if explain:
+                from ..optimise.chooser import choose
+
+                choice = choose(n, **options)
+                mechanism = choice.mechanism
+            else:
+                from ..optimise.designing import design as find
+
+                mechanism = find(n, **options)
+    else:
+        _refuse_wishes(wishes, worst_case, explain, "a --family is made as it is. Leave one of the two out")
+        if family == "list":
+            for name in _families():
+                say(name)
+            return
+        mechanism = _named(family, {"n": n, "alpha": alpha, "epsilon": epsilon, **named})
+    _hand_over(mechanism, choice, output, plot, json)
+
+
+def _refuse_wishes(wishes: dict[str, Any], worst_case: bool, explain: bool, instead: str) -> None:
+    """What only a design takes is refused elsewhere."""
+    from ..errors import InvalidInput
+
+    given = next((option for option, value in wishes.items() if value is not None), None)
+    given = "worst-case" if worst_case else "explain" if explain else given
+    if given is not None:
+        raise InvalidInput(f"--{given} is for designs; {instead}.")
+
+
+def _named(family: str, given: dict[str, Any]) -> Mechanism:
+    from ..errors import InvalidInput
+
     families = _families()
-    if family == "list":
-        for name in families:
-            say(name)
-        return
     if family not in families:
         raise InvalidInput(f"{family!r} is not a family; the families are {', '.join(families)}.")
     build, takes = families[family]
-    mechanism = _build(family, build, takes, given)
-    _refuse_ending(output)
+    return _build(family, build, takes, given)
+
+
+def _hand_over(mechanism: Mechanism, choice: Any, output: Path | None, plot: Path | None, json: bool) -> None:
+    """Save, draw and print what was made."""
     if output is not None:
         mechanism.save(output)
     if plot is not None:
@@ -101,14 +158,32 @@ def design(
         heatmap(mechanism).save(plot)
     if json:
         content = {"family": mechanism.family, "parameters": dict(mechanism.parameters)}
-        print_json({**content, "certificate": mechanism.certificate.describe()})
+        content["certificate"] = mechanism.certificate.describe()
+        print_json(content if choice is None else {**content, "choice": choice.describe()})
         return
     say(f"{mechanism!r}")
     say(f"proved    {mechanism.certificate}")
+    details = mechanism.certificate.details
+    if mechanism.family == "designed":
+        exact = details.get("cost", "")
+        also = f" = {exact}" if 0 < len(exact) <= 40 else ""
+        say(f"cost      {details['cost_about']:.10g}{also}, at most {details['gap']:.2g} from the least possible")
+        say(f"certified {details['certified']}")
+    if choice is not None:
+        say(str(choice))
     if output is not None:
         say(f"saved     {output} (discreet verify {output})")
     if plot is not None:
         say(f"drawn     {plot}")
+
+
+def _prior(text: str | None, n: int) -> Any:
+    """A prior by name, or the numbers in a file, divided by their sum."""
+    if text is None:
+        return None
+    from ..optimise.priors import named_prior, read_prior_file
+
+    return named_prior(text, n) or read_prior_file(text, n)
 
 
 #: Which options each argument of a family is read from, and whether it must be given.

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -33,6 +35,18 @@ def print_table(headings: Sequence[str], cells: Iterable[Sequence[str]], *, numb
 def say(text: str = "") -> None:
     """A line for people, as it stands."""
     typer.echo(text)
+
+
+@contextmanager
+def waiting(what: str) -> Iterator[None]:
+    """A moving sign on a terminal while something takes long; nothing in a pipe."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(f"{what} ..."):
+        yield
 
 
 def decide(holds: bool) -> NoReturn:

@@ -1,0 +1,181 @@
+"""How far from optimal a design can be: a lower bound of the cost of every mechanism that meets the request.
+
+Give each requirement a price (the solver's, made nonnegative) and pay the mechanism back for what it must keep anyway.
+For pure privacy what remains falls apart by report: within one column of the matrix the probabilities are tied only to
+their neighbours, ``P[i+1, j] / P[i, j]`` lying between alpha and 1/alpha (or 1, where rows are monotone), and the
+cheapest column with a given diagonal entry is found by one pass from the ends to the diagonal. Any prices give a true
+bound; good ones give a tight one. (Lagrangian duality; this is also how columns are priced in :mod:`.rays`.)
+
+Floats with a running error bound: the result is below the true bound by construction.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .program import PRIVACY, Program
+
+FloatArray = NDArray[np.float64]
+
+#: Twice the largest relative error of one operation on doubles.
+UNIT = 2.0**-52
+
+#: By how much less totals are paid, as a share of the largest price.
+LESS = (0.0, 1e-15, 1e-14, 1e-13, 1e-12, 1e-10, 1e-8)
+
+#: Inequalities between neighbours in one column: kept exactly by the pass over columns, so they need no price.
+BY_COLUMN = (PRIVACY, "RM")
+
+
+@dataclass(frozen=True, eq=False)
+class Chain:
+    """Neighbouring entries of a column, going away from the diagonal, have ratios between ``low`` and ``high``."""
+
+    low: float
+    high: float
+
+    def cheapest(self, cost: FloatArray, error: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """For each report, the least cost of its column per unit of the diagonal entry (that entry's own excluded).
+
+        Parameters
+        ----------
+        cost, error
+            For each (truth, report), the cost per unit of probability and how wrong it may be.
+        """
+        size = len(cost)
+        total, slack = np.zeros(size), np.zeros(size)
+        for sign in (-1, 1):
+            best, wrong = np.zeros(size), np.zeros(size)
+            for d in range(size - 1, 0, -1):
+                # The reports that have a truth d below (or above) them, in order.
+                part = slice(0, size - d) if sign < 0 else slice(d, size)
+                own, own_error = np.diagonal(cost, sign * d), np.diagonal(error, sign * d)
+                stepped, stepped_error = self._step(best[part], wrong[part])
+                best[part] = own + stepped
+                wrong[part] = own_error + stepped_error + UNIT * np.abs(best[part])
+            stepped, stepped_error = self._step(best, wrong)
+            total += stepped
+            slack += stepped_error + UNIT * np.abs(total)
+        return total, slack
+
+    def _step(self, best: FloatArray, wrong: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """What comes beyond this place costs ``best`` per unit of the entry there: choose that entry's ratio."""
+        surely_positive = best > wrong
+        stepped = np.where(best >= 0, self.low, self.high) * best
+        error = np.where(surely_positive, self.low, self.high) * wrong + 2 * UNIT * np.abs(stepped)
+        return stepped, error
+
+
+def lower_bound(program: Program, prices: FloatArray, row_sizes: FloatArray, objective: float) -> float:
+    """A number that no mechanism meeting the request can cost less than.
+
+    Parameters
+    ----------
+    prices
+        The solver's dual values of the rows it was handed.
+    row_sizes
+        What each of those rows was divided by.
+    objective
+        What the solver found, to stop looking for better bounds once one is close.
+    """
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        true = prices / row_sizes
+        true[~np.isfinite(true)] = 0.0
+    # Rounding may leave a place that should cost nothing just below zero, and far from the diagonal that counts many
+    # times; paying a little less for the totals lifts all places. Far out the prices of other inequalities drown in
+    # rounding altogether: leaving some of them out may be better. Every such choice gives a true bound.
+    best = -math.inf
+    unit = float(np.abs(true[-len(program.rows) :]).max(initial=0))
+    reaches = sorted({min(program.request.n, int(program.reach * share)) for share in (1, 0.8, 0.6, 0.4)}, reverse=True)
+    for reach, less in itertools.product(reaches, LESS):
+        best = max(best, _bound(program, true, reach, less * unit))
+        if objective - best <= 1e-11 * max(abs(objective), 1e-3):
+            break
+    return best
+
+
+def _bound(program: Program, prices: FloatArray, reach: int, less: float) -> float:
+    size, places = program.size, program.size**2
+    cost = np.array([c / program.cost_scale for c in program.cost.tolist()])
+    error = UNIT * np.abs(cost)
+    pure = not program.request.delta
+    gain, gain_error, start = 0.0, 0.0, 0
+    for block in program.pairs:
+        mine = prices[start : start + len(block)]
+        start += len(block)
+        if pure and block.label in BY_COLUMN:
+            continue
+        apart = np.abs(block.first // size - block.first % size)
+        mine = np.where(apart <= reach, np.maximum(mine, 0) if block.sense == ">=" else mine, 0.0)
+        ratio = float(block.factor * program.request.alpha**block.power)
+        _subtract(cost, error, block.first, mine)
+        _subtract(cost, error, block.second, -ratio * mine)
+    for row, price in zip(program.rows, prices[start:].tolist(), strict=True):
+        paid = max(price, 0.0) if row.sense == ">=" else price
+        if row.label == "total":
+            paid -= less
+        if not paid:
+            continue
+        _subtract(cost, error, row.places, paid * np.array([float(a) for a in row.coefficients]))
+        gain += paid * float(row.right)
+        gain_error += 4 * UNIT * (abs(paid * float(row.right)) + abs(gain))
+    bound = gain - gain_error + _auxiliary(program, cost[places:], error[places:])
+    by_truth, errors = cost[:places].reshape(size, size), error[:places].reshape(size, size)
+    if program.mirrored:
+        by_truth, errors = (by_truth + by_truth[::-1, ::-1]) / 2, (errors + errors[::-1, ::-1]) / 2
+    errors = errors + UNIT * np.abs(by_truth)
+    zero = program.zero[program.variable[:places]].reshape(size, size)
+    if pure:
+        return float(bound + _columns(program, by_truth, errors, zero))
+    return float(bound + _truths(program, np.where(zero, np.inf, by_truth - errors)))
+
+
+def _subtract(cost: FloatArray, error: FloatArray, places: Any, amount: FloatArray) -> None:
+    np.subtract.at(cost, places, amount)
+    np.add.at(error, places, 4 * UNIT * (np.abs(amount) + np.abs(cost[places])))
+
+
+def _auxiliary(program: Program, cost: FloatArray, error: FloatArray) -> float:
+    """What auxiliary variables can lower the cost by: they are at most of the size they were given."""
+    most = np.array(program.auxiliary_size) * (1 + 1e-12)
+    return float((np.minimum(cost - error, 0) * most).sum())
+
+
+def _truths(program: Program, cost: FloatArray) -> float:
+    """The cheapest distributions of all truths; diagonal entries that must be equal are decided together.
+
+    With m the least cost off the diagonal and c that on it, a truth costs at least m + (c - m) P[i, i].
+    """
+    size = program.size
+    off = cost.copy()
+    off[np.arange(size), np.arange(size)] = np.inf
+    least = off.min(axis=1)
+    diagonal = program.variable[np.arange(size) * (size + 1)]
+    rise = np.bincount(diagonal, weights=np.diagonal(cost) - least)
+    total = least.sum() + np.minimum(rise, 0).sum()
+    return float(total - 8 * size * UNIT * (np.abs(least).sum() + np.abs(rise).sum()))
+
+
+def _columns(program: Program, cost: FloatArray, error: FloatArray, zero: NDArray[np.bool_]) -> float:
+    """The cheapest columns, diagonal entries at most 1; entries that must be equal are decided together."""
+    size = program.size
+    alpha = float(program.request.alpha)
+    chain = Chain(alpha, 1.0 if "RM" in program.request.codes else 1 / alpha)
+    beyond, wrong = chain.cheapest(cost, error)
+    own = np.diagonal(cost) + beyond - wrong - np.diagonal(error)
+    own = own - 4 * UNIT * np.abs(own)
+    own[zero.any(axis=0)] = 0.0  # one zero in a column: all are
+    classes = np.bincount(program.variable[np.arange(size) * (size + 1)], weights=own)
+    return float(np.minimum(classes, 0).sum() * (1 + size * UNIT))
+
+
+def gap_of(cost: Fraction, bound: float) -> Fraction:
+    """How much more than the bound a cost is, at most; never negative."""
+    return max(cost - Fraction(bound), Fraction(0))

@@ -1,0 +1,62 @@
+"""Why a request cannot be met: a smallest set of requirements that clash."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+
+from ..errors import Conflict
+from ..exact.rationals import text_up
+from ..properties import Property
+from .program import Request, program_of
+from .solver import Infeasible, Session, SolverFailed
+
+
+def feasible(request: Request, *, private: bool = True) -> bool:
+    """Whether some mechanism meets the request, as far as floats can tell."""
+    program = program_of(request, negligible=0.0, private=private)
+    try:
+        Session(program).minimise(np.zeros(program.count))
+    except (Infeasible, SolverFailed):
+        return False
+    return True
+
+
+def irreducible(request: Request) -> tuple[bool, tuple[Property, ...]]:
+    """A set of requirements that no mechanism meets, though one meets them with any one left out.
+
+    Each requirement is left out in turn, for good if the rest still clash. Returns whether privacy is part of the set,
+    and the others.
+    """
+    kept = list(request.requirements)
+    private = feasible(replace(request, requirements=tuple(kept)), private=False)
+    for prop in request.requirements:
+        fewer = tuple(p for p in kept if p is not prop)
+        if not feasible(replace(request, requirements=fewer), private=private):
+            kept = list(fewer)
+    return private, tuple(kept)
+
+
+def conflict(request: Request) -> Conflict:
+    """The error for a request that cannot be met."""
+    private, clashing = irreducible(request)
+    named = [privacy_in_words(request)] if private else []
+    named += [f"{p.code} ({p.name})" for p in clashing]
+    codes = (("privacy",) if private else ()) + tuple(p.code for p in clashing)
+    hint = "Leave one of them out or loosen it"
+    if private and not request.delta and any(p.code.startswith(("support", "zeros")) for p in clashing):
+        hint += "; a probability of zero is only private with a delta above 0"
+    return Conflict(
+        f"no mechanism on the counts 0..{request.n} has all of these together: {'; '.join(named)}. Any one of them can "
+        f"be had without the others. {hint}.",
+        codes,
+    )
+
+
+def privacy_in_words(request: Request) -> str:
+    alpha = request.alpha
+    shown = str(alpha) if alpha.denominator < 10**9 else format(float(alpha), ".9g")
+    delta = f", delta = {text_up(float(Fraction(request.delta)))}" if request.delta else ""
+    return f"alpha = {shown}{delta} (privacy)"

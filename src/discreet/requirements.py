@@ -1,0 +1,244 @@
+"""Requirements beyond the seven properties: how biased, how wrong, how far off a mechanism may be.
+
+Each is a :class:`~discreet.properties.Property` like the seven: labelled linear rows, a check with the worst violation
+and its place, and a sentence. They go wherever properties go: ``dc.design(..., properties=["CM", "bias<=0"])``,
+``dc.check(m, dc.requirements.bias(0))``.
+
+==================  ======================================================================
+``"bias<=1/2"``      the mean error is at most 1/2 either way, for every truth (0: unbiased)
+``"mse<=4"``         the mean squared error is at most 4, for every truth
+``"support<=3"``     no report further than 3 from the truth
+``"truth>=1/5"``     the truth is reported with probability at least 1/5
+``"truth=1/5"``      ... exactly 1/5
+``"steps>=1/2"``     neighbouring reports differ in probability by a factor of at most 2
+==================  ======================================================================
+
+and :func:`zeros` for single places. To add one, write its builder and add one entry to :data:`REQUIREMENTS`.
+
+>>> import discreet as dc
+>>> unbiased = dc.requirements.bias(0)
+>>> unbiased.code, dc.check(dc.geometric(4, alpha="1/2"), unbiased)["bias<=0"].holds
+('bias<=0', False)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import properties
+from .errors import InvalidInput
+from .exact.rationals import Number, as_fraction
+from .properties import Property, Rows
+from .spaces import is_integer
+
+__all__ = ["REQUIREMENTS", "bias", "mean_squared_error", "resolve", "steps", "support", "truth", "zeros"]
+
+IntArray = NDArray[np.int64]
+
+_ALONE = np.array([1])
+
+
+def _nonnegative(value: object, what: str) -> Fraction:
+    number = as_fraction(value, what)
+    if number < 0:
+        raise InvalidInput(f"{what} must not be negative; got {value!r}.")
+    return number
+
+
+def _every_truth(truths: int, reports: int) -> tuple[IntArray, IntArray]:
+    """All places, one row per truth, and how far each report lies above the truth."""
+    places = np.arange(truths * reports).reshape(truths, reports)
+    return places, np.arange(reports)[None, :] - np.arange(truths)[:, None]
+
+
+def bias(most: Number) -> Property:
+    """The mean error is at most ``most`` in size, for every truth: ``|sum_j (j - i) P[i, j]| <= most``.
+
+    Examples
+    --------
+    >>> print(bias("1/2").sentence)
+    The mean error of every truth is at most 1/2, either way.
+    """
+    limit = _nonnegative(most, "the largest bias")
+
+    def build(truths: int, reports: int) -> Rows:
+        places, above = _every_truth(truths, reports)
+        if limit == 0:
+            return Rows(places, above, "==")
+        return Rows(np.concatenate([places, places]), np.concatenate([above, -above]), ">=", -limit)
+
+    sentence = f"The mean error of every truth is at most {limit}, either way."
+    return Property(f"bias<={limit}", "bias", sentence, "unbiased noise: [S] (3)", build, ordered=True)
+
+
+def mean_squared_error(most: Number) -> Property:
+    """The mean squared error is at most ``most``, for every truth: sum_j (j - i)^2 P[i, j] <= most.
+
+    Examples
+    --------
+    >>> mean_squared_error(4).code
+    'mse<=4'
+    """
+    limit = _nonnegative(most, "the largest mean squared error")
+
+    def build(truths: int, reports: int) -> Rows:
+        places, above = _every_truth(truths, reports)
+        return Rows(places, -(above**2), ">=", -limit)
+
+    sentence = f"The mean squared error of every truth is at most {limit}."
+    return Property(f"mse<={limit}", "mean squared error", sentence, "[S] (5)", build, ordered=True)
+
+
+def support(within: int) -> Property:
+    """No report is further than ``within`` from the truth: ``P[i, j] = 0`` for ``|i - j| > within``.
+
+    With delta = 0 a report that is possible for one truth is possible for all, so ``within`` must reach half the range.
+
+    Examples
+    --------
+    >>> support(1).rows(2).places.tolist()
+    [[2], [6]]
+    """
+    if not is_integer(within) or int(within) < 0:
+        raise InvalidInput(f"the largest error must be a whole number, 0 or more; got {within!r}.")
+    reach = int(within)
+
+    def build(truths: int, reports: int) -> Rows:
+        places, above = _every_truth(truths, reports)
+        return Rows(places[np.abs(above) > reach][:, None], _ALONE, "==")
+
+    sentence = f"No report is further than {reach} from the truth."
+    return Property(f"support<={reach}", "support", sentence, "bounded noise: [S] (2)", build, ordered=True)
+
+
+def truth(at_least: Number | None = None, *, exactly: Number | None = None) -> Property:
+    """Every truth is reported truly with probability at least, or exactly, this.
+
+    Examples
+    --------
+    >>> truth("1/5").code, truth(exactly="1/5").code
+    ('truth>=1/5', 'truth=1/5')
+    """
+    if (at_least is None) == (exactly is None):
+        raise InvalidInput("give the least probability of truth, or exactly=...; one of them.")
+    share = as_fraction(at_least if exactly is None else exactly, "a probability of truth")
+    if not 0 <= share <= 1:
+        raise InvalidInput(f"a probability of truth lies between 0 and 1; got {share}.")
+
+    def build(truths: int, reports: int) -> Rows:
+        diagonal = (np.arange(truths) * (reports + 1))[:, None]
+        return Rows(diagonal, _ALONE, ">=" if exactly is None else "==", share)
+
+    how, mark = ("at least", ">=") if exactly is None else ("exactly", "=")
+    sentence = f"Every truth is reported truly with probability {how} {share}."
+    return Property(f"truth{mark}{share}", "probability of truth", sentence, "[S] (4)", build)
+
+
+def steps(ratio: Number) -> Property:
+    """Neighbouring reports are alike: P[i, j] >= ratio P[i, j+1] and the reverse, along every row of the matrix.
+
+    Differential privacy asks this of neighbouring truths; this asks it of neighbouring reports ("column DP" in [C]).
+
+    Examples
+    --------
+    >>> steps("1/2").rows(1).coefficients.tolist()
+    [2, -1]
+    """
+    least = as_fraction(ratio, "the least ratio between neighbouring reports")
+    if not 0 < least <= 1:
+        raise InvalidInput(f"the least ratio between neighbouring reports lies in (0, 1]; got {ratio!r}.")
+
+    def build(truths: int, reports: int) -> Rows:
+        places, _ = _every_truth(truths, reports)
+        pairs = np.stack([places[:, :-1].ravel(), places[:, 1:].ravel()], axis=1)
+        both = np.concatenate([pairs, pairs[:, ::-1]])
+        return Rows(both, np.array([least.denominator, -least.numerator]), ">=")
+
+    sentence = f"Of two neighbouring reports neither is more than {1 / least} times as likely as the other."
+    return Property(f"steps>={least}", "alike steps", sentence, "column DP: [C] section VI", build, ordered=True)
+
+
+def zeros(places: Iterable[tuple[int, int]]) -> Property:
+    """These (truth, report) pairs never happen: structural zeros.
+
+    Examples
+    --------
+    >>> zeros([(0, 4), (4, 0)]).code
+    'zeros[0-4 4-0]'
+    """
+    listed = sorted({(int(i), int(j)) for i, j in places})
+    if not listed or min(min(pair) for pair in listed) < 0:
+        raise InvalidInput(
+            "structural zeros are pairs (truth, report) of counts, at least one; got none, or negative ones."
+        )
+
+    def build(truths: int, reports: int) -> Rows:
+        outside = next(((i, j) for i, j in listed if i >= truths or j >= reports), None)
+        if outside is not None:
+            raise InvalidInput(f"the structural zero {outside} lies outside the counts 0..{reports - 1}.")
+        return Rows(np.array([[i * reports + j] for i, j in listed]), _ALONE, "==")
+
+    code = f"zeros[{' '.join(f'{i}-{j}' for i, j in listed)}]"
+    return Property(code, "structural zeros", f"{len(listed)} given pairs of truth and report never happen.", "", build)
+
+
+@dataclass(frozen=True)
+class Form:
+    """How a requirement is written: its sign, and what makes it of the number."""
+
+    sign: str
+    make: Callable[[Any], Property]
+    #: What the number is, for messages.
+    number: str
+
+
+#: Every requirement that is written with a number. One more is one more entry here.
+REQUIREMENTS: dict[tuple[str, str], Form] = {
+    ("bias", "<="): Form("bias<=B", bias, "a number of at least 0"),
+    ("mse", "<="): Form("mse<=V", mean_squared_error, "a number of at least 0"),
+    ("support", "<="): Form("support<=D", lambda d: support(int(d)), "a whole number"),
+    ("truth", ">="): Form("truth>=P", truth, "a probability"),
+    ("truth", "="): Form("truth=P", lambda p: truth(exactly=p), "a probability"),
+    ("steps", ">="): Form("steps>=R", steps, "a ratio in (0, 1]"),
+}
+
+
+def resolve(wanted: str | Property | Iterable[str | Property] | None) -> tuple[Property, ...]:
+    """The properties and requirements that are meant: codes, "bias<=0" and the like, or objects.
+
+    Examples
+    --------
+    >>> [p.code for p in resolve("WH+bias<=1/2")]
+    ['WH', 'bias<=1/2']
+    """
+    if wanted is None or (isinstance(wanted, str) and not wanted.strip()):
+        return ()
+    if isinstance(wanted, str):
+        listed: list[Any] = [code.strip() for code in wanted.replace(",", "+").split("+")]
+    else:
+        listed = list(wanted) if isinstance(wanted, Iterable) else [wanted]
+    return tuple(_one(item) for item in listed)
+
+
+def _one(item: Any) -> Property:
+    match = re.fullmatch(r"([a-z]+)\s*(<=|>=|=)\s*(\S+)", item) if isinstance(item, str) else None
+    if match is None:
+        places = re.fullmatch(r"zeros\[((?:\d+-\d+ ?)+)\]", item) if isinstance(item, str) else None
+        if places is not None:
+            return zeros(tuple(map(int, pair.split("-"))) for pair in places[1].split())  # type: ignore[misc]
+        return properties.resolve([item])[0]
+    form = REQUIREMENTS.get((match[1], match[2]))
+    if form is None:
+        forms = ", ".join(f.sign for f in REQUIREMENTS.values())
+        raise InvalidInput(f"{item!r} is not a requirement. What can be asked with a number is {forms}.")
+    try:
+        return form.make(match[3])
+    except ValueError as problem:
+        raise InvalidInput(f"{form.sign} needs {form.number}: {problem}") from None
