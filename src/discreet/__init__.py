@@ -37,6 +37,8 @@ _ROOMS = {
     ".optimise.structure": ("derivable", "symmetrise"),
     ".comparison": ("compare", "Comparison"),
     ".collect.client": ("perturb",),
+    ".estimation.methods": ("estimate",),
+    ".estimation.result": ("Estimate", "Interval", "Band", "Homogeneity", "Stratified"),
     ".utility": ("cost", "expected_loss", "bias", "variance", "tail", "probability_of_truth", "kantorovich"),
 }
 _MODULES = ("errors", "losses", "plots", "properties", "utility")
@@ -55,7 +57,7 @@ __all__ = [
     # choosing and improving
     "calibrate", "Calibration", "compare", "Comparison", "remap", "derivable", "symmetrise", "explain", "Explanation",
     # collecting
-    "perturb",
+    "perturb", "estimate", "Estimate", "Interval", "Band", "Homogeneity", "Stratified",
     # what is done in practice, under the judge
     "random_rounding", "suppression",
     # rooms
