@@ -1,4 +1,4 @@
-"""Random reconstruction problems of every kind: sparse and smooth truths, tiny and huge epsilons, few and many people."""
+"""Random problems of every kind: sparse and smooth truths, tiny and huge epsilons, few people and many."""
 
 from __future__ import annotations
 

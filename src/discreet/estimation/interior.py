@@ -92,9 +92,7 @@ def gap_of(model: Products, p: FloatArray, u: FloatArray | None = None) -> float
     return max(0.0, math.log(float(model.backward(model.q / u).max()) * float(p.sum())))
 
 
-def solve(
-    model: Model, tolerance: float, costs: FloatArray | None = None, start: FloatArray | None = None
-) -> Solution:
+def solve(model: Model, tolerance: float, costs: FloatArray | None = None, start: FloatArray | None = None) -> Solution:
     """Maximise the likelihood to a gap of at most ``tolerance``, or as far as doubles go.
 
     Parameters

@@ -27,7 +27,7 @@ from .likelihood import Likelihood
 FloatArray = NDArray[np.float64]
 
 #: Ends are found to this share of the distance on the scale of the root of the deviance.
-CLOSE = 1e-4
+CLOSE = 5e-4
 
 #: t stays this share away from where a cost would be zero.
 SHORT = 1e-9
@@ -51,7 +51,7 @@ def ends(likelihood: Likelihood, top: Solution, f: FloatArray, level: float) -> 
 def end(likelihood: Likelihood, top: Solution, f: FloatArray, level: float, side: int) -> float:
     """One end of the profile interval of f.p: the lower for side = 1, the upper for side = -1.
 
-    The root of the deviance is close to linear in t, so that a secant with a bracket needs few solutions.
+    The root of the deviance is close to a power of t, so that lines through their logarithms need few solutions.
     """
     if side < 0:
         return -end(likelihood, top, -f, level, 1)
@@ -69,31 +69,32 @@ def end(likelihood: Likelihood, top: Solution, f: FloatArray, level: float, side
 
     spread = math.sqrt(max(float(((f - centre) ** 2) @ top.p), 1e-300))
     t = min(most / 2, goal / (math.sqrt(people) * spread))
-    low, high = (0.0, -goal, centre), (most, math.inf, least)  # t, root of the deviance minus goal, value
-    tried_most = False
+    low: tuple[float, float] | None = None  # logarithms of t and of the root of the deviance over its goal
+    high: tuple[float, float] | None = None
+    side_before, value = 0, centre
     for _ in range(60):
         value, root = point(t)
-        off = root - goal
-        if abs(off) <= CLOSE * goal:
-            return value
-        if off < 0:
-            if tried_most:
-                return least
-            slope = (off - low[1]) / (t - low[0])
-            low = (t, off, value)
-        else:
-            slope = (off - low[1]) / (t - low[0])
-            high = (t, off, value)
-        if high[0] - low[0] <= 1e-12 * high[0]:
+        if abs(root - goal) <= CLOSE * goal:
             break
-        t = low[0] - low[1] / slope if slope > 0 else (low[0] + high[0]) / 2
-        if math.isinf(high[1]):
-            tried_most = t >= most
-            t = min(max(t, 1.2 * low[0]), most)
-        else:
-            margin = 0.02 * (high[0] - low[0])
-            t = min(max(t, low[0] + margin), high[0] - margin)
-    return high[2]
+        if root < goal and t >= most:
+            return least
+        here = (math.log(t), math.log(max(root, 1e-8) / goal))
+        now = 1 if here[1] > 0 else -1
+        low, high = (low, here) if now > 0 else (here, high)
+        if low is not None and high is not None:
+            if high[0] - low[0] <= 1e-12:
+                break
+            # a line between them; an end that stays too long counts for half (the Illinois rule)
+            if side_before == now > 0:
+                low = (low[0], low[1] / 2)
+            elif side_before == now < 0:
+                high = (high[0], high[1] / 2)
+            t = math.exp(low[0] - low[1] * (high[0] - low[0]) / (high[1] - low[1]))
+        else:  # the root grows with t, and more slowly the further out
+            step = -here[1] * (1.6 if now > 0 else 1.2)
+            t = math.exp(here[0] + min(max(step, -4.6), 4.6) + (-0.3 if now > 0 else 0.2))
+        side_before, t = now, min(t, most)
+    return value
 
 
 def variance_ends(likelihood: Likelihood, top: Solution, x: FloatArray, level: float) -> tuple[float, float]:

@@ -143,13 +143,13 @@ def _accelerate(
 def _peaks(x: FloatArray, space: Space) -> NDArray[np.bool_]:
     """Where x is at least as large as at all neighbours; where there are none (labels), everywhere."""
     if isinstance(space, Grid):
-        field, axes = x.reshape(space.rows, space.cols), (0, 1)
+        field = x.reshape(space.rows, space.cols)
     elif isinstance(space, Counts):
-        field, axes = x, (0,)
+        field = x
     else:
         return np.ones(len(x), bool)
     highest = field
-    for axis in axes:  # the largest of 3, then of 3 x 3
+    for axis in range(field.ndim):  # the largest of 3, then of 3 x 3
         padded = np.pad(highest, [(1, 1) if k == axis else (0, 0) for k in range(field.ndim)], mode="edge")
         n = field.shape[axis]
         highest = np.maximum.reduce([np.take(padded, range(k, k + n), axis) for k in range(3)])
@@ -165,7 +165,7 @@ class _Rows:
     def __init__(self, model: Structured, u: FloatArray) -> None:
         self._model = model
         self._weight = np.sqrt(model.q) / u
-        self._kept: dict[int, tuple[IntArray, FloatArray]] = {}
+        self._kept: dict[int, tuple[NDArray[np.int32], FloatArray]] = {}
 
     def matrix(self, truths: IntArray) -> Any:
         """The rounded rows of these truths, as a sparse matrix."""

@@ -111,7 +111,7 @@ def of_problem(problem: Problem, tolerance: float | None = None) -> Estimate:
     """The maximum likelihood estimate of a problem that was read already."""
     likelihood = Likelihood(problem, tolerance)
     solution = likelihood.maximum()
-    notes = ()
+    notes: tuple[str, ...] = ()
     if solution.gap > likelihood.tolerance:
         notes = (f"the gap asked for, {likelihood.tolerance:.2g}, is below what doubles resolve here",)
     return _finish(likelihood, solution, "mle", notes)

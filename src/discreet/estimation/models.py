@@ -33,7 +33,8 @@ class Dense:
     """Any matrix A, a row for each truth and a column for each observed report; every share is positive."""
 
     def __init__(self, A: FloatArray, q: FloatArray) -> None:
-        self.A, self.q, self.seen = np.ascontiguousarray(A), q, slice(None)
+        self.A, self.q = np.ascontiguousarray(A), q
+        self.seen: NDArray[np.int64] | slice = slice(None)
         self.size = len(A)
 
     def forward(self, p: FloatArray) -> FloatArray:

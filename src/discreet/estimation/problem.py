@@ -6,7 +6,7 @@ several, and their reports are put side by side: A = [share_1 A_1, share_2 A_2, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from .. import spaces
 from ..channels import Channel
-from ..errors import InvalidInput, Unsupported, WrongType
+from ..errors import InvalidInput, WrongType
 from ..exact.bits import SeededBits
 from ..exact.kernels import Kernel, Noise, Response
 from ..exact.laws import GeometricTails
@@ -27,6 +27,13 @@ from .columns import block
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+
+
+def _spread(places: IntArray, values: NDArray[Any], size: int) -> FloatArray:
+    """An array with these values at these places, and 0 elsewhere."""
+    spread = np.zeros(size)
+    spread[places] = values
+    return spread
 
 
 class _Matrix:
@@ -86,7 +93,7 @@ class Group:
     def whole(self, counts: NDArray[Any] | None = None) -> FloatArray:
         """How often each of finitely many outputs was reported, from counts of those that occurred."""
         assert self.outputs.size is not None
-        return np.bincount(self.reports, self.counts if counts is None else counts, minlength=self.outputs.size)
+        return _spread(self.reports, self.counts if counts is None else counts, self.outputs.size)
 
     @cached_property
     def _wide(self) -> tuple[Noise, int] | None:
@@ -113,11 +120,11 @@ class Group:
         """For each truth, the sum of v over the reports that occurred, weighted by their probabilities."""
         if self._wide is None:
             assert self.outputs.size is not None
-            return np.asarray(self.kernel.backward(np.bincount(self.reports, v, minlength=self.outputs.size)))
+            return np.asarray(self.kernel.backward(_spread(self.reports, v, self.outputs.size)))
         kernel, low = self._wide
         if self.kernel.own:  # type: ignore[attr-defined]
             return np.asarray(self.block() @ v)
-        everywhere = np.bincount(self.reports - low, v, minlength=kernel.truths[1] - low + 1)  # type: ignore[operator]
+        everywhere = _spread(self.reports - low, v, kernel.truths[1] - low + 1)  # type: ignore[operator]
         return np.asarray(kernel.backward(everywhere)[-low : self.size - low])
 
     def block(self, truths: IntArray | None = None) -> FloatArray:

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from ..errors import InvalidInput, Unsupported
 from ..plots import Chart
-from ..spaces import Counts, Grid
+from ..spaces import Counts
 from . import intervals, pictures
 from .interior import Solution
 from .likelihood import Likelihood
 from .problem import Problem
-from .statistics import Reconstruction, indicator, numbers, read_share, read_weights, show, unknown
+from .statistics import DUST, Reconstruction, indicator, numbers, read_share, read_weights, show, unknown
 
 FloatArray = NDArray[np.float64]
 
@@ -285,7 +285,7 @@ class Estimate(Reconstruction):
 
         low = intervals.first_reaching(reached(-1), size)
         high = intervals.first_reaching(reached(1), size)
-        centre = int(np.flatnonzero(np.cumsum(self._top.p) >= q - 1e-12)[0])
+        centre = int(np.flatnonzero(np.cumsum(self._top.p) >= q - DUST)[0])
         return Interval(low, high, centre, level, f"{q:.4g}-quantile")
 
     def _end(self, k: int, level: float, side: int) -> float:
@@ -429,6 +429,18 @@ class Estimate(Reconstruction):
         """
         print(self)
 
+    def table(self, most: int = 40) -> tuple[list[str], list[list[str]]]:
+        """Headings and cells, as text: the likeliest values in their order, with intervals where there are few."""
+        chosen = np.sort(np.argsort(-self.distribution, kind="stable")[:most])
+        few = len(self.distribution) <= most
+        headings = [self.space.noun, "probability", *(["low", "high"] if few else []), "expected people"]
+        cells = []
+        for k in chosen.tolist():
+            value, p = self.space.value(k), float(self.distribution[k])
+            ends = [f"{end:.4f}" for end in self.interval(("cell", value))] if few else []
+            cells.append([str(value), f"{p:.4f}", *ends, f"{self.people * p:.1f}"])
+        return headings, cells
+
     def to_json(self) -> dict[str, Any]:
         """The findings as plain JSON values."""
         values = [self.space.value(k) for k in range(len(self.distribution))]
@@ -479,7 +491,3 @@ def _gain(likelihood: Likelihood, common: Solution | None = None) -> float:
         one.log_likelihood(Likelihood(one).maximum().p) for one in (Problem((group,)) for group in problem.groups)
     )
     return 2 * (apart - problem.log_likelihood(top.p))
-
-
-def is_map(estimate: Estimate) -> bool:
-    return isinstance(estimate.space, Grid)

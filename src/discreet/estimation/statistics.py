@@ -15,6 +15,9 @@ from ..spaces import Counts, Grid, Space
 
 FloatArray = NDArray[np.float64]
 
+#: What solvers leave where there is nothing: cumulative sums are compared up to this.
+DUST = 1e-9
+
 
 @dataclass(frozen=True, eq=False)
 class Reconstruction:
@@ -55,7 +58,7 @@ class Reconstruction:
     def quantile(self, q: float) -> int:
         """The smallest count k with a probability of at least q of a true count of at most k."""
         level = read_share(q, "q, the order of a quantile,")
-        reached = np.flatnonzero(self.cdf() >= level - 1e-12)
+        reached = np.flatnonzero(self.cdf() >= level - DUST)
         return int(reached[0]) if reached.size else len(self.distribution) - 1
 
     def probability(self, low: Any, high: Any) -> float:

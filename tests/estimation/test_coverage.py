@@ -1,0 +1,79 @@
+"""How often intervals hold the truth, measured: the table in the documentation. ``python test_coverage.py`` prints it."""
+
+from __future__ import annotations
+
+import math
+import sys
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import discreet as dc
+
+pytestmark = pytest.mark.slow
+
+SIZE, PEOPLE, SAMPLES = 51, 2000, 400
+
+X = np.arange(SIZE)
+
+
+def truths() -> dict[str, NDArray[np.float64]]:
+    """A smooth, a two-humped and a sparse population, as in [F] section 5 (which has no bimodal one)."""
+    binomial = np.array([math.comb(50, k) * 0.3**k * 0.7 ** (50 - k) for k in range(SIZE)])
+    bimodal = np.exp(-0.5 * ((X - 12) / 3) ** 2) + 0.7 * np.exp(-0.5 * ((X - 36) / 5) ** 2)
+    points = np.zeros(SIZE)
+    points[[5, 17, 30, 44]] = [0.1, 0.4, 0.3, 0.2]
+    return {"binomial": binomial, "bimodal": bimodal / bimodal.sum(), "4-point": points}
+
+
+MECHANISMS = {
+    "geometric, ratio 2 within 10": dc.geometric(SIZE - 1, epsilon=math.log(2) / 10),
+    "geometric, epsilon 1": dc.geometric(SIZE - 1, epsilon=1),
+    "k-RR, epsilon 3": dc.randomized_response(SIZE, epsilon=3),
+}
+STATISTICS = {"mean": X, "P(at most 17)": X <= 17, "P(10 to 30)": (X >= 10) & (X <= 30), "P(30)": X == 30}
+ASKED = {"mean": "mean", "P(at most 17)": ("cdf", 17), "P(10 to 30)": ("range", 10, 30), "P(30)": ("cell", 30)}
+
+
+def coverage(truth: str, mechanism: str, samples: int = SAMPLES) -> dict[str, float]:
+    """The share of samples whose interval holds the population's value; "median" is a quantile."""
+    p, m = truths()[truth], MECHANISMS[mechanism]
+    rng = np.random.default_rng(list(f"{truth} {mechanism}".encode()))
+    hits = dict.fromkeys([*STATISTICS, "mean of these people"], 0)
+    for _ in range(samples):
+        people = rng.multinomial(PEOPLE, p)
+        reports = sum(rng.multinomial(k, row) for k, row in zip(people, m.matrix, strict=True) if k)
+        e = dc.estimate(reports, m)
+        for name, f in STATISTICS.items():
+            low, high = e.interval(ASKED[name])
+            hits[name] += low - 1e-9 <= f @ p <= high + 1e-9
+            if name == "mean":
+                hits["mean of these people"] += low - 1e-9 <= f @ people / PEOPLE <= high + 1e-9
+    return {name: hit / samples for name, hit in hits.items()}
+
+
+@pytest.mark.parametrize("truth", list(truths()))
+@pytest.mark.parametrize("mechanism", list(MECHANISMS))
+def test_intervals_at_95_percent_cover_between_93_and_100(truth: str, mechanism: str) -> None:
+    found = coverage(truth, mechanism)
+    assert all(0.93 <= share <= 1 for share in found.values()), found
+
+
+def test_the_measurement_notices_intervals_that_are_too_short() -> None:
+    """A negative control: intervals at level 0.8 do not pass for 95 percent."""
+    p, m = truths()["binomial"], MECHANISMS["geometric, epsilon 1"]
+    rng = np.random.default_rng(5)
+    hits = 0
+    for _ in range(200):
+        low, high = dc.estimate(rng.multinomial(PEOPLE, m.forward(p)), m).interval("mean", level=0.8)
+        hits += low <= X @ p <= high
+    assert hits / 200 < 0.9
+
+
+if __name__ == "__main__":
+    only = sys.argv[1:] or list(truths())
+    for name in only:
+        for kind in MECHANISMS:
+            shares = coverage(name, kind)
+            print(f"| {name} | {kind} | " + " | ".join(f"{share:.3f}" for share in shares.values()) + " |", flush=True)
