@@ -13,7 +13,7 @@ SOURCE = Path(__file__).resolve().parent.parent / "src" / "discreet"
 #: Each room imports only rooms above it.
 ORDER = (
     "errors", "exact", "spaces", "privacy", "mechanism", "channels", "losses", "properties", "utility", "mechanisms",
-    "files", "explanation", "optimise", "plots", "comparison", "collect",
+    "files", "explanation", "optimise", "plots", "comparison", "estimation", "collect",
     "demonstration", "cli",
 )  # fmt: skip
 

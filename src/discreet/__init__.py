@@ -39,6 +39,12 @@ _ROOMS = {
     ".collect.client": ("perturb",),
     ".estimation.methods": ("estimate",),
     ".estimation.result": ("Estimate", "Interval", "Band", "Homogeneity", "Stratified"),
+    ".estimation.simulation": (
+        "reconstruction_loss",
+        "ReconstructionLoss",
+        "compare_reconstruction",
+        "LossComparison",
+    ),
     ".utility": ("cost", "expected_loss", "bias", "variance", "tail", "probability_of_truth", "kantorovich"),
 }
 _MODULES = ("errors", "losses", "plots", "properties", "utility")
@@ -57,7 +63,8 @@ __all__ = [
     # choosing and improving
     "calibrate", "Calibration", "compare", "Comparison", "remap", "derivable", "symmetrise", "explain", "Explanation",
     # collecting
-    "perturb", "estimate", "Estimate", "Interval", "Band", "Homogeneity", "Stratified",
+    "perturb", "estimate", "Estimate", "Interval", "Band", "Homogeneity", "Stratified", "reconstruction_loss",
+    "ReconstructionLoss", "compare_reconstruction", "LossComparison",
     # what is done in practice, under the judge
     "random_rounding", "suppression",
     # rooms

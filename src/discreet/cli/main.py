@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from . import design, judge
+from . import collector, design, judge
 
 app = typer.Typer(
     name="discreet",
@@ -62,6 +62,8 @@ app.command()(judge.check)
 app.command()(judge.explain)
 app.command()(design.compare)
 app.command()(design.calibrate)
+app.command()(collector.perturb)
+app.command()(collector.estimate)
 
 
 def main() -> None:

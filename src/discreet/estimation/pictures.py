@@ -36,7 +36,9 @@ def draw(estimate: Estimate, title: str | None, band: bool | float) -> Chart:
     """Bars and a cumulative band for counts, bars for labels, maps for grids."""
     space = estimate.space
     level = 0.95 if isinstance(band, bool) else band
-    heading = title or f"Distribution of {len(estimate.distribution)} true {space.noun}s, from {estimate.people:,} reports"
+    heading = (
+        title or f"Distribution of {len(estimate.distribution)} true {space.noun}s, from {estimate.people:,} reports"
+    )
     if isinstance(space, Grid):
         return _maps(estimate, space, heading)
     few = len(estimate.distribution) <= MOST_WHISKERS

@@ -52,9 +52,7 @@ def bars(
     step = min(40.0, 1.25 * WIDTH / len(shown))
     x = band("value", f"{noun}" + (f" (bins of {width}, named by their first)" if width > 1 else ""), shown, step)
     x["scale"]["paddingInner"] = 0.12 if step > 4 else 0
-    rows: list[Spec] = [
-        {"value": v, "probability": float(f"{a:.6g}")} for v, a in zip(shown, p.tolist(), strict=True)
-    ]
+    rows: list[Spec] = [{"value": v, "probability": float(f"{a:.6g}")} for v, a in zip(shown, p.tolist(), strict=True)]
     names = ["estimate"]
     if limits is not None and width == 1:
         names.append("interval")
@@ -104,7 +102,12 @@ def cumulative(
         for row, k in zip(rows, places.tolist(), strict=True):
             row |= {"low": float(f"{limits[0][k]:.6g}"), "high": float(f"{limits[1][k]:.6g}")}
     x = {"field": "count", "type": "quantitative", "title": "count", "scale": {"nice": False}}
-    y = {"field": "probability", "type": "quantitative", "title": "probability of at most this", "scale": {"domain": [0, 1]}}
+    y = {
+        "field": "probability",
+        "type": "quantitative",
+        "title": "probability of at most this",
+        "scale": {"domain": [0, 1]},
+    }
     layers: list[Spec] = []
     if limits is not None:
         area = {"type": "area", "interpolate": "step-after", "color": PALE, "opacity": 0.5}
