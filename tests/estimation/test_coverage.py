@@ -1,4 +1,4 @@
-"""How often intervals hold the truth, measured: the table in the documentation. ``python test_coverage.py`` prints it."""
+"""How often intervals hold the truth, measured: the table in the documentation, which this file prints."""
 
 from __future__ import annotations
 

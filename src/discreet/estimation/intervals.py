@@ -10,11 +10,11 @@ t < 0 raises it, and every value strictly between the least and the largest f is
 positive. The ends are where the deviance meets the quantile; if it never does, the least or the largest f.
 
 With many true values and few reports of each, or a population with zeros (on the border of the simplex), the deviance
-is not chi-squared, and intervals by its quantile hold the truth too rarely (measured: from 0.5 to 0.9 of the time). So the
-quantile is *calibrated*: at the end of the interval, surveys are simulated from the very distribution that the end
-belongs to, the deviance of its value is computed in each, and their quantile takes the place of the chi-squared one if
-it is larger; then the end moves, and once more. There is no theorem behind it either; the documentation has a table of
-measured coverage.
+is not chi-squared, and intervals by its quantile hold the truth too rarely (measured: from 0.5 to 0.9 of the time).
+So the quantile can be *calibrated*: at the end of the interval, surveys are simulated from the very distribution that
+the end belongs to, the deviance of its value is computed in each, and their quantile takes the place of the
+chi-squared one if it is larger; then the end moves, and once more. There is no theorem behind it either; the
+documentation has a table of measured coverage.
 """
 
 from __future__ import annotations
@@ -104,27 +104,27 @@ def profile_root(likelihood: Likelihood, top: Solution, f: FloatArray, value: fl
     """
     d, people, best = f - value, likelihood.problem.people, likelihood.mean_log(top.p)
     left, right = -(1 - SHORT) / float(d.max()), (1 - SHORT) / -float(d.min())
-    here, h, dual = 0.0, float(d @ top.p), best
-    other: tuple[float, float] | None = None  # a t on the other side of the least value, and the derivative there
-    t = h / max(slope, 1e-300)
-    for _ in range(12):
+    begin = float(d @ top.p)  # minus the derivative; where it is 0, the dual is least
+    near, far = (0.0, begin), None
+    dual, t = best, begin / max(slope, 1e-300)
+    for _ in range(25):
         t = min(max(t, left), right)
         c = 1 + t * d
         p = likelihood.maximise(c, top.p).p
         mass = float(c @ p)
         now, dual = float(d @ p) / mass, min(dual, likelihood.mean_log(p) - math.log(mass))
-        span = abs(t - here if other is None else other[0] - here)
-        if 2 * people * abs(now) * span < ROUGH or t in (left, right):
+        if abs(now) <= 0.02 * abs(begin) or (t in (left, right) and now * begin > 0):
             break
-        if now * h > 0:
-            here, before, h = t, h, now
-            t = other[0] if other else 4 * t
-            if other is None and abs(now) < abs(before):
-                t = min(abs(t), abs(here * before / (before - now)) * 1.3) * math.copysign(1.0, here)
-        else:
-            other = (t, now)
-        if other is not None:
-            t = here - h * (other[0] - here) / (other[1] - h)
+        before = near
+        near, far = ((t, now), far) if now * begin > 0 else (near, (t, now))
+        if far is not None:
+            if 2 * people * min(abs(near[1]), abs(far[1])) * abs(far[0] - near[0]) < ROUGH:
+                break
+            share = near[1] / (near[1] - far[1])
+            t = near[0] + min(max(share, 0.1), 0.9) * (far[0] - near[0])
+        else:  # further out along the line through the last two, and a little more, to be on the other side
+            fallen = before[1] / near[1]  # over the last step
+            t *= min(10.0, 1.2 * fallen / (fallen - 1)) if fallen > 1.01 else 10.0
     return math.sqrt(max(0.0, 2 * people * (best - dual)))
 
 
@@ -181,8 +181,8 @@ def variance_ends(
     """The profile interval of the variance of x: what the variance can be where the likelihood is high enough.
 
     The variance is ``min_a E[(x - a)^2]``, linear in p for each a. So its least value is a minimum over p and a; and
-    its largest is ``max_p min_a = min_a max_p``, because it is linear in p and convex in a. Both times the best a is the
-    mean of the best p, so it lies in the interval of the mean.
+    its largest is ``max_p min_a = min_a max_p``, because it is linear in p and convex in a. Both times the best a is
+    the mean of the best p, so it lies in the interval of the mean.
     """
     goal = quantile(level)
     low, high = end(likelihood, top, x, goal).value, -end(likelihood, top, -x, goal).value

@@ -22,7 +22,7 @@ def binned(values: Sequence[Any], *columns: FloatArray) -> tuple[list[Any], list
     """Sums over runs of values, so that at most MOST_BARS are left; the first value of each run; and their length."""
     width = -(-len(values) // MOST_BARS)
     starts = np.arange(0, len(values), width)
-    return [values[k] for k in starts], [np.add.reduceat(column, starts) for column in columns], width
+    return [values[k] for k in starts.tolist()], [np.add.reduceat(column, starts) for column in columns], width
 
 
 def bars(
