@@ -20,6 +20,8 @@ NAMES = {
     *("kantorovich", "errors", "losses", "plots", "properties", "utility"),
     *("calibrate", "Calibration", "compare", "Comparison", "remap", "derivable", "symmetrise", "explain"),
     *("Explanation", "random_rounding", "suppression", "perturb", "compose", "Composition"),
+    *("estimate", "Estimate", "Interval", "Band", "Homogeneity", "Stratified"),
+    *("reconstruction_loss", "ReconstructionLoss", "compare_reconstruction", "LossComparison"),
 }
 
 
@@ -101,6 +103,7 @@ SIGNATURES = {
     "cost": ["loss", "prior", "worst_case"],
     "kantorovich": ["p", "q", "space"],
     "load": ["path"],
+    "estimate": ["counts", "mechanism", "reports", "over", "method"],
 }
 
 

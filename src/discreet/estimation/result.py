@@ -99,6 +99,13 @@ class Band:
         How often the band is meant to hold the true value: at each count, or at all of them if ``simultaneous``.
     simultaneous
         Whether the level is for all counts at once.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> band = dc.estimate([60, 25, 15], dc.geometric(2, epsilon=1)).band(level=0.9)
+    >>> bool((band.low <= band.high).all()), band.level, band.simultaneous
+    (True, 0.9, False)
     """
 
     low: FloatArray
@@ -158,6 +165,14 @@ class Stratified(Reconstruction):
     ----------
     strata
         The estimate of each group.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> careful, bold = (dc.randomized_response(2, epsilon=e) for e in (1, 3))
+    >>> both = dc.estimate([([50, 50], careful), ([30, 70], bold)]).stratified
+    >>> len(both.strata), both.people, both.distribution.round(2).tolist()
+    (2, 200, [0.39, 0.61])
     """
 
     strata: tuple[Estimate, ...] = field(repr=False)
