@@ -6,19 +6,12 @@ import time
 
 import numpy as np
 
-module, path = sys.argv[1:]
+method, path = sys.argv[1:]
 with open(path, encoding="utf-8") as file:
     given = json.load(file)
-k, epsilon = given["k"], given["epsilon"]
-reports, matrix = np.array(given["reports"]), np.array(given["matrix"])
+k, epsilon, reports = given["k"], given["epsilon"], np.array(given["reports"])
 
-if module == "multi_freq_ldpy":
-    from multi_freq_ldpy.pure_frequency_oracles.GRR import GRR_Aggregator
-
-    def estimate():
-        return GRR_Aggregator(reports, k, epsilon)
-
-elif module == "pure_ldp":
+if method == "pure-ldp":
     from pure_ldp.frequency_oracles.direct_encoding import DEServer
 
     def estimate():
@@ -28,16 +21,12 @@ elif module == "pure_ldp":
         return np.array([server.estimate(value + 1, suppress_warnings=True) for value in range(k)]) / len(reports)
 
 else:
-    import qif
+    from multi_freq_ldpy.pure_frequency_oracles import GRR
+
+    aggregate = {"IBU": GRR.GRR_Aggregator_IBU, "inversion": GRR.GRR_Aggregator_MI}[method]
 
     def estimate():
-        q = np.bincount(reports, minlength=k) / len(reports)
-        p = np.full(k, 1 / k)
-        for _ in range(5000):  # the iterative Bayesian update, with its products
-            p = p * (matrix @ (q / (p @ matrix)))
-        return p
-
-    assert qif  # libqif itself has no estimator of this kind: its users write the update
+        return aggregate(reports, k, epsilon)
 
 
 estimate()

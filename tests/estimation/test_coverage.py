@@ -69,12 +69,12 @@ def test_intervals_at_95_percent_cover_between_93_and_100(truth: str, mechanism:
 
 
 def test_the_measurement_notices_intervals_that_are_too_short() -> None:
-    """A negative control: intervals at level 0.8 do not pass for 95 percent."""
+    """A negative control: intervals at level 0.5 do not pass for 95 percent."""
     p, m = truths()["binomial"], MECHANISMS["geometric, epsilon 1"]
     rng = np.random.default_rng(5)
     hits = 0
     for _ in range(200):
-        low, high = dc.estimate(rng.multinomial(PEOPLE, m.forward(p)), m).interval("mean", level=0.8)
+        low, high = dc.estimate(rng.multinomial(PEOPLE, m.forward(p)), m).interval("mean", level=0.5)
         hits += low <= X @ p <= high
     assert hits / 200 < 0.9
 

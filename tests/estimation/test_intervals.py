@@ -42,7 +42,7 @@ def test_the_ends_are_where_the_profile_meets_the_quantile(statistic: object, le
     f = np.asarray(f, float)
     assert interval.estimate == pytest.approx(float(f @ e.distribution))
     assert interval.low < interval.estimate < interval.high
-    allowed = stats.chi2(1).ppf(level)
+    allowed = stats.chi2(2).ppf(level)
     for end, outermost in ((interval.low, f.min()), (interval.high, f.max())):
         deviance = 2 * (e.log_likelihood - profile_by_hand(COUNTS, M.matrix, f, end))
         assert deviance == pytest.approx(allowed, rel=0.02) or (end == outermost and deviance <= allowed)
@@ -66,7 +66,7 @@ def test_the_variance_interval_holds_every_variance_the_likelihood_allows() -> N
     e = dc.estimate(COUNTS * 5, M)
     interval = e.interval("variance")
     rng = np.random.default_rng(1)
-    x, allowed = np.arange(5), stats.chi2(1).ppf(0.95) / 2
+    x, allowed = np.arange(5), stats.chi2(2).ppf(0.95) / 2
     seen = []
     for scale in np.linspace(0.001, 0.3, 6000):
         p = (1 - scale) * e.distribution + scale * rng.dirichlet(np.full(5, 0.4))
@@ -104,7 +104,8 @@ def test_intervals_by_every_solver_agree() -> None:
     for m in (M, response):
         structured, dense = dc.estimate(COUNTS, m), dc.estimate(COUNTS, m.matrix)
         for statistic in ("mean", ("cdf", 2)):
-            assert list(structured.interval(statistic)) == pytest.approx(list(dense.interval(statistic)), rel=1e-3)
+            ends = [list(e.interval(statistic, surveys=0)) for e in (structured, dense)]
+            assert ends[0] == pytest.approx(ends[1], rel=1e-3)
 
 
 def test_a_map_has_intervals_for_its_cells() -> None:

@@ -26,7 +26,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 #: Accelerated updates before the support is looked for, and the most Newton steps after.
-CYCLES, MOST_STEPS = 15, 200
+CYCLES, MOST_STEPS = 10, 200
 
 #: In Newton steps, entries below this share of the largest of their row are dropped (weighted as they count).
 ROUNDED = 1e-3
@@ -36,6 +36,9 @@ SPARSE = 0.05
 
 #: At most this many values are added in one step, and this many places are held at once.
 MOST_NEW, CHUNK = 1000, 1 << 24
+
+#: Up to this many places the whole matrix is held.
+SMALL = 4_000_000
 
 
 class Structured:
@@ -164,11 +167,14 @@ class _Rows:
 
     def __init__(self, model: Structured, u: FloatArray) -> None:
         self._model = model
+        self._whole = model.problem.block() if model.problem.places <= SMALL else None
         self._weight = np.sqrt(model.q) / u
         self._kept: dict[int, tuple[NDArray[np.int32], FloatArray]] = {}
 
     def matrix(self, truths: IntArray) -> Any:
-        """The rounded rows of these truths, as a sparse matrix."""
+        """The rounded rows of these truths, as a sparse matrix; small problems are not rounded, and dense."""
+        if self._whole is not None:
+            return self._whole[truths]
         from scipy.sparse import csr_array
 
         missing = np.array([i for i in truths.tolist() if i not in self._kept], np.int64)
@@ -221,6 +227,9 @@ def _newton(
 
 def _curvature(A: Any, scale: FloatArray) -> FloatArray:
     """A diag(scale^2) A', dense."""
+    if isinstance(A, np.ndarray):
+        A = A * scale
+        return np.asarray(A @ A.T)
     if A.nnz <= SPARSE * A.shape[0] * A.shape[1]:
         scaled = A * scale[None, :]
         return np.asarray((scaled @ scaled.T).toarray())

@@ -328,6 +328,8 @@ def _refuse_useless(kernel: Kernel) -> None:
 
 def _refuse_impossible(group: Group) -> None:
     """Reports that no truth can give: another mechanism made them, or the range of truths is too small."""
+    if isinstance(group.kernel, Response) and group.kernel.other:
+        return
     chances = group.forward(np.full(group.size, 1 / group.size))
     wrong = np.flatnonzero(~(chances > 0))
     if wrong.size:
@@ -379,6 +381,6 @@ def _not_negative(counts: NDArray[Any]) -> IntArray:
     if counts.size and int(counts.min()) < 0:
         place = int(np.flatnonzero(counts < 0)[0])
         raise InvalidInput(f"counts must not be negative; number {place} is {int(counts[place])}.")
-    if sum(counts.tolist()) >= 2**62:
+    if float(counts.sum(dtype=float)) >= 2**62:
         raise InvalidInput("there are more than 2**62 reports in all; that is not a sample of people.")
     return counts.astype(np.int64)

@@ -206,7 +206,7 @@ class Estimate(Reconstruction):
     >>> m = dc.geometric(2, alpha="1/2")
     >>> e = dc.estimate([60, 25, 40], m)
     >>> e.converged, e.quantile(0.5), e.distribution.round(3).tolist()
-    (True, 0, [0.51, 0.24, 0.25])
+    (True, 0, [0.56, 0.2, 0.24])
     """
 
     method: str
@@ -267,7 +267,7 @@ class Estimate(Reconstruction):
         >>> import discreet as dc
         >>> e = dc.estimate([60, 25, 15, 30], dc.geometric(3, epsilon=1))
         >>> print(e.interval(("cdf", 1), surveys=0))
-        P(at most 1): 0.6794, 0.95 interval 0.5604 to 0.783
+        P(at most 1): 0.7247, 0.95 interval 0.5338 to 0.8571
         """
         level = read_share(level, "level", inside=True)
         times = self._surveys(surveys)
@@ -467,12 +467,12 @@ class Estimate(Reconstruction):
         distribution of 3 true counts, from 125 reports
         method          maximum likelihood, in closed form
         gap             ... per report at most: the maximum of the likelihood
-        log-likelihood  -129.796764
-        mean            0.74 (0.536 to 0.9465)
-        variance        0.6724
-        25% quantile    0 (0 to 0)
-        50% quantile    0 (0 to 1)
-        75% quantile    1 (1 to 2)
+        log-likelihood  -129.851470
+        mean            0.68 (0.3069 to 1.071)
+        variance        0.6976
+        25% quantile    0 (0 to 1)
+        50% quantile    0 (0 to 2)
+        75% quantile    1 (0 to 2)
         intervals       level 0.95. It is for the population ...
         """
         print(self)
