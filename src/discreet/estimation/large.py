@@ -106,7 +106,10 @@ def solve(
             best = (gap, p)
         if gap <= tolerance:
             break
-        new = np.flatnonzero(_peaks(g / c, space) & (g * mass > c * (1 + tolerance / 4)))
+        wanted = _peaks(g / c, space)
+        if model.problem.places <= SMALL:  # more values a step, for fewer steps: pays while a step is cheap
+            wanted |= _around(np.isin(np.arange(model.size), active), space)
+        new = np.flatnonzero(wanted & (g * mass > c * (1 + tolerance / 4)))
         new = np.setdiff1d(new[np.argsort(-g[new] / c[new])][:MOST_NEW], active)
         weights = np.concatenate([weights, np.zeros(len(new))])
         active = np.concatenate([active, new])
@@ -145,18 +148,25 @@ def _accelerate(
 
 def _peaks(x: FloatArray, space: Space) -> NDArray[np.bool_]:
     """Where x is at least as large as at all neighbours; where there are none (labels), everywhere."""
-    if isinstance(space, Grid):
-        field = x.reshape(space.rows, space.cols)
-    elif isinstance(space, Counts):
-        field = x
-    else:
+    if not isinstance(space, Grid | Counts):
         return np.ones(len(x), bool)
+    return np.asarray(x >= _highest(x, space))
+
+
+def _around(chosen: NDArray[np.bool_], space: Space) -> NDArray[np.bool_]:
+    """The chosen places and their neighbours."""
+    return np.asarray(_highest(chosen, space)) if isinstance(space, Grid | Counts) else chosen
+
+
+def _highest(x: NDArray[Any], space: Grid | Counts) -> NDArray[Any]:
+    """The largest of x at each place and its neighbours."""
+    field = x.reshape(space.rows, space.cols) if isinstance(space, Grid) else x
     highest = field
     for axis in range(field.ndim):  # the largest of 3, then of 3 x 3
         padded = np.pad(highest, [(1, 1) if k == axis else (0, 0) for k in range(field.ndim)], mode="edge")
         n = field.shape[axis]
         highest = np.maximum.reduce([np.take(padded, range(k, k + n), axis) for k in range(3)])
-    return np.asarray(field >= highest).ravel()
+    return np.asarray(highest).ravel()
 
 
 # ------------------------------------------------------------------------------------------------ Newton steps

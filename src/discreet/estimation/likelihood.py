@@ -56,9 +56,10 @@ class Likelihood:
         if all(isinstance(group.kernel, Lattice) for group in problem.groups):
             if work > MOST_WORK_ON_MAPS:
                 return Structured(problem)
-        elif all(isinstance(group.kernel, Noise | Lattice | ResponseKernel) for group in problem.groups):
-            if work > MOST_WORK:
-                return Structured(problem)
+        elif work > MOST_WORK and all(
+            isinstance(group.kernel, Noise | Lattice | ResponseKernel) for group in problem.groups
+        ):
+            return Structured(problem)
         return self._dense()
 
     def _dense(self) -> Dense:
@@ -92,10 +93,10 @@ class Likelihood:
         """The maximum likelihood estimate: in closed form where there is one, and its gap computed afresh."""
         known = self._closed_form()
         if known is not None:
-            known = known / known.sum()
-            gap = self.gap(known)
+            u = self.model.forward(known)
+            gap = gap_of(self.model, known, u)
             if gap <= self.tolerance:
-                return Solution(known, gap, ((self.mean_log(known), gap),))
+                return Solution(known, gap, ((float(self.model.q @ np.log(u)), gap),))
         found = self.maximise()
         return Solution(*self._swept(found.p), found.trace)
 
@@ -117,7 +118,7 @@ class Likelihood:
         if isinstance(model, Dense) and model.A.shape != (self.problem.size, self.problem.groups[0].outputs.size):
             return None  # a report that did not occur has chance 0 under the inverse, and hardly ever under a truth
         inverse = self.inverse()
-        return inverse if inverse is not None and inverse.min() >= 0 else None
+        return inverse / inverse.sum() if inverse is not None and inverse.min() >= 0 else None
 
     def inverse(self) -> FloatArray | None:
         """q A^-1: if it has no negative entry it is the maximum ([F] proposition 3). None where there is no inverse."""
