@@ -17,11 +17,11 @@ FOLDER = HERE / ".peers"
 PYTHON = FOLDER / "bin" / "python"
 
 
-def available(package: str) -> bool:
-    """Whether the peer is there, installing it into the peers' environment if need be."""
+def available(package: str, module: str | None = None) -> bool:
+    """Whether the peer is there (under the name it is imported by), installing it into their environment if need be."""
     if not PYTHON.exists():
         venv.create(FOLDER, with_pip=True)
-    if subprocess.run([PYTHON, "-c", f"import {package}"], capture_output=True).returncode == 0:
+    if subprocess.run([PYTHON, "-c", f"import {module or package}"], capture_output=True).returncode == 0:
         return True
     command = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", package]
     done = subprocess.run(command, capture_output=True, text=True)

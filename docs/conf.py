@@ -10,6 +10,7 @@ from typing import Any
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
+import numpy as np  # noqa: E402
 import rooms  # noqa: E402
 
 import discreet as dc  # noqa: E402
@@ -102,6 +103,10 @@ def draw(folder: Path) -> None:
 
     place = dc.planar_geometric(dc.Grid(30, 30, cell=150.0), epsilon=0.004)
     plots.report_map(place, 435).save(folder / "map.svg")
+
+    some = dc.geometric(20, epsilon="0.5")
+    visits = np.random.default_rng(1).binomial(20, 0.3, 5000)
+    dc.estimate(reports=some.simulate(visits, seed=2), mechanism=some).plot().save(folder / "estimate.svg")
 
     plots.heatmap(dc.random_rounding(9, base=3)).save(folder / "rounding.svg")
 

@@ -12,7 +12,7 @@ import pytest
 import discreet as dc
 from discreet.files import read_csv
 
-VERBS = ("demo", "design", "verify", "check", "explain", "compare", "calibrate")
+VERBS = ("demo", "design", "verify", "check", "explain", "compare", "calibrate", "perturb", "estimate")
 
 
 def run(*arguments: object, code: int = 0) -> subprocess.CompletedProcess[str]:

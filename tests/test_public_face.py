@@ -23,6 +23,8 @@ NAMES = {
     *("design", "design_each", "choose", "Choice", "requirements"),
     *("Explanation", "random_rounding", "suppression", "perturb", "compose", "Composition"),
     *("plan_release", "Plan", "release_counts", "Release", "Ledger", "verify_bundle", "BundleReport"),
+    *("estimate", "Estimate", "Interval", "Band", "Homogeneity", "Stratified"),
+    *("reconstruction_loss", "ReconstructionLoss", "compare_reconstruction", "LossComparison"),
 }
 
 
@@ -106,6 +108,7 @@ SIGNATURES = {
     "load": ["path"],
     "read_ptable": ["path"],
     "bounded_noise": ["epsilon", "stay", "reach", "kind"],
+    "estimate": ["counts", "mechanism", "reports", "over", "method"],
 }
 
 

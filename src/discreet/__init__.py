@@ -50,6 +50,14 @@ _ROOMS = {
     ".release.ledger": ("Ledger",),
     ".release.audit": ("verify_bundle", "BundleReport"),
     ".collect.client": ("perturb",),
+    ".estimation.methods": ("estimate",),
+    ".estimation.result": ("Estimate", "Interval", "Band", "Homogeneity", "Stratified"),
+    ".estimation.simulation": (
+        "reconstruction_loss",
+        "ReconstructionLoss",
+        "compare_reconstruction",
+        "LossComparison",
+    ),
     ".utility": ("cost", "expected_loss", "bias", "variance", "tail", "probability_of_truth", "kantorovich"),
 }
 _MODULES = ("errors", "losses", "plots", "properties", "requirements", "utility")
@@ -72,7 +80,8 @@ __all__ = [
     # releasing counts of a table
     "plan_release", "Plan", "release_counts", "Release", "Ledger", "verify_bundle", "BundleReport",
     # collecting
-    "perturb",
+    "perturb", "estimate", "Estimate", "Interval", "Band", "Homogeneity", "Stratified", "reconstruction_loss",
+    "ReconstructionLoss", "compare_reconstruction", "LossComparison",
     # what is done in practice, under the judge
     "random_rounding", "suppression",
     # tables of noise of statistics offices

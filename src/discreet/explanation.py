@@ -12,7 +12,7 @@ from .exact.rationals import as_fraction, bound_up, exp_bounds, float_up, text_u
 from .mechanism import Mechanism
 from .privacy.certificate import Certificate
 from .privacy.verify import verify
-from .spaces import Grid, Space, positive_integer
+from .spaces import Grid, Labels, Space, positive_integer
 
 #: Beyond this an odds ratio is not worth a number.
 _HOPELESS = 60.0
@@ -212,6 +212,35 @@ def local_use(mechanism: Mechanism) -> str | None:
         f"Used on a person's own value instead of on a count, this mechanism must hide {pair}: there epsilon is "
         f"{between}, not {_short(mechanism.certificate.epsilon)}."
     )
+
+
+@dataclass(frozen=True)
+class LocalGuarantee:
+    """What a person has whose own device uses a mechanism: epsilon between any two values (None where that is not
+    offered), and sentences that say it and what holds for values that are near each other."""
+
+    epsilon: float | None
+    sentences: tuple[str, ...]
+
+
+def local_guarantee(mechanism: Mechanism) -> LocalGuarantee:
+    """What a mechanism guarantees on people's own values: between any two, and per unit of distance."""
+    epsilon: float | None = None
+    try:
+        epsilon = mechanism.local_epsilon
+        between = f"Between any two true values epsilon is {_short(epsilon)}."
+    except Unsupported:
+        between = "Between any two true values no epsilon is offered for this mechanism."
+    if isinstance(mechanism.inputs, Labels):
+        return LocalGuarantee(epsilon, (between,))
+    try:
+        near = verify(mechanism, "metric").epsilon
+    except Unsupported:
+        return LocalGuarantee(epsilon, (between,))
+    unit = "metre" if isinstance(mechanism.inputs, Grid) else "unit"
+    apart = "d metres (cells, by their centres)" if isinstance(mechanism.inputs, Grid) else "d"
+    per = f"Per {unit} it is {_short(near)}: values {apart} apart are told apart with epsilon d times that, at most."
+    return LocalGuarantee(epsilon, (between, per))
 
 
 def _short(epsilon: float) -> str:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from . import design, judge, ledger, release
+from . import collector, design, judge, ledger, release
 
 app = typer.Typer(
     name="discreet",
@@ -65,6 +65,8 @@ app.command()(design.compare)
 app.command()(design.calibrate)
 app.command()(release.release)
 app.add_typer(ledger.app, name="ledger")
+app.command()(collector.perturb)
+app.command()(collector.estimate)
 
 
 def main() -> None:

@@ -166,6 +166,24 @@ class Lattice:
             values /= self._shares[:, None]
         return values
 
+    def block(self, truths: IntArray, reports: IntArray) -> FloatArray:
+        """P(report | truth) as doubles for chosen cells only: a row for each truth, a column for each report."""
+        if self.size <= DENSE_CELLS:
+            everything = len(truths) == len(reports) == self.size
+            return self._dense if everything else self._dense[np.ix_(truths, reports)]
+        law, by_row, by_col = self._float_events
+        to_row, to_col = np.divmod(reports, self.cols)
+        values = np.empty((len(truths), len(reports)))
+        for line, truth in zip(values, truths.tolist(), strict=True):
+            row, col = divmod(truth, self.cols)
+            line[:] = law[by_row[row][to_row], by_col[col][to_col]]
+        return values if self.border == "remap" else values / self._shares[truths][:, None]
+
+    @cached_property
+    def _float_events(self) -> tuple[FloatArray, IntArray, IntArray]:
+        law, by_row, by_col = self._events()
+        return _quotients(law, self.total), by_row, by_col
+
     def _refuse_above(self, limit: int, what: str) -> None:
         if self.size > limit:
             raise Unsupported(

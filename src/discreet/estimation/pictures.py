@@ -1,0 +1,109 @@
+"""The estimate as a picture and as a page."""
+
+from __future__ import annotations
+
+import json
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..plots import Chart, beside
+from ..plots.chart import values_of
+from ..plots.reconstruction import bars, cumulative, distribution_map
+from ..spaces import Counts, Grid
+
+if TYPE_CHECKING:
+    from .result import Estimate
+
+FloatArray = NDArray[np.float64]
+
+#: Intervals for single values are drawn up to this many of them, a band up to this many counts, unless asked for.
+MOST_WHISKERS, MOST_BAND = 60, 2000
+
+#: Cells with fewer people than this are drawn as empty.
+DUST = 1e-3
+
+_STYLE = (
+    "<style>table,p{font:14px sans-serif;max-width:900px}td,th{padding:4px 10px;text-align:right}"
+    "td:first-child,th:first-child{text-align:left}</style>"
+)
+
+
+def draw(estimate: Estimate, title: str | None, band: bool | float) -> Chart:
+    """Bars and a cumulative band for counts, bars for labels, maps for grids."""
+    space = estimate.space
+    level = 0.95 if isinstance(band, bool) else band
+    heading = (
+        title or f"Distribution of {len(estimate.distribution)} true {space.noun}s, from {estimate.people:,} reports"
+    )
+    if isinstance(space, Grid):
+        return _maps(estimate, space, heading)
+    few = len(estimate.distribution) <= MOST_WHISKERS
+    limits = _limits(estimate, level) if band is not False and few else None
+    reports = _reports(estimate)
+    seen = "Bars: the estimate." + (" Dots: the raw reports." if reports is not None else "")
+    if limits is not None:
+        seen += f" Lines: an interval for each value by itself, level {level:g}."
+    notes = [f"Note: {note}." for note in estimate.notes]
+    alone = not isinstance(space, Counts)
+    over = heading if alone else "Probability of each count"
+    first = bars(values_of(space), space.noun, estimate.distribution, reports, limits, over, seen, *notes)
+    if alone:
+        return first
+    held = None
+    if band is not False and (len(estimate.distribution) <= MOST_BAND or band is not True):
+        found = estimate.band(level)
+        held = (found.low, found.high)
+    words = f"Shaded: a band at level {level:g} at each count by itself." if held else ""
+    second = cumulative(estimate.cdf(), held, "Cumulative probability", words)
+    return beside([first, second], heading, columns=1)
+
+
+def _limits(estimate: Estimate, level: float) -> tuple[FloatArray, FloatArray]:
+    values = (estimate.space.value(k) for k in range(len(estimate.distribution)))
+    ends = np.array([list(estimate.interval(("cell", value), level)) for value in values])
+    return ends[:, 0], ends[:, 1]
+
+
+def _reports(estimate: Estimate) -> FloatArray | None:
+    """The share of the reports that name each true value, where reports are of the same kind as truths."""
+    shares = np.zeros(len(estimate.distribution))
+    for group in estimate.problem.groups:
+        if group.outputs != estimate.space:
+            return None
+        shares += group.whole()
+    return np.asarray(shares / estimate.people)
+
+
+def _maps(estimate: Estimate, grid: Grid, heading: str) -> Chart:
+    p = np.where(estimate.expected_counts() < DUST, 0.0, estimate.distribution)
+    seen = f"{int((p > 0).sum())} of {grid.size} cells have people. White: none."
+    maps = [distribution_map(p, grid, "The estimate", seen)]
+    reports = _reports(estimate)
+    if reports is not None:
+        maps.append(distribution_map(reports, grid, "The raw reports"))
+    return beside(maps, heading, *estimate.notes[:1], columns=2)
+
+
+def save(estimate: Estimate, path: Path) -> Path:
+    """The numbers as .json, a page as .html, or the picture."""
+    if path.suffix == ".json":
+        path.write_text(json.dumps(estimate.to_json(), indent=1) + "\n", encoding="utf-8")
+    elif path.suffix == ".html":
+        head, end, tail = estimate.plot().html().rpartition("</body>")
+        path.write_text(head + _STYLE + _tables(estimate) + end + tail, encoding="utf-8")
+    else:
+        estimate.plot().save(path)
+    return path
+
+
+def _tables(estimate: Estimate) -> str:
+    """The summary as paragraphs, and the distribution as a table."""
+    words = "".join(f"<p>{escape(line)}</p>" for line in str(estimate).splitlines())
+    headings, cells = estimate.table()
+    lines = ["".join(f"<th>{escape(cell)}</th>" for cell in headings)]
+    lines += ["".join(f"<td>{escape(cell)}</td>" for cell in line) for line in cells]
+    return f"{words}<table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>"

@@ -1,0 +1,32 @@
+"""Randomised response: the maximum of the likelihood in closed form."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+
+
+def maximum(q: FloatArray, b: float) -> FloatArray:
+    """The maximum likelihood estimate under randomised response, in O(k log k).
+
+    With b = 1 / (e^eps - 1), the chance of report j is proportional to p_j + b. Where p_j > 0 the optimality conditions
+    make q_j / (p_j + b) the same for all, so that ``p_j = max(0, q_j kappa - b)``. The support is the m largest shares,
+    for the largest m with ``q_(m) (1 + m b) > b S_m``, S_m their sum, and ``kappa = (1 + m b) / S_m``.
+
+    Parameters
+    ----------
+    q
+        The shares of the reports.
+    b
+        The probability of one false report over the probability that the report is kept on purpose: other / gain.
+    """
+    falling = np.sort(q)[::-1]
+    sums = np.cumsum(falling)
+    m = np.arange(1, len(q) + 1)
+    inside = np.flatnonzero(falling * (1 + m * b) > b * sums)
+    size = int(inside[-1]) + 1
+    kappa = (1 + size * b) / sums[size - 1]
+    p = np.maximum(0.0, q * kappa - b)
+    return np.asarray(p / p.sum())

@@ -1,0 +1,141 @@
+"""What can be asked of a distribution over the values of a space: mean, variance, quantiles, probabilities."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import InvalidInput, Unsupported, WrongType
+from ..spaces import Counts, Grid, Space
+
+FloatArray = NDArray[np.float64]
+
+#: What solvers leave where there is nothing: cumulative sums are compared up to this.
+DUST = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Reconstruction:
+    """A distribution over true values, and how many people it speaks of.
+
+    Attributes
+    ----------
+    space
+        The true values.
+    distribution
+        The probability of each of them, in their order (read-only).
+    people
+        How many reports it was made from.
+    """
+
+    space: Space
+    distribution: FloatArray = field(repr=False)
+    people: int
+
+    def mean(self) -> float | tuple[float, float]:
+        """The mean true count; on a map the mean place (x, y)."""
+        if isinstance(self.space, Grid):
+            x, y = self.space.centre(np.arange(self.space.size))
+            return float(self.distribution @ x), float(self.distribution @ y)
+        return float(self.distribution @ numbers(self.space, "a mean"))
+
+    def variance(self) -> float:
+        """The variance of the true counts."""
+        x = numbers(self.space, "a variance")
+        mean = float(self.distribution @ x)
+        return float(self.distribution @ (x - mean) ** 2)
+
+    def cdf(self) -> FloatArray:
+        """For each count k, the probability of a true count of at most k."""
+        numbers(self.space, "a cumulative distribution")
+        return np.asarray(np.cumsum(self.distribution))
+
+    def quantile(self, q: float) -> int:
+        """The smallest count k with a probability of at least q of a true count of at most k."""
+        level = read_share(q, "q, the order of a quantile,")
+        reached = np.flatnonzero(self.cdf() >= level - DUST)
+        return int(reached[0]) if reached.size else len(self.distribution) - 1
+
+    def probability(self, low: Any, high: Any) -> float:
+        """The probability of a true count from ``low`` to ``high``, both included."""
+        return float(self.distribution @ indicator(self.space, ("range", low, high)))
+
+    def expected_counts(self) -> FloatArray:
+        """How many of the people are expected to have each true value."""
+        return np.asarray(self.people * self.distribution)
+
+
+def numbers(space: Space, what: str) -> FloatArray:
+    """The counts of a space as floats; refused where values are not numbers."""
+    if not isinstance(space, Counts):
+        raise Unsupported(
+            f"{what} is for counts; these values are {space.noun}s. Ask for the probability of some of them: "
+            "interval(('among', [...])) or weights of your own."
+        )
+    return np.arange(space.size, dtype=float)
+
+
+def read_share(value: object, what: str, inside: bool = False) -> float:
+    """A number between 0 and 1."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        raise WrongType(f"{what} must be a number between 0 and 1; got {value!r}.")
+    share = float(value)
+    if not (0 < share < 1 if inside else 0 <= share <= 1):
+        raise InvalidInput(f"{what} must lie {'strictly ' * inside}between 0 and 1; got {value!r}.")
+    return share
+
+
+def indicator(space: Space, statistic: tuple[Any, ...]) -> FloatArray:
+    """1 for the values that are meant, 0 for the others."""
+    kind, *rest = statistic
+    size = space.size
+    assert size is not None
+    chosen = np.zeros(size)
+    if kind == "cell" and len(rest) == 1:
+        chosen[space.index(rest[0])] = 1.0
+    elif kind == "among" and len(rest) == 1 and isinstance(rest[0], Iterable) and not isinstance(rest[0], str):
+        chosen[np.asarray(space.indices(list(rest[0])))] = 1.0
+    elif kind == "cdf" and len(rest) == 1:
+        numbers(space, "a cumulative probability")
+        chosen[: space.index(rest[0]) + 1] = 1.0
+    elif kind == "range" and len(rest) == 2:
+        numbers(space, "a range")
+        low, high = (space.index(value) for value in rest)
+        if low > high:
+            raise InvalidInput(f"a range goes from its smaller to its larger end; got {rest[0]!r} to {rest[1]!r}.")
+        chosen[low : high + 1] = 1.0
+    else:
+        raise unknown(statistic)
+    return chosen
+
+
+def unknown(statistic: object) -> InvalidInput:
+    return InvalidInput(
+        f"there is no statistic {statistic!r}. Ask for 'mean', 'variance', ('cdf', x), ('quantile', q), "
+        "('range', a, b), ('cell', value), ('among', [values]), or give weights, one number for each true value."
+    )
+
+
+def read_weights(values: ArrayLike, size: int) -> FloatArray:
+    """A linear statistic of one's own: a number for each true value."""
+    try:
+        weights = np.asarray(values, dtype=float)
+    except (TypeError, ValueError):
+        raise unknown(values) from None
+    if weights.shape != (size,):
+        raise InvalidInput(
+            f"weights are one number for each of the {size} true values; got an array of shape {weights.shape}."
+        )
+    if not np.isfinite(weights).all():
+        raise InvalidInput("weights must be finite numbers; got NaN or infinity.")
+    return weights
+
+
+def show(value: float) -> str:
+    """A number for people."""
+    return f"{value:.4g}" if math.isfinite(value) else str(value)

@@ -1,0 +1,134 @@
+"""Pictures of what was reconstructed from reports: a distribution beside the raw reports, a band, a map."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..spaces import Grid
+from .chart import ACCENT, DARK, INK, PALE, WIDTH, Chart, Spec, band, finish
+from .probabilities import MOST_CELLS, _cells, _sized, _step
+
+FloatArray = NDArray[np.float64]
+
+#: More values than this are drawn in bins.
+MOST_BARS = 300
+
+
+def binned(values: Sequence[Any], *columns: FloatArray) -> tuple[list[Any], list[FloatArray], int]:
+    """Sums over runs of values, so that at most MOST_BARS are left; the first value of each run; and their length."""
+    width = -(-len(values) // MOST_BARS)
+    starts = np.arange(0, len(values), width)
+    return [values[k] for k in starts.tolist()], [np.add.reduceat(column, starts) for column in columns], width
+
+
+def bars(
+    values: Sequence[Any],
+    noun: str,
+    estimate: FloatArray,
+    reports: FloatArray | None,
+    limits: tuple[FloatArray, FloatArray] | None,
+    title: str,
+    *sentences: str,
+) -> Chart:
+    """The probability of each true value as bars, intervals as whiskers, shares of the raw reports as dots.
+
+    Parameters
+    ----------
+    values, noun
+        The true values, and what one is called.
+    estimate, reports
+        The probability of each value, and the share of the reports that name it (None where reports are others).
+    limits
+        Lower and upper ends of an interval for each value; None for none.
+    title, sentences
+        What the picture is about, and what to see in it.
+    """
+    nothing = np.zeros(len(values))
+    shown, (p, q), width = binned(values, estimate, nothing if reports is None else reports)
+    step = min(40.0, 1.25 * WIDTH / len(shown))
+    x = band("value", f"{noun}" + (f" (bins of {width}, named by their first)" if width > 1 else ""), shown, step)
+    x["scale"]["paddingInner"] = 0.12 if step > 4 else 0
+    rows: list[Spec] = [{"value": v, "probability": float(f"{a:.6g}")} for v, a in zip(shown, p.tolist(), strict=True)]
+    names = ["estimate"]
+    if limits is not None and width == 1:
+        names.append("interval")
+        for row, low, high in zip(rows, *(limit.tolist() for limit in limits), strict=True):
+            row |= {"low": float(f"{low:.6g}"), "high": float(f"{high:.6g}")}
+    if reports is not None:
+        names.append("raw reports")
+        for row, share in zip(rows, q.tolist(), strict=True):
+            row["reports"] = float(f"{share:.6g}")
+    colours = {"estimate": PALE, "interval": DARK, "raw reports": ACCENT}
+    scale = {"domain": names, "range": [colours[name] for name in names]}
+    legend = {"title": None, "symbolType": "square"}
+
+    def layer(mark: Spec, name: str, **channels: Any) -> Spec:
+        colour = {"datum": name, "type": "nominal", "scale": scale, "legend": legend}
+        return {"mark": {**mark, "tooltip": True}, "encoding": {"x": x, "color": colour, **channels}}
+
+    axis = {"type": "quantitative", "title": "probability"}
+    layers = [layer({"type": "bar"}, "estimate", y={"field": "probability", **axis})]
+    if "interval" in names:
+        ends = {"y": {"field": "low", **axis}, "y2": {"field": "high"}}
+        layers.append(layer({"type": "rule", "strokeWidth": 1.5 if step > 6 else 1}, "interval", **ends))
+    if "raw reports" in names:
+        dot = {"type": "point", "size": 28 if step > 6 else 10, "filled": True}
+        layers.append(layer(dot, "raw reports", y={"field": "reports", **axis}))
+    spec: Spec = {"data": {"values": rows}, "layer": layers, "width": step * len(shown), "height": 220}
+    return finish(spec, title, *sentences, width=step * len(shown) + 130)
+
+
+def cumulative(
+    estimate: FloatArray, limits: tuple[FloatArray, FloatArray] | None, title: str, *sentences: str
+) -> Chart:
+    """The cumulative probability of every count as steps, in a band.
+
+    Parameters
+    ----------
+    estimate
+        The cumulative probability of the counts 0, 1, 2, ...
+    limits
+        The lower and the upper limits of the band; None for none.
+    title, sentences
+        What the picture is about, and what to see in it.
+    """
+    places = np.unique(np.linspace(0, len(estimate) - 1, min(len(estimate), 400)).round().astype(int))
+    rows: list[Spec] = [{"count": int(k), "probability": float(f"{estimate[k]:.6g}")} for k in places]
+    if limits is not None:
+        for row, k in zip(rows, places.tolist(), strict=True):
+            row |= {"low": float(f"{limits[0][k]:.6g}"), "high": float(f"{limits[1][k]:.6g}")}
+    x = {"field": "count", "type": "quantitative", "title": "count", "scale": {"nice": False}}
+    y = {
+        "field": "probability",
+        "type": "quantitative",
+        "title": "probability of at most this",
+        "scale": {"domain": [0, 1]},
+    }
+    layers: list[Spec] = []
+    if limits is not None:
+        area = {"type": "area", "interpolate": "step-after", "color": PALE, "opacity": 0.5}
+        layers.append({"mark": area, "encoding": {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}}})
+    line = {"type": "line", "interpolate": "step-after", "color": INK, "tooltip": True}
+    layers.append({"mark": line, "encoding": {"x": x, "y": y}})
+    spec: Spec = {"data": {"values": rows}, "layer": layers, "width": 1.25 * WIDTH, "height": 220}
+    return finish(spec, title, *sentences, width=1.25 * WIDTH)
+
+
+def distribution_map(p: FloatArray, grid: Grid, title: str, *sentences: str) -> Chart:
+    """A map of a distribution over the cells of a grid; squares of cells together where there are too many."""
+    side = -(-max(grid.rows, grid.cols) // MOST_CELLS)
+    field = p.reshape(grid.rows, grid.cols)
+    for axis in (0, 1):
+        field = np.add.reduceat(field, np.arange(0, field.shape[axis], side), axis=axis)
+    rows, cols = field.shape
+    step = _step(max(rows, cols))
+    by = f", {side} cells each" if side > 1 else ""
+    x = band("column", f"column (west to east{by})", range(cols), step)
+    y = band("row", f"row (south to north{by})", range(rows), step, across=False)
+    layers = [_cells(np.maximum(field, 0.0), x, y, step, "sqrt")]
+    y["scale"]["domain"].reverse()  # south at the bottom
+    return _sized(layers, step, title, *sentences)

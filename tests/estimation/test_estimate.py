@@ -1,0 +1,363 @@
+"""dc.estimate: every way to hand in reports, every mechanism, every method, every mistake."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import discreet as dc
+from discreet.errors import ForeignValue, InvalidInput, Unsupported, WrongType
+
+DATA = Path(__file__).parent.parent.parent / "data"
+GRID = dc.Grid(3, 4, cell=100.0)
+
+MECHANISMS: dict[str, Any] = {
+    "geometric": dc.geometric(6, epsilon=1),
+    "explicit_fair": dc.explicit_fair(6, epsilon=1),
+    "rounded_laplace": dc.rounded_laplace(6, epsilon=1),
+    "clamped_gaussian": dc.discrete_gaussian(sigma2=2).on(dc.Counts(6), clamp=True),
+    "unclamped_gaussian": dc.discrete_gaussian(sigma2=2).on(dc.Counts(6), clamp=False),
+    "randomized_response": dc.randomized_response(7, epsilon=1),
+    "labels": dc.randomized_response(list("abcdefg"), epsilon=1),
+    "exponential": dc.exponential(-np.abs(np.subtract.outer(range(7), range(7))), epsilon=2, sensitivity=1),
+    "planar_geometric": dc.planar_geometric(GRID, epsilon="0.01"),
+    "planar_laplace": dc.planar_laplace(GRID, epsilon="0.01", border="normalise"),
+    "random_rounding": dc.random_rounding(6, base=3),
+    "suppression": dc.suppression(6, below=3),
+    "from_matrix": dc.from_matrix([[0.6, 0.3, 0.1], [0.2, 0.2, 0.6]]),
+    "matrix": [[0.6, 0.3, 0.1], [0.2, 0.2, 0.6]],
+    "exact matrix": [["1/2", "1/4", "1/4"], ["1/4", "1/4", "1/2"]],
+}
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_every_mechanism_can_be_estimated_from(name: str) -> None:
+    m = MECHANISMS[name]
+    if isinstance(m, dc.Mechanism):
+        size = m.inputs.size
+        truths = m.inputs.values(np.random.default_rng(0).integers(0, size, 300))
+        e = dc.estimate(reports=m.simulate(truths, seed=1), mechanism=m)
+        assert e.space == m.inputs
+    else:
+        size = 2
+        e = dc.estimate([50, 20, 30], m)
+    assert e.converged and e.distribution.shape == (size,) and abs(e.distribution.sum() - 1) < 1e-12
+    assert math.isfinite(e.log_likelihood)
+
+
+@pytest.mark.parametrize("name", ["geometric", "explicit_fair", "planar_geometric", "labels", "unclamped_gaussian"])
+def test_from_very_many_reports_the_truth_comes_back(name: str) -> None:
+    m = MECHANISMS[name]
+    p = np.random.default_rng(2).dirichlet(np.ones(m.inputs.size))
+    if m.outputs.size is None:
+        places = np.arange(-20, 27)
+        chances = np.array([sum(p[i] * m.kernel.approximate(i, int(j)) for i in range(7)) for j in places])
+        counts: Any = {int(j): int(c) for j, c in zip(places, np.rint(chances * 10**12), strict=True)}
+    else:
+        counts = np.rint(m.forward(p) * 10**12).astype(np.int64)
+    e = dc.estimate(counts, m)
+    assert np.abs(e.distribution - p).max() < 1e-3
+
+
+def test_counts_a_mapping_and_raw_reports_are_the_same() -> None:
+    m = dc.randomized_response(["a", "b", "c"], epsilon=1)
+    reports = ["a", "b", "a", "c", "a", "b"]
+    ways = [
+        dc.estimate([3, 2, 1], m),
+        dc.estimate(np.array([3, 2, 1], np.int32), m),
+        dc.estimate({"c": 1, "a": 3, "b": 2}, m),
+        dc.estimate({"a": 3, "b": 2, "c": 1}, m),
+        dc.estimate(reports=reports, mechanism=m),
+        dc.estimate(reports=pd.Series(reports, dtype=object), mechanism=m),
+    ]
+    for e in ways[1:]:
+        assert np.array_equal(e.distribution, ways[0].distribution)
+    assert ways[0].people == 6
+
+
+def test_the_log_likelihood_is_that_of_the_reports() -> None:
+    m = dc.geometric(3, epsilon=1)
+    counts = np.array([5, 0, 3, 2])
+    for method in ("mle", "ibu", "smoothed"):
+        e = dc.estimate(counts, m, method=method)
+        chances = e.distribution @ m.matrix
+        assert e.log_likelihood == pytest.approx(float(counts @ np.log(chances)))
+        assert e.trace[-1].log_likelihood == pytest.approx(e.log_likelihood)
+        assert len(e.trace) == e.iterations + 1
+
+
+def test_the_trace_of_updates_never_falls_and_its_gap_bounds_the_rest() -> None:
+    m = dc.geometric(20, epsilon="0.3")
+    counts = np.random.default_rng(3).multinomial(2000, np.full(21, 1 / 21))
+    top = dc.estimate(counts, m)
+    e = dc.estimate(counts, m, method="ibu", iterations=200)
+    values = np.array([step.log_likelihood for step in e.trace])
+    assert (np.diff(values) > -1e-6).all() and e.iterations == 200
+    missing = top.log_likelihood - values
+    assert all(left <= step.gap * e.people + 1e-6 for left, step in zip(missing, e.trace, strict=True))
+
+
+# ------------------------------------------------------------------------------------------------ without end
+
+
+def test_unbounded_geometric_reports_may_be_clamped_without_loss() -> None:
+    """Reports beyond 0..n have chances proportional to those of the ends, so the maximum is the same."""
+    m = dc.two_sided_geometric(epsilon="0.5")
+    truths = np.random.default_rng(4).binomial(20, 0.3, 4000)
+    reports = m.simulate(truths, seed=5)
+    assert reports.min() < 0
+    e = dc.estimate(reports=reports, mechanism=m, over=dc.Counts(20))
+    clamped = dc.estimate(reports=np.clip(reports, 0, 20), mechanism=m.on(dc.Counts(20)))
+    assert np.allclose(e.distribution, clamped.distribution, atol=1e-9)
+    # the matrix of all reports that occurred, unclamped
+    values, counts = np.unique(reports, return_counts=True)
+    A = np.array([[m.kernel.approximate(i, int(j)) for j in values] for i in range(21)])
+    q = counts / counts.sum()
+    assert math.log((A @ (q / (e.distribution @ A))).max()) <= 1e-7
+
+
+def test_gaussian_reports_beyond_the_range_are_used_as_they_are() -> None:
+    m = dc.discrete_gaussian(sigma2=9)
+    truths = np.random.default_rng(6).binomial(20, 0.2, 4000)
+    reports = m.simulate(truths, seed=7)
+    e = dc.estimate(reports=reports, mechanism=m, over=dc.Counts(20))
+    values, counts = np.unique(reports, return_counts=True)
+    A = np.array([[m.kernel.approximate(i, int(j)) for j in values] for i in range(21)])
+    q = counts / counts.sum()
+    assert e.converged and math.log((A @ (q / (e.distribution @ A))).max()) <= 1e-8
+    assert abs(e.mean() - truths.mean()) < 0.3
+
+
+def test_wide_gaussian_ranges_take_no_matrix() -> None:
+    m = dc.discrete_gaussian(sigma2=400)
+    truths = np.random.default_rng(8).normal(2000, 200, 20_000).astype(int)
+    e = dc.estimate(reports=m.simulate(truths, seed=9), mechanism=m, over=dc.Counts(4000))
+    assert e.converged and abs(e.mean() - truths.mean()) < 2
+
+
+# ------------------------------------------------------------------------------------------------ methods
+
+
+def test_smoothed_beats_the_maximum_on_a_smooth_population_and_keeps_up_on_a_sparse_one() -> None:
+    m = dc.geometric(100, epsilon=math.log(2) / 10)
+    space = dc.Counts(100)
+    x = np.arange(101)
+    smooth = np.exp(-0.5 * ((x - 30) / 8) ** 2)
+    sparse = np.zeros(101)
+    sparse[[10, 35, 60, 90]] = 0.25
+    errors = {}
+    for name, p in (("smooth", smooth / smooth.sum()), ("sparse", sparse)):
+        counts = np.random.default_rng(10).multinomial(100_000, m.forward(p))
+        for method in ("mle", "smoothed", "ibu"):
+            errors[name, method] = dc.kantorovich(dc.estimate(counts, m, method=method).distribution, p, space)
+    assert errors["smooth", "smoothed"] < 0.7 * errors["smooth", "mle"]
+    assert errors["sparse", "smoothed"] < 1.5 * errors["sparse", "mle"]
+
+
+def test_smoothed_is_seeded_and_says_what_it_chose() -> None:
+    m = dc.geometric(10, epsilon="0.3")
+    counts = np.arange(11) + 30
+    first, second = (dc.estimate(counts, m, method="smoothed", seed=3) for _ in range(2))
+    assert np.array_equal(first.distribution, second.distribution)
+    assert "cross-validation chose" in first.notes[0]
+
+
+def test_five_thousand_updates_are_not_the_maximum_and_say_so() -> None:
+    """ALGORITHMS: a gap of 1-3e-4 at n = 100; for k-RR far from converged."""
+    m = dc.geometric(100, epsilon=math.log(2) / 10)
+    counts = np.random.default_rng(11).multinomial(100_000, m.forward(np.full(101, 1 / 101)))
+    e = dc.estimate(counts, m, method="ibu")
+    assert e.iterations == 5000 and not e.converged and 1e-7 < e.gap < 1e-2
+    assert "not the maximum" in e.notes[0]
+    assert dc.estimate(counts, m).log_likelihood > e.log_likelihood
+
+
+def test_updates_start_where_they_are_told() -> None:
+    m = dc.randomized_response(3, epsilon=1)
+    start = [0.2, 0.3, 0.5]
+    e = dc.estimate([5, 3, 2], m, method="ibu", iterations=1, start=start)
+    u = np.array(start) @ m.matrix
+    expected = start * (m.matrix @ (np.array([0.5, 0.3, 0.2]) / u))
+    assert np.allclose(e.distribution, expected)
+
+
+def test_the_inverse_states_its_negative_entries() -> None:
+    m = dc.geometric(30, epsilon="0.2")
+    counts = np.random.default_rng(12).multinomial(500, m.forward(np.full(31, 1 / 31)))
+    e = dc.estimate(counts, m, method="inverse")
+    assert e.distribution.min() < 0 and "negative" in e.notes[0] and math.isnan(e.gap) and not e.converged
+    assert np.allclose(e.distribution @ m.matrix, counts / 500)
+    fair = dc.explicit_fair(8, epsilon=2)
+    some = np.array([5, 0, 9, 3, 2, 6, 1, 2, 2])  # a report that did not occur counts as well
+    assert np.allclose(dc.estimate(some, fair, method="inverse").distribution @ fair.matrix, some / some.sum())
+
+
+# ------------------------------------------------------------------------------------------------ several groups
+
+
+def test_people_who_chose_different_epsilons_are_estimated_together() -> None:
+    bold, careful = dc.geometric(10, epsilon=2), dc.geometric(10, epsilon="0.5")
+    p = np.random.default_rng(13).dirichlet(np.ones(11))
+    counts = [np.rint(m.forward(p) * n).astype(int) for m, n in ((bold, 10**8), (careful, 3 * 10**8))]
+    e = dc.estimate([(counts[0], bold), (counts[1], careful)])
+    assert e.converged and np.abs(e.distribution - p).max() < 1e-3
+    assert e.people == counts[0].sum() + counts[1].sum()
+    assert np.abs(e.stratified.distribution - p).max() < 1e-2
+    assert [one.people for one in e.stratified.strata] == [int(c.sum()) for c in counts]
+
+
+def test_the_stacked_likelihood_is_the_sum_of_the_groups() -> None:
+    a, b = dc.randomized_response(3, epsilon=1), dc.randomized_response(3, epsilon=3)
+    e = dc.estimate([([4, 2, 1], a), ({0: 1, 2: 5}, b)])
+    by_hand = np.array([4, 2, 1]) @ np.log(e.distribution @ a.matrix)
+    by_hand += np.array([1, 0, 5]) @ np.log(np.where(np.array([1, 0, 5]) > 0, e.distribution @ b.matrix, 1))
+    assert e.log_likelihood == pytest.approx(by_hand)
+    assert e.gap <= e.tolerance
+
+
+def test_homogeneity_sees_a_choice_that_depends_on_the_value_and_not_one_that_does_not() -> None:
+    bold, careful = dc.geometric(10, epsilon=2), dc.geometric(10, epsilon=1)
+    rng = np.random.default_rng(14)
+    low, high = rng.binomial(10, 0.3, 600), rng.binomial(10, 0.5, 600)
+
+    def test(first: Any, second: Any) -> float:
+        pairs = [(bold.simulate(first, seed=1), bold), (careful.simulate(second, seed=2), careful)]
+        return dc.estimate(reports=pairs).homogeneity(simulations=59, seed=1).p_value
+
+    assert test(low, high) == pytest.approx(1 / 60)
+    assert test(low[:300], low[300:]) > 0.1
+
+
+def test_a_test_of_homogeneity_needs_groups() -> None:
+    with pytest.raises(Unsupported, match="one group"):
+        dc.estimate([5, 5], dc.randomized_response(2, epsilon=1)).homogeneity()
+
+
+# ------------------------------------------------------------------------------------------------ statistics
+
+
+def test_statistics_of_a_known_distribution() -> None:
+    m = dc.geometric(4, epsilon=50)  # next to no noise
+    e = dc.estimate([10, 20, 30, 40, 0], m)
+    assert e.mean() == pytest.approx(2.0) and e.variance() == pytest.approx(1.0)
+    assert e.cdf() == pytest.approx([0.1, 0.3, 0.6, 1.0, 1.0])
+    assert [e.quantile(q) for q in (0, 0.1, 0.11, 0.5, 0.6, 0.99)] == [0, 0, 1, 2, 2, 3]
+    assert e.probability(1, 2) == pytest.approx(0.5)
+    assert e.expected_counts() == pytest.approx([10, 20, 30, 40, 0])
+    with pytest.raises(ValueError, match="read-only"):
+        e.distribution[0] = 1
+
+
+def test_maps_have_a_mean_place_and_labels_have_none() -> None:
+    grid = dc.Grid(2, 2, cell=10.0)
+    e = dc.estimate([5, 5, 0, 0], dc.randomized_response(grid, epsilon=40))
+    assert e.mean() == pytest.approx((10.0, 5.0))
+    labels = dc.estimate([5, 5], dc.randomized_response(["a", "b"], epsilon=1))
+    for ask in (labels.mean, labels.variance, labels.cdf, lambda: labels.interval("mean")):
+        with pytest.raises(Unsupported, match="labels"):
+            ask()
+
+
+def test_a_summary_says_how_good_it_is_and_what_it_covers(capsys: pytest.CaptureFixture[str]) -> None:
+    dc.estimate([30, 20, 10], dc.geometric(2, epsilon=1)).describe()
+    out = capsys.readouterr().out
+    for words in ("from 60 reports", "maximum likelihood", "gap", "mean", "50% quantile", "population", "measured"):
+        assert words in out
+
+
+def test_the_numbers_are_plain_json() -> None:
+    import json
+
+    e = dc.estimate([30, 20, 10], dc.geometric(2, epsilon=1))
+    content = json.loads(json.dumps(e.to_json()))
+    assert content["converged"] and content["people"] == 60 and len(content["distribution"]) == 3
+
+
+def test_real_visits_come_back() -> None:
+    visits = pd.read_csv(DATA / "doctor_visits.csv.gz")
+    column = next(c for c in visits.columns if visits[c].dtype.kind == "i" and 20 < visits[c].max() < 200)
+    true = visits[column].to_numpy()
+    m = dc.geometric(100, epsilon=1)
+    e = dc.estimate(reports=m.simulate(np.minimum(true, 100), seed=15), mechanism=m)
+    shares = np.bincount(np.minimum(true, 100), minlength=101) / len(true)
+    assert e.converged and dc.kantorovich(e.distribution, shares, dc.Counts(100)) < 0.2
+
+
+# ------------------------------------------------------------------------------------------------ mistakes
+
+RR = dc.randomized_response(3, epsilon=1)
+FREE = dc.two_sided_geometric(epsilon=1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "words"),
+    [
+        ({"counts": [1, 2], "mechanism": RR}, InvalidInput, "3 numbers.*reports="),
+        ({"counts": [1, -2, 3], "mechanism": RR}, InvalidInput, "negative; number 1"),
+        ({"counts": [1.0, 2.0, 3.0], "mechanism": RR}, WrongType, "integers; got float"),
+        ({"counts": [True, False, True], "mechanism": RR}, WrongType, "boolean"),
+        ({"counts": [0, 0, 0], "mechanism": RR}, InvalidInput, "no reports at all"),
+        ({"counts": {}, "mechanism": RR}, InvalidInput, "no reports at all"),
+        ({"reports": [], "mechanism": RR}, InvalidInput, "no reports at all"),
+        ({"reports": [0, 1, 3], "mechanism": RR}, ForeignValue, "position 2"),
+        ({"reports": [0.0, 1.0], "mechanism": RR}, WrongType, "float"),
+        ({"reports": {0: 1}, "mechanism": RR}, WrongType, "mapping"),
+        ({"counts": {3: 1}, "mechanism": RR}, ForeignValue, "0..2"),
+        ({"counts": {0: 1.5}, "mechanism": RR}, WrongType, "integers"),
+        ({"counts": {0: -1}, "mechanism": RR}, InvalidInput, "negative"),
+        ({"counts": [1, 2, 3], "reports": [1], "mechanism": RR}, InvalidInput, "got both"),
+        ({"mechanism": RR}, InvalidInput, "got neither"),
+        ({"counts": [1, 2, 3]}, InvalidInput, "no mechanism"),
+        ({"counts": []}, InvalidInput, "no mechanism"),
+        ({"counts": [1, 2, 3], "mechanism": "m.json"}, InvalidInput, "mechanism"),
+        ({"counts": [1, 2, 3], "mechanism": dc.uniform(2)}, InvalidInput, "no information"),
+        ({"counts": [1, 2], "mechanism": [[0.5, 0.5], [0.5, 0.5]]}, InvalidInput, "no information"),
+        ({"counts": [1, 2], "mechanism": [["1/2", "1/2"], ["1/2", "1/2"]]}, InvalidInput, "no information"),
+        ({"counts": [1, 0, 2, 0, 0, 0, 3], "mechanism": dc.random_rounding(6)}, InvalidInput, "cannot come from any"),
+        ({"counts": {1: 2}, "mechanism": FREE}, InvalidInput, "over=Counts"),
+        ({"counts": [1, 2], "mechanism": FREE, "over": dc.Counts(1)}, InvalidInput, "mapping"),
+        ({"counts": {1: 2}, "mechanism": FREE, "over": 5}, WrongType, "over is"),
+        ({"counts": [1, 2, 3], "mechanism": RR, "over": dc.Counts(5)}, InvalidInput, "drop over"),
+        ({"reports": [99], "mechanism": dc.discrete_gaussian(sigma2=1), "over": dc.Counts(3)}, InvalidInput, "over="),
+        ({"counts": [1, 2, 3], "mechanism": RR, "method": "bayes"}, InvalidInput, "'mle'"),
+        ({"counts": [1, 2, 3], "mechanism": RR, "iterations": 5}, InvalidInput, "goes with method='ibu'"),
+        ({"counts": [1, 2, 3], "mechanism": RR, "method": "ibu", "iterations": 0}, InvalidInput, "at least 1"),
+        ({"counts": [1, 2, 3], "mechanism": RR, "method": "ibu", "start": [1, 0, 0]}, InvalidInput, "full support"),
+        ({"counts": [1, 2, 3], "mechanism": RR, "method": "ibu", "seed": 1}, InvalidInput, "smoothed"),
+        ({"counts": [1, 2, 3], "mechanism": RR, "tolerance": 0.0}, InvalidInput, "tolerance"),
+        ({"counts": [1, 2, 3], "mechanism": [[0.5, 0.25, 0.25], [0.2, 0.3, 0.5]], "method": "inverse"},
+         Unsupported, "as many outputs"),
+        ({"counts": [([1, 2, 3], RR), ([1, 2], dc.randomized_response(2, epsilon=1))]}, InvalidInput, "same true"),
+    ],
+)  # fmt: skip
+def test_mistakes_are_said_clearly(arguments: dict[str, Any], error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        dc.estimate(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("statistic", "words"),
+    [
+        ("median", "no statistic 'median'"),
+        (("cdf",), "no statistic"),
+        (("range", 2, 1), "smaller to its larger"),
+        (("cdf", 9), "0..2"),
+        (("quantile", 1.5), "between 0 and 1"),
+        ([1.0, 2.0], "one number for each of the 3"),
+        ([1.0, math.nan, 2.0], "finite"),
+    ],
+)
+def test_mistaken_statistics_are_said_clearly(statistic: Any, words: str) -> None:
+    with pytest.raises(InvalidInput, match=words):
+        dc.estimate([5, 3, 2], RR).interval(statistic)
+
+
+def test_a_level_lies_between_0_and_1() -> None:
+    for level in (0, 1, 95):
+        with pytest.raises(InvalidInput, match="level"):
+            dc.estimate([5, 3, 2], RR).interval("mean", level=level)

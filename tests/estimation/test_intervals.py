@@ -1,0 +1,148 @@
+"""Intervals by profile likelihood, against a plain search over all distributions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import optimize, stats
+
+import discreet as dc
+
+M = dc.geometric(4, epsilon=1)
+COUNTS = np.array([40, 25, 10, 15, 30])
+
+
+def profile_by_hand(counts: np.ndarray, matrix: np.ndarray, f: np.ndarray, value: float) -> float:
+    """The largest log-likelihood with f.p = value, by a general-purpose solver."""
+    n = len(f)
+    found = optimize.minimize(
+        lambda p: -counts @ np.log(np.maximum(p @ matrix, 1e-300)),
+        np.full(n, 1 / n),
+        jac=lambda p: -matrix @ (counts / np.maximum(p @ matrix, 1e-300)),
+        bounds=[(0, 1)] * n,
+        constraints=[
+            {"type": "eq", "fun": lambda p: p.sum() - 1},
+            {"type": "eq", "fun": lambda p: f @ p - value},
+        ],
+        method="SLSQP",
+        options={"maxiter": 500, "ftol": 1e-12},
+    )
+    return -float(found.fun)
+
+
+@pytest.mark.parametrize("statistic", ["mean", ("cdf", 1), ("range", 1, 3), ("cell", 0), [0.0, 1.0, -2.0, 0.5, 3.0]])
+@pytest.mark.parametrize("level", [0.5, 0.95, 0.999])
+def test_the_ends_are_where_the_profile_meets_the_quantile(statistic: object, level: float) -> None:
+    e = dc.estimate(COUNTS, M)
+    interval = e.interval(statistic, level=level)
+    x = np.arange(5)
+    f = {
+        "mean": x, ("cdf", 1): x <= 1, ("range", 1, 3): (x >= 1) & (x <= 3), ("cell", 0): x == 0,
+    }.get(statistic if not isinstance(statistic, list) else None, statistic)  # fmt: skip
+    f = np.asarray(f, float)
+    assert interval.estimate == pytest.approx(float(f @ e.distribution))
+    assert interval.low < interval.estimate < interval.high
+    allowed = stats.chi2(2).ppf(level)
+    for end, outermost in ((interval.low, f.min()), (interval.high, f.max())):
+        deviance = 2 * (e.log_likelihood - profile_by_hand(COUNTS, M.matrix, f, end))
+        assert deviance == pytest.approx(allowed, rel=0.02) or (end == outermost and deviance <= allowed)
+
+
+def test_where_the_reports_cannot_exclude_it_an_interval_reaches_the_border() -> None:
+    e = dc.estimate([3, 1, 1], dc.randomized_response(3, epsilon="0.1"))
+    interval = e.interval(("cell", 1))
+    assert (interval.low, interval.high) == (0.0, 1.0)
+
+
+def test_intervals_are_nested_and_narrow_with_more_people() -> None:
+    few, many = (dc.estimate(COUNTS * k, M) for k in (1, 100))
+    half, most = (few.interval("mean", level=level) for level in (0.5, 0.99))
+    assert most.low < half.low < half.high < most.high
+    assert many.interval("mean").high - many.interval("mean").low < 0.15 * (most.high - most.low)
+
+
+def test_the_variance_interval_holds_every_variance_the_likelihood_allows() -> None:
+    """Random distributions in the likelihood region have variances inside, and some come close to the ends."""
+    e = dc.estimate(COUNTS * 5, M)
+    interval = e.interval("variance")
+    rng = np.random.default_rng(1)
+    x, allowed = np.arange(5), stats.chi2(2).ppf(0.95) / 2
+    seen = []
+    for scale in np.linspace(0.001, 0.3, 6000):
+        p = (1 - scale) * e.distribution + scale * rng.dirichlet(np.full(5, 0.4))
+        if e.log_likelihood - COUNTS @ np.log(p @ M.matrix) * 5 <= allowed:
+            seen.append(float(p @ (x - p @ x) ** 2))
+    assert interval.low <= min(seen) and max(seen) <= interval.high
+    width = interval.high - interval.low
+    assert min(seen) - interval.low < 0.3 * width and interval.high - max(seen) < 0.3 * width
+
+
+def test_quantile_intervals_are_the_counts_whose_cdf_interval_leaves_them_possible() -> None:
+    e = dc.estimate(COUNTS, M)
+    for q in (0.1, 0.5, 0.9):
+        interval = e.interval(("quantile", q))
+        ends = [e.interval(("cdf", k)) for k in range(4)]
+        assert interval.low == next((k for k, end in enumerate(ends) if end.high >= q), 4)
+        assert interval.high == next((k for k, end in enumerate(ends) if end.low >= q), 4)
+        assert interval.low <= e.quantile(q) <= interval.high
+
+
+def test_a_count_is_a_probability_times_the_people() -> None:
+    e = dc.estimate(COUNTS, M)
+    share, count = e.interval(("cell", 3)), e.interval(("count", 3))
+    assert count.high == pytest.approx(share.high * 120, rel=1e-3)
+
+
+def test_intervals_do_not_depend_on_the_method() -> None:
+    ways = [dc.estimate(COUNTS, M, method=method).interval("mean") for method in ("mle", "smoothed", "ibu")]
+    assert all(w.low == pytest.approx(ways[0].low, rel=1e-3) for w in ways)
+
+
+def test_intervals_by_every_solver_agree() -> None:
+    """Banded, response and dense systems, and the support method, on the same problems."""
+    response = dc.randomized_response(5, epsilon=1)
+    for m in (M, response):
+        structured, dense = dc.estimate(COUNTS, m), dc.estimate(COUNTS, m.matrix)
+        for statistic in ("mean", ("cdf", 2)):
+            ends = [list(e.interval(statistic, surveys=0)) for e in (structured, dense)]
+            assert ends[0] == pytest.approx(ends[1], rel=1e-3)
+
+
+def test_a_map_has_intervals_for_its_cells() -> None:
+    grid = dc.Grid(40, 40, cell=100.0)
+    m = dc.planar_geometric(grid, epsilon="0.005")
+    home = grid.locate(2050.0, 2050.0)
+    e = dc.estimate(reports=m.simulate(np.full(3000, home), seed=2), mechanism=m)
+    block = [home + dr * 40 + dc_ for dr in range(-3, 4) for dc_ in range(-3, 4)]
+    interval = e.interval(("among", block))
+    assert interval.low > 0.5 and interval.high > 0.99
+
+
+def test_bands_hold_the_estimate_and_simultaneous_ones_are_wider() -> None:
+    e = dc.estimate(COUNTS, M)
+    each, all_ = e.band(), e.band(simultaneous=True)
+    cdf = e.cdf()
+    assert (each.low <= cdf + 1e-9).all() and (cdf <= each.high + 1e-9).all()
+    assert (all_.low <= each.low + 1e-9).all() and (all_.high >= each.high - 1e-9).all()
+    assert (all_.high - all_.low)[:-1].max() > (each.high - each.low)[:-1].max()
+    for k in range(4):
+        assert each.low[k] == pytest.approx(e.interval(("cdf", k)).low, abs=1e-3)
+    assert "all counts at once" in all_.covers and "each count" in each.covers
+
+
+def test_a_band_worked_out_at_a_few_counts_holds_between_them() -> None:
+    m = dc.geometric(60, epsilon="0.5")
+    counts = np.random.default_rng(3).multinomial(3000, m.forward(np.full(61, 1 / 61)))
+    e = dc.estimate(counts, m)
+    coarse = e.band(points=8)
+    for k in (7, 20, 33, 50):
+        fine = e.interval(("cdf", k))
+        assert coarse.low[k] <= fine.low + 1e-3 and fine.high <= coarse.high[k] + 1e-3
+
+
+def test_an_interval_says_what_it_covers() -> None:
+    interval = dc.estimate(COUNTS, M).interval("mean")
+    assert "population" in interval.covers and "measured" in interval.covers
+    assert str(interval).startswith("mean: ")
+    low, high = interval
+    assert (low, high) == (interval.low, interval.high)
