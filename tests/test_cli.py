@@ -297,6 +297,8 @@ def test_somebody_elses_p_table_is_measured(tmp_path: Path) -> None:
 )
 def test_options_that_would_be_ignored_are_refused_for_tables_too(options: list[object], message: str) -> None:
     assert message in run("design", *options, code=2).stderr
+
+
 def test_the_best_mechanism_is_found_proved_and_saved(tmp_path: Path) -> None:
     file = tmp_path / "best.json"
     out = run("design", "-n", 4, "--alpha", "10/11", "--properties", "WH,CM", "-o", file).stdout

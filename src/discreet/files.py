@@ -109,9 +109,13 @@ def _rebuild(content: dict[str, Any]) -> Mechanism:
         proved.ratio,
         proved.how,  # what the judge found now; what the file says of itself is not proved
         proved.tight,
-        _figures(stated["details"]),
+        {name: value for name, value in _figures(stated["details"]).items() if name not in _PROVED_ONLY},
     )
     return Mechanism(inputs, outputs, kernel, certificate, str(family), _figures(content["parameters"], inputs))
+
+
+#: Figures that stand for a proof: a closed form has them proved, and no file can state them.
+_PROVED_ONLY = ("zcdp_rho",)
 
 
 def _figures(stated: dict[str, Any], inputs: Space | None = None) -> dict[str, Any]:

@@ -23,7 +23,8 @@ from discreet.release.expressions import READINGS, reading
 
 
 def read(text: str) -> Condition:
-    return read_condition(parse_one(text, read="duckdb"))
+    # inside a question: at the start of a text a name such as "load" would be read as a statement
+    return read_condition(parse_one(f"SELECT 1 WHERE {text}", read="duckdb").args["where"].this)
 
 
 NORMAL = {

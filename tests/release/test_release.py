@@ -270,3 +270,34 @@ def test_a_request_that_does_not_fit_together_is_refused(change, visits):
     plan = plan_release(BY_SITE, data=visits, unit="person", domain=SITES, epsilon=1)
     with pytest.raises(dc.errors.InvalidInput):
         plan_from_request({**plan.request, "tables": [{**plan.request["tables"][0], **change}]})
+
+
+def test_required_properties_are_designed_proved_and_released(visits, book, tmp_path):
+    released = ask(visits, book, bound=30, properties="WH+CM", loss="L1", epsilon=2, out=tmp_path / "out")
+    (mechanism,) = released.tables[0].plan.noise.mechanisms
+    assert mechanism.family == "designed" and dc.check(mechanism)["CM"].holds and dc.check(mechanism)["WH"].holds
+    assert released.cost.epsilon == 2 and verify_bundle(tmp_path / "out", ledger=book.name).holds
+    with pytest.raises(dc.errors.InvalidInput, match="largest count"):
+        ask(visits, book, properties="WH")
+    with pytest.raises(dc.errors.InvalidInput, match="leave mechanism"):
+        ask(visits, book, properties="WH", mechanism="explicit-fair", bound=9)
+
+
+def test_designs_for_public_sizes(visits, tmp_path):
+    sizes = tmp_path / "sizes.csv"
+    sizes.write_text("site,size\n1,30\n2,8\n3,30\n")
+    plan = plan_release(BY_SITE, data=visits, unit="person", domain=SITES, epsilon=2, sizes=sizes, properties="F")
+    assert all(dc.check(m)["F"].holds for m in plan.tables[0].noise.mechanisms) and plan.cost.epsilon == 2
+    assert [m.inputs.n for m in plan.tables[0].noise.mechanisms] == [8, 30]
+    assert plan_from_request(plan.request).key == plan.key
+
+
+def test_bounded_noise_is_priced_with_its_delta(visits, tmp_path):
+    book = dc.Ledger.create(tmp_path / "d.ledger", dataset="visits", unit="person", epsilon=3, delta="0.001")
+    noise = dc.bounded_noise(epsilon=2, stay="1/2", reach=4, kind="all-counts")
+    noise.save(tmp_path / "bounded.json")
+    released = ask(visits, book, mechanism=dc.load(tmp_path / "bounded.json"), epsilon=None, out=tmp_path / "out")
+    assert released.cost.epsilon == pytest.approx(2) and 0 < released.cost.delta <= noise.certificate.delta * 1.001
+    assert all(abs(row["count"] - 30) <= 4 and row["high"] - row["low"] <= 8 for row in released.rows())
+    assert book.spent().delta == released.cost.delta
+    assert verify_bundle(tmp_path / "out", ledger=book.name).holds

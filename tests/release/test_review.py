@@ -72,7 +72,7 @@ def test_the_rho_that_a_file_states_is_not_believed(tmp_path: Path) -> None:
     """A ledger that adds up rho could be overspent by a mechanism file with a small made-up one."""
     honest = dc.from_matrix([["0.9", "0.1"], ["0.1", "0.9"]])
     lying = stated(honest, "1/1000000000")
-    assert lying.certificate.details["zcdp_rho"] == "1/1000000000"
+    assert "zcdp_rho" not in lying.certificate.details
     costs = [
         plan_release("SELECT COUNT(*) FROM visits", data="visits", unit="person", mechanism=one, epsilon=3).cost
         for one in (honest, lying)

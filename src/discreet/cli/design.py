@@ -68,7 +68,9 @@ def design(
     sigma2: Annotated[str | None, typer.Option(help="For discrete-gaussian: its parameter.")] = None,
     base: Annotated[int | None, typer.Option(help="For random-rounding: the base, 3 by default.")] = None,
     below: Annotated[int | None, typer.Option(help="For suppression: counts below this are suppressed.")] = None,
-    output: Annotated[Path | None, typer.Option("-o", "--output", help="Where to save it (.json; a table .csv).")] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Where to save it (.json; a table .csv).")
+    ] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw it: a heat map as .png, .svg or .html.")] = None,
     json: Json = False,
 ) -> None:

@@ -46,6 +46,10 @@ def release(
             help="geometric, discrete-gaussian, explicit-fair, randomized-response, rounded-laplace, or a saved .json."
         ),
     ] = "geometric",
+    properties: Annotated[
+        str | None, typer.Option(help="Instead of --mechanism: design the best one that has these, such as WH+CM.")
+    ] = None,
+    loss: Annotated[str | None, typer.Option(help="With a design: what to minimise, L0 (default), L1, L2.")] = None,
     counts: Annotated[
         str | None,
         typer.Option(
@@ -82,7 +86,8 @@ def release(
 
     options: dict[str, Any] = {
         "domain": domain, "groups": groups, "zeros": zeros, "epsilon": epsilon, "delta": delta, "error": error,
-        "mechanism": _mechanism(mechanism), "counts": counts, "bound": bound, "sizes": sizes, "relation": relation,
+        "mechanism": _mechanism(mechanism), "properties": properties, "loss": loss,
+        "counts": counts, "bound": bound, "sizes": sizes, "relation": relation,
         "max_groups": max_groups, "split": None if split is None else split.split(","),
         "suppress_below": suppress_below, "level": level, "edition": edition,
     }  # fmt: skip

@@ -45,11 +45,12 @@ _DIGITS = 6
 COLUMN_MEANING = {
     "count": "the noisy count; empty if suppressed",
     "status": "A, M or Q: see status_meaning",
-    "low": "lower end of an interval that covers the true count with at least the stated level, whatever it is",
+    "low": "lower end of an interval that covers the true count with at least the stated level, whatever it is; the "
+    "true count is the one after people were limited to the stated number of groups",
     "high": "upper end of that interval; an empty end means there is no bound",
     "sd": "standard deviation of the noisy count, the largest over true counts",
-    "bias_low": "mean of noisy minus true count, the least over true counts",
-    "bias_high": "mean of noisy minus true count, the largest over true counts",
+    "bias_low": "mean of noisy minus true count, the least over true counts up to the bound, if there is one",
+    "bias_high": "mean of noisy minus true count, the largest over true counts up to the bound, if there is one",
     "exact_probability": "probability that the noisy count is the true one, the least over true counts",
 }
 

@@ -52,7 +52,8 @@ OUTPUTS = ("signed", "clamped", "in-range")
 SHIFTING = ("geometric", "discrete-gaussian", "rounded-laplace")
 
 #: Families with a table of probabilities for each size of a group.
-TABLES: dict[str, Callable[[int, Fraction], Mechanism]] = {
+TableFamily = Callable[[int, Fraction], Mechanism]
+TABLES: dict[str, TableFamily] = {
     "explicit-fair": lambda n, epsilon: explicit_fair(n, epsilon=epsilon),
     "randomized-response": lambda n, epsilon: randomized_response(Counts(n), epsilon=epsilon),
 }
@@ -319,7 +320,7 @@ def _integers(values: Any) -> IntArray | None:
 
 
 def cell_noise(
-    mechanism: str | Mechanism = "geometric",
+    mechanism: str | Mechanism | TableFamily = "geometric",
     *,
     epsilon: object = None,
     sigma2: object = None,
@@ -332,7 +333,8 @@ def cell_noise(
     Parameters
     ----------
     mechanism
-        A name (one of ``NAMES``), or a mechanism on ``Counts`` or ``Integers``, such as ``dc.load`` gives.
+        A name (one of ``NAMES``), a mechanism on ``Counts`` or ``Integers``, such as ``dc.load`` gives, or a function
+        that makes one from the largest count and the epsilon of a cell, such as a design with properties.
     epsilon
         Of one cell, for a name; ``sigma2`` instead for the discrete Gaussian.
     bound
@@ -353,6 +355,8 @@ def cell_noise(
         if epsilon is not None or sigma2 is not None:
             raise InvalidInput("a ready mechanism has its own privacy; leave epsilon and sigma2 out.")
         return _of_mechanism(mechanism, limit, known, output)
+    if callable(mechanism):
+        return _of_tables("a design", mechanism, as_fraction(epsilon, "epsilon"), limit, output)
     name = str(mechanism).replace("_", "-")
     if name not in NAMES:
         raise InvalidInput(
@@ -363,7 +367,7 @@ def cell_noise(
         wanted = "sigma2=..., and no epsilon" if name == "discrete-gaussian" else "epsilon=..., and no sigma2"
         raise InvalidInput(f"{name} needs {wanted}.")
     if name in TABLES:
-        return _of_tables(name, as_fraction(epsilon, "epsilon"), limit, output)
+        return _of_tables(name, TABLES[name], as_fraction(epsilon, "epsilon"), limit, output)
     made = {
         "geometric": lambda: two_sided_geometric(epsilon=epsilon),
         "discrete-gaussian": lambda: discrete_gaussian(sigma2=sigma2),
@@ -416,7 +420,9 @@ def _of_mechanism(mechanism: Mechanism, limit: int | IntArray | None, known: boo
     return CellNoise((mechanism,), None, output, None if output == "signed" else 0, limit, known)
 
 
-def _of_tables(name: str, epsilon: Fraction, limit: int | IntArray | None, output: str | None) -> CellNoise:
+def _of_tables(
+    name: str, family: TableFamily, epsilon: Fraction, limit: int | IntArray | None, output: str | None
+) -> CellNoise:
     """One table for each different size of a group."""
     if limit is None:
         raise InvalidInput(f"{name} needs a largest count: give bound=... or the sizes of the groups.")
@@ -424,7 +430,7 @@ def _of_tables(name: str, epsilon: Fraction, limit: int | IntArray | None, outpu
         raise InvalidInput(f"the reports of {name} lie in its own range; output must be in-range, got {output!r}.")
     if isinstance(limit, int):
         refuse_large(limit + 1, limit + 1)
-        return CellNoise((TABLES[name](limit, epsilon),), None, "in-range", 0, limit)
+        return CellNoise((family(limit, epsilon),), None, "in-range", 0, limit)
     distinct, place = np.unique(limit, return_inverse=True)
     if len(distinct) > MOST_SIZES:
         raise Unsupported(
@@ -435,5 +441,5 @@ def _of_tables(name: str, epsilon: Fraction, limit: int | IntArray | None, outpu
     empty = int(distinct[0] == 0)  # a group of nobody has the count 0, whoever asks
     if empty == len(distinct):
         raise InvalidInput("the sizes of all groups are 0: there is nothing to count.")
-    mechanisms = tuple(TABLES[name](n, epsilon) for n in distinct[empty:].tolist())
+    mechanisms = tuple(family(n, epsilon) for n in distinct[empty:].tolist())
     return CellNoise(mechanisms, place.reshape(-1) - empty, "in-range", 0, limit, known=True)

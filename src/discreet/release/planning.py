@@ -18,7 +18,7 @@ from ..spaces import is_integer
 from . import groups as declared
 from .accuracy import read_level
 from .groups import Groups
-from .noise import CellNoise, cell_noise
+from .noise import CellNoise, TableFamily, cell_noise
 from .plan import Plan, TablePlan
 from .pricing import price, weakest_noise
 from .protection import ROW, Protection
@@ -46,6 +46,8 @@ def plan_release(
     delta: Any = 0,
     error: Any = None,
     mechanism: str | Mechanism = "geometric",
+    properties: Any = None,
+    loss: Any = None,
     counts: str | None = None,
     bound: int | None = None,
     sizes: Any = None,
@@ -79,7 +81,11 @@ def plan_release(
     error
         Instead of ``epsilon``: how far off a count may be, at most, with probability ``level``.
     mechanism
-        A name (geometric, discrete-gaussian, explicit-fair, randomized-response, rounded-laplace) or a mechanism.
+        A name (geometric, discrete-gaussian, explicit-fair, randomized-response, rounded-laplace) or a mechanism. One
+        whose guarantee has a delta states both; they are what the release costs unless you ask for others.
+    properties, loss
+        Instead of ``mechanism``: the best one that has these properties ("WH+CM"), for this loss ("L0" if not given),
+        as :func:`discreet.design` finds it for the bound or for each size.
     counts
         ``"clamped"`` (never negative, the default without a bound), ``"signed"`` (unbiased) or ``"in-range"`` (between
         0 and the bound).
@@ -124,7 +130,8 @@ def plan_release(
         raise InvalidInput(f"suppress_below must be a whole number; got {suppress_below!r}.")
     withheld = None if suppress_below is None else int(suppress_below)
     wanted = read_level(level)
-    wish = _Wish(mechanism, counts, bound, largest, _optional(epsilon), _read_delta(delta), error, wanted)
+    family = _designed(mechanism, properties, loss, error)
+    wish = _Wish(family, counts, bound, largest, _optional(epsilon), _read_delta(delta), error, wanted)
     drafts = [
         _Draft(question, group, share, protection.touched(question, group), withheld)
         for question, group, share in zip(bases, cells, shares, strict=True)
@@ -132,7 +139,7 @@ def plan_release(
     for question, group in zip(bases, cells, strict=True):
         Counting(question, group, unit, max_groups, b"")  # refuses what cannot be counted, before anything is spent
     tables = wish.fill(drafts)
-    cost = price(tables, wish.epsilon, wish.delta)
+    cost = price(tables, *wish.claim(drafts))
     return Plan(_name(data, source), protection, tuple(tables), cost, wanted, _read_edition(edition))
 
 
@@ -278,6 +285,20 @@ def _shares(split: Sequence[Any] | None, number: int) -> list[Fraction]:
     return [part / sum(parts) for part in parts]
 
 
+def _designed(mechanism: str | Mechanism, properties: Any, loss: Any, error: Any) -> str | Mechanism | TableFamily:
+    """The mechanism that was named, or how to design one for a largest count and an epsilon."""
+    if properties is None and loss is None:
+        return mechanism
+    if mechanism != "geometric" or error is not None:
+        raise InvalidInput(
+            "properties and loss ask for a design, which is made for an epsilon and a bound or sizes; leave mechanism "
+            "and error out."
+        )
+    from ..optimise.designing import design
+
+    return lambda n, epsilon: design(n, epsilon=epsilon, properties=properties or (), loss=loss or "L0")
+
+
 def _optional(epsilon: Any) -> Fraction | None:
     return None if epsilon is None else read_epsilon(epsilon)
 
@@ -314,7 +335,7 @@ class _Draft:
 class _Wish:
     """The noise that was asked for: by epsilon, by error, or as it is."""
 
-    mechanism: str | Mechanism
+    mechanism: str | Mechanism | TableFamily
     output: str | None
     bound: int | None
     sizes: IntArray | None
@@ -338,7 +359,7 @@ class _Wish:
             if gaussian:
                 noise = self._noise(sigma2=sigma2_for(self.error, self.level))
             else:
-                noise = self._noise(epsilon=epsilon_for(self.mechanism, self.error, self.level))
+                noise = self._noise(epsilon=epsilon_for(str(self.mechanism), self.error, self.level))
             return [draft.table(noise) for draft in drafts]
         assert self.epsilon is not None
         if gaussian:
@@ -350,6 +371,15 @@ class _Wish:
         if not self.delta:
             return self._pure(drafts, self.epsilon)
         return weakest_noise(lambda scale: self._pure(drafts, scale), self.epsilon, self.delta, self.epsilon)
+
+    def claim(self, drafts: Sequence[_Draft]) -> tuple[Fraction | None, Fraction]:
+        """The epsilon and delta to hold the noise against: those asked for, or what a ready mechanism claims itself."""
+        if isinstance(self.mechanism, Mechanism) and self.epsilon is None and not self.delta:
+            certificate = self.mechanism.certificate
+            if certificate.delta:
+                times = sum(draft.touched for draft in drafts)
+                return times * Fraction(certificate.epsilon), times * Fraction(certificate.delta)
+        return self.epsilon, self.delta
 
     def _pure(self, drafts: Sequence[_Draft], epsilon: Fraction) -> list[TablePlan]:
         """Each table gets its share of epsilon, each cell that a unit can move an equal part of that."""

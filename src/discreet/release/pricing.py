@@ -109,17 +109,22 @@ def weakest_noise(
     than adding up: the largest scale that holds, to a tenth of a per cent, is found by doubling and bisection.
     """
 
+    refusals: list[InvalidInput] = []
+
     def holds(scale: Fraction) -> bool:
-        return composition(build(scale)).holds(epsilon, delta)
+        try:
+            tables = build(scale)
+        except InvalidInput as refusal:  # less noise than any mechanism has
+            refusals.append(refusal)
+            return False
+        return composition(tables).holds(epsilon, delta)
 
     low = start
     while not holds(low):
         low /= 2
         if low < start / 2**40:
-            raise InvalidInput(
-                f"no sensible noise gives epsilon = {float(epsilon):g} with delta = {float(delta):g}; ask for a larger "
-                "delta or epsilon."
-            )
+            unmet = f"no sensible noise gives epsilon = {float(epsilon):g} with delta = {float(delta):g}"
+            raise [*refusals, InvalidInput(f"{unmet}; ask for a larger delta or epsilon.")][0]
     high = 2 * low
     while holds(high):
         low, high = high, 2 * high
