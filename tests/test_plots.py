@@ -7,7 +7,6 @@ import json
 import re
 import struct
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -102,13 +101,9 @@ def test_the_converter_draws_version_6_by_default() -> None:
     assert vl_convert.get_vegalite_versions()[-1].startswith("6.")
 
 
-def test_a_large_heat_map_is_drawn_in_two_seconds() -> None:
-    plots.heatmap(dc.geometric(1, epsilon=1)).png()  # starts the converter
-    mechanism = dc.explicit_fair(100, epsilon="1/2")
-    start = time.perf_counter()
-    chart = plots.heatmap(mechanism)
-    chart.png()
-    assert time.perf_counter() - start < 2
+def test_a_large_heat_map_has_a_small_specification() -> None:
+    chart = plots.heatmap(dc.explicit_fair(100, epsilon="1/2"))
+    assert min(png_size(chart.png(1))) > 400
     assert len(json.dumps(chart.spec)) < 300_000
 
 
