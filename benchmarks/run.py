@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 import composition
+import design
 import face
 import judge
 import release
@@ -18,7 +19,7 @@ def main() -> int:
     for heading in ("what", "ours", "theirs", "ratio", "wanted", ""):
         table.add_column(heading, justify="right" if heading == "ratio" else "left")
     missed = 0
-    for room in (release, judge, face, composition):
+    for room in (release, judge, face, composition, design):
         for line in room.lines():
             table.add_row(
                 line.what, line.ours, line.theirs, f"{line.ratio:.3g}", line.wanted, "" if line.holds else "MISSED"
