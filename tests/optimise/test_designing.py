@@ -331,7 +331,7 @@ def test_unbiased_and_private_and_in_range_cannot_be():
         ("9/10", "L1", "RM+WH+S"),
         ("9/10", "L2", "WH"),
         ("1/20", "L1", "RM"),
-        ("199/200", "L1", "WH+S"),
+        ("14/15", "L1", "WH+S"),
         ("1/2", "L2", "RM"),
     ],
 )
