@@ -29,7 +29,7 @@ from .targets import exact_weights
 LARGEST_PROGRAM = 400
 
 #: From this n on, what looks at one report at a time is solved by rays, where noise is narrow beside the range:
-#: n (1 - a) at least this. Where it is wide, columns are long sums of many rays, and the linear program is quicker while it fits.
+#: n (1 - a) at least this. Where it is wide, columns are sums of many rays, and the program is quicker while it fits.
 RAYS_FROM, NARROW = 100, 8
 
 
