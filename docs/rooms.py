@@ -12,8 +12,8 @@ SOURCE = Path(__file__).resolve().parent.parent / "src" / "discreet"
 
 #: Each room imports only rooms above it.
 ORDER = (
-    "errors", "exact", "spaces", "privacy", "mechanism", "channels", "losses", "properties", "requirements", "utility", "mechanisms",
-    "files", "explanation", "optimise", "plots", "comparison", "collect",
+    "errors", "exact", "spaces", "privacy", "mechanism", "channels", "losses", "properties", "requirements", "utility",
+    "mechanisms", "files", "explanation", "optimise", "plots", "comparison", "collect",
     "demonstration", "cli",
 )  # fmt: skip
 
