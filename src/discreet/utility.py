@@ -94,11 +94,12 @@ def _exact_rows(channel: Channel, loss: Loss) -> tuple[list[int], int]:
     denominator = math.lcm(*(v.denominator for v in values))
     scaled = [int(v * denominator) for v in values]
     palette, sums = channel.table.palette, []
+    width = len(palette)
     for loss_codes, weight_codes in zip(levels, channel.table.codes, strict=True):
         # Places of one row with the same weight and the same loss are multiplied once.
-        pairs, times = np.unique(loss_codes * len(palette) + weight_codes, return_counts=True)
+        pairs, times = np.unique(loss_codes * width + weight_codes, return_counts=True)
         terms = zip(pairs.tolist(), times.tolist(), strict=True)
-        sums.append(sum(scaled[k // len(palette)] * t * palette[k % len(palette)] for k, t in terms))
+        sums.append(sum(scaled[k // width] * t * palette[k % width] for k, t in terms))
     return sums, denominator
 
 

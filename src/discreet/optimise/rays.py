@@ -41,6 +41,10 @@ SHARE = 2.0**-36
 #: Rounds without any gain that are put up with: at degenerate vertices new rays may first have to line up.
 MOST_STALLS = 12
 
+#: While prices still jump (this far from the bound, relatively), rays are also sought at calmer ones: this share of
+#: those that gave the best bound so far, the rest of the present ones (Wentges 1997).
+CALM, CENTRE = 1e-4, 0.85
+
 #: Rays are added until the bound is this close, relatively.
 CLOSE = 1e-11
 
@@ -172,7 +176,8 @@ class _Master:
         reports = np.arange(self.half)
         self.add(self._geometric_rays()[reports], reports)
         self.add(self._fair_rays()[reports], reports)
-        bound, before, stalled = -np.inf, np.inf, 0
+        centre = np.zeros(self.half * (2 if self.honest else 1))
+        bound, before, stalled = self._bound(*self._reduced(centre)), np.inf, 0
         for _ in range(500):
             status = self._run()
             if status != self._highspy.HighsModelStatus.kOptimal:
@@ -185,9 +190,21 @@ class _Master:
             value = self._solver.getInfo().objective_function_value * self.unit
             self._answer = np.array(solution.col_value), self._solver.getBasis()
             reduced, gain = self._reduced(prices)
-            bound = max(bound, self._bound(reduced, gain))
             rays, worth = self._best(reduced)
             possible = float(np.minimum(worth, 0).sum())
+            reached = self._bound(reduced, gain)
+            if reached > bound:
+                bound, centre = reached, prices
+            elif -possible > CALM * abs(value):
+                calmer = CENTRE * centre + (1 - CENTRE) * prices
+                sought, sought_gain = self._reduced(calmer)
+                reached = self._bound(sought, sought_gain)
+                if reached > bound:
+                    bound, centre = reached, calmer
+                others = self._best(sought)[0]
+                gains = self._worth(others, reduced)
+                useful = np.flatnonzero(gains < 0)
+                self.add(others[useful], useful)
             stalled = stalled + 1 if value >= before * (1 - CLOSE / 10) else 0
             if -possible <= CLOSE * abs(value) or stalled > MOST_STALLS:
                 break
@@ -247,6 +264,11 @@ class _Master:
                 reports = np.arange(size)[part]
                 rays[reports, reports - sign * d] = entry[part]
         return rays[: self.half], worth[: self.half] * (2 if self.mirrored else 1)
+
+    def _worth(self, rays: FloatArray, reduced: FloatArray) -> FloatArray:
+        """The reduced cost of these rays, one for each report kept."""
+        worth = (rays * reduced[:, : self.half].T).sum(axis=1)
+        return np.asarray(worth * (2 if self.mirrored else 1))
 
     def _geometric_rays(self) -> FloatArray:
         k = np.arange(self.size)

@@ -1,0 +1,129 @@
+"""How fast designs are, certificate included, beside a plain build of the same linear program."""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+import discreet as dc
+import measure
+import peers
+from discreet.properties import PROPERTIES
+from measure import Line
+
+SEVEN = ("S", "RH", "RM", "CH", "CM", "F", "WH")
+
+
+def plain(n: int, alpha: float, codes: tuple[str, ...]) -> Any:
+    """The program as one would write it first: every probability a variable, every inequality a row, in floats."""
+    from scipy.optimize import linprog
+    from scipy.sparse import coo_array, vstack
+
+    size = n + 1
+    truth, report = np.divmod(np.arange(size**2), size)
+    above, equal = [], []
+    for i in range(n):
+        for one, other in ((i, i + 1), (i + 1, i)):
+            above.append(np.stack([one * size + np.arange(size), other * size + np.arange(size)], axis=1))
+    places = np.concatenate(above)
+    rows = np.repeat(np.arange(len(places)), 2)
+    matrix = coo_array((np.tile([-1.0, alpha], len(places)), (rows, places.ravel())), shape=(len(places), size**2))
+    blocks, limits = [matrix], [np.zeros(len(places))]
+    for code in codes:
+        wanted = PROPERTIES[code].rows(n)
+        numbers = np.repeat(np.arange(len(wanted)), wanted.places.shape[1])
+        block = coo_array((wanted.values, (numbers, wanted.places.ravel())), shape=(len(wanted), size**2))
+        if wanted.sense == "==":
+            equal.append((block, np.full(len(wanted), float(wanted.right))))
+        else:
+            blocks.append(-block)
+            limits.append(np.full(len(wanted), -float(wanted.right)))
+    equal.append((coo_array((np.ones(size**2), (truth, np.arange(size**2))), shape=(size, size**2)), np.ones(size)))
+    return linprog(
+        np.abs(truth - report) / size, A_ub=vstack(blocks), b_ub=np.concatenate(limits),
+        A_eq=vstack([block for block, _ in equal]), b_eq=np.concatenate([right for _, right in equal]), method="highs",
+    )  # fmt: skip
+
+
+def lines() -> Iterator[Line]:
+    for n, wanted in ((20, 0.2), (50, 1.0), (100, 5.0)):
+        ours = min(measure.seconds(lambda n=n: _all_seven(n)) for _ in range(5 if n < 100 else 1))
+        theirs = measure.seconds(lambda n=n: plain(n, 10 / 11, SEVEN))
+        peer = f"plain linprog {theirs:.3g} s (floats, not proved)"
+        name = f"design all seven, L1, n={n}, alpha=10/11, certified"
+        yield measure.at_most(name, f"{ours:.3g} s", peer, ours / theirs, wanted / theirs)
+    yield _chain()
+    yield _rays()
+    yield _memory()
+    if peers.available("qif"):
+        yield _qif()
+
+
+def _all_seven(n: int, alpha: str = "10/11") -> dc.Mechanism:
+    return dc.design(n, alpha=alpha, loss="L1", properties=SEVEN)
+
+
+def _chain() -> Line:
+    alphas = [f"{800 + 2 * k}/1000" for k in range(50)]
+    options = {"loss": "L1", "properties": SEVEN}
+    ours = measure.seconds(lambda: list(dc.design_each(50, alphas=alphas, **options)))
+    alone = measure.seconds(lambda: [dc.design(50, alpha=alpha, **options) for alpha in alphas[::10]]) * 10
+    name = "50 alphas at n=50, all seven, each from the one before"
+    return measure.at_most(name, f"{ours:.3g} s", f"each alone {alone:.3g} s", ours / alone, 5 / alone)
+
+
+def _rays() -> Line:
+    ours = measure.seconds(lambda: dc.design(1000, alpha="9/10", loss="L1", properties="RM+WH+S"))
+    small = measure.seconds(lambda: plain(60, 0.9, ("RM", "WH", "S")))
+    peer = f"plain linprog at n=60 {small:.3g} s"
+    return measure.at_most("design RM+WH+S, L1, n=1000, certified", f"{ours:.3g} s", peer, ours / small, 3 / small)
+
+
+def _memory() -> Line:
+    """The most memory a design for n=200 takes, in a process of its own, beside what is allowed."""
+    code = (
+        "import resource, time, discreet as dc; start = time.perf_counter(); "
+        "m = dc.design(200, alpha='9/10', loss='L1', properties='S+RH+RM+CH+CM+F+WH'); "
+        "print(time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6, "
+        "m.certificate.details['gap'])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    took, most, gap = map(float, done.stdout.split())
+    what = "design all seven, L1, n=200, certified"
+    return measure.at_most(
+        what, f"{took:.3g} s, {most:.2g} GB, gap {gap:.1g}", "60 s, 2 GB", max(took / 60, most / 2), 1
+    )
+
+
+def _qif() -> Line:
+    """Without properties, which is all qif's program knows."""
+    theirs = peers.run("peer_qif.py", "20", "0.9")
+    ours = min(measure.seconds(lambda: dc.design(20, alpha="9/10", loss="L1", worst_case=False)) for _ in range(3))
+    peer = f"qif {theirs['seconds']:.3g} s, realised epsilon {theirs['epsilon']:.6g} for 0.105361"
+    return measure.at_most("design without properties, L1, n=20", f"{ours:.3g} s", peer, ours / theirs["seconds"], 1)
+
+
+def largest() -> None:
+    """The largest n (all seven, L1) certified in 1, 10 and 60 seconds, by trying: ``python benchmarks/design.py``."""
+    for alpha in ("1/2", "9/10", "99/100"):
+        for limit, sizes in ((1, (40, 50, 60, 70, 80, 90)), (10, (100, 120, 140, 160)), (60, (180, 200, 240, 280))):
+            reached = ""
+            for n in sizes:
+                start = time.perf_counter()
+                m = _all_seven(n, alpha)
+                took = time.perf_counter() - start
+                if took > limit:
+                    break
+                reached = f"n={n} in {took:.3g} s, {m.certificate.details['certified']}"
+            print(f"alpha {alpha}, {limit} s: {reached or 'none tried'}", flush=True)
+    print(f"memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6:.2g} GB")
+
+
+if __name__ == "__main__":
+    largest()
