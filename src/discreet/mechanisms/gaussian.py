@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..errors import InvalidInput
+from ..errors import InvalidInput, WrongType
 from ..exact.kernels import Noise
 from ..exact.laws import Gaussian
 from ..exact.rationals import as_fraction
@@ -39,8 +39,10 @@ def discrete_gaussian(*, sigma2: Any = None, variance: Any = None) -> Mechanism:
     >>> m.certificate.details["zcdp_rho"]
     '1/8'
     """
-    if (sigma2 is None) == (variance is None):
-        raise InvalidInput("give exactly one of sigma2 (the parameter of the law) and variance.")
+    if sigma2 is None and variance is None:
+        raise WrongType("give exactly one of sigma2 (the parameter of the law) and variance; got NoneType for both.")
+    if sigma2 is not None and variance is not None:
+        raise InvalidInput("give exactly one of sigma2 (the parameter of the law) and variance; got both.")
     name, given = ("sigma2", sigma2) if variance is None else ("variance", variance)
     value = as_fraction(given, name)
     if value <= 0:

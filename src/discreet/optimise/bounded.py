@@ -33,7 +33,7 @@ from .refinement import Infeasible
 KINDS = ("all-counts", "optimal", "sadeghi", "single-event")
 
 #: A lower bound larger than this is not worth declaring: the noise is the same as with a smaller one.
-LARGEST_LEAST = 1000
+LARGEST_LEAST = 100
 
 #: The programs for small counts grow with the fourth power of the reach.
 LARGEST_PROGRAM = 20

@@ -205,13 +205,18 @@ class NoiseProgram:
         w = self.wanted
         size = max(float(solution.values[self.delta]), 1e-60)
         bits = 96 - math.floor(math.log2(size))
-        found = []
+        denominator = 1 if w.stay is None or w.at_least else w.stay.denominator
+        return self.laws_on(solution, denominator << bits)
+
+    def laws_on(self, solution: Solution, total: int) -> list[Finite] | None:
+        """The law of each count in whole multiples of 1/total; None where rounding breaks it."""
+        w, found = self.wanted, []
         for n in w.counts:
             row = {z: solution.values[self._p[n, z]] for z in w.errors(n)}
             symmetric = w.symmetric and not w.largest and n == w.shared
             symmetric = symmetric or w.errors(n) == [-1, 0, 1]
             law = exact_law(
-                row, None if w.at_least else w.stay, floor=w.stay or Fraction(0), bits=bits,
+                row, None if w.at_least else w.stay, floor=w.stay or Fraction(0), total=total,
                 unbiased=w.unbiased(n), symmetric=symmetric,
             )  # fmt: skip
             if law is None:
@@ -221,18 +226,17 @@ class NoiseProgram:
 
 
 def exact_law(
-    row: Mapping[int, Fraction], stay: Fraction | None, *, floor: Fraction, bits: int, unbiased: bool, symmetric: bool
+    row: Mapping[int, Fraction], stay: Fraction | None, *, floor: Fraction, total: int, unbiased: bool, symmetric: bool
 ) -> Finite | None:
     """Nearly right probabilities rounded to a law with exactly this stay probability and, if wanted, exactly zero bias.
 
     All weights are rounded; what is then missing from the total and from the mean is made good by two neighbouring
     errors, which can make good anything: moving k units from a to a + 1 changes the mean by k and the total by nothing.
     """
-    total = (stay or Fraction(1)).denominator << bits  # even, and so is stay times it
     weights = {z: math.floor(p * total + Fraction(1, 2)) for z, p in row.items()}
     if 0 in weights:
         weights[0] = int(stay * total) if stay is not None else max(weights[0], math.ceil(floor * total))
-        weights[0] += weights[0] % 2  # so that what is left can be halved
+        weights[0] += (total - weights[0]) % 2  # so that what is left can be halved
     if symmetric:
         for z in [z for z in weights if z < 0]:
             weights[z] = weights[-z]

@@ -4,11 +4,15 @@ Rounding an optimal table to K keys costs far more than 1/K: what was zero exces
 So nothing is rounded. The program of :mod:`.bounded_programs` is solved with whole numbers of keys as its unknowns, by
 branch and bound. A table on K keys has delta >= 1/K, as its outermost report has at least one key; where the best real
 table is far below that, a shorter reach is enough, and the search is over these first.
+
+With a million keys and more a key is so little that rounding does cost next to nothing; the best real table is then
+rounded, with zero bias kept, and improved key by key.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -17,6 +21,7 @@ import numpy as np
 
 from ..errors import Unsupported
 from ..exact.laws import Finite
+from ..mechanisms.bounded import moment
 from .bounded_programs import NoiseProgram, Wanted, delta_of
 from .refinement import Infeasible
 
@@ -24,7 +29,13 @@ from .refinement import Infeasible
 NODES = 3000
 
 #: And, on a machine so slow that this comes first, after so many seconds.
-_SECONDS = 120.0
+_SECONDS = 40.0
+
+#: From this many keys on the best real table is rounded and improved step by step: the solver's numbers end there.
+_FINE = 2**20
+
+#: So many steps of improvement are taken at most.
+_STEPS = 400
 
 #: Beyond this many keys whole numbers are as fine as real ones to the solver.
 _MANY = 2**40
@@ -60,7 +71,7 @@ def best_on_keys(
         if progress is not None:
             progress(f"noise up to {shorter} on {keys} keys")
         try:
-            found = _search(wanted_for(shorter), keys)
+            found = (_rounded if keys >= _FINE else _search)(wanted_for(shorter), keys)
         except Unsupported as failure:
             problem = failure
             continue
@@ -89,7 +100,71 @@ def _reaches(wanted_for: Callable[[int], Wanted], reach: int, keys: int) -> list
     return [reach]
 
 
+def _rounded(wanted: Wanted, keys: int) -> Rounded:
+    """The best real table rounded to so many keys, with zero bias kept."""
+    program = NoiseProgram(wanted)
+    laws = program.laws_on(program.least_delta(), keys)
+    if laws is None or (wanted.variance is not None and any(moment(law, 2) > wanted.variance for law in laws)):
+        raise Unsupported(f"rounding to {keys} keys does not keep what is wanted.")
+    weights = [{z: law.weights[z - law.low] if law.low <= z <= law.high else 0 for z in wanted.errors(n)}
+               for n, law in zip(wanted.counts, laws, strict=True)]  # fmt: skip
+    _improve(weights, wanted, keys)
+    return _finished(weights, wanted, False)
+
+
+def _finished(weights: Sequence[Mapping[int, int]], wanted: Wanted, proved: bool) -> Rounded:
+    kept = tuple({z: w for z, w in row.items() if w} for row in weights)
+    laws = tuple(Finite(min(row), [row.get(z, 0) for z in range(min(row), max(row) + 1)]) for row in kept)
+    return Rounded(laws, kept, delta_of(laws, wanted), proved)
+
+
+def _improve(weights: list[dict[int, int]], wanted: Wanted, keys: int) -> None:
+    """Move single keys as long as the worst pair of counts gets better and no other becomes as bad as it was.
+
+    Moving a key from a to a + 1 and another from b to b - 1 keeps the sum and the mean. The shared law stays symmetric:
+    it is left as it is.
+    """
+    e, last = math.exp(float(wanted.epsilon)), len(weights) - 1
+    floor = 0 if wanted.stay is None else math.ceil(wanted.stay * keys)
+    ceiling = math.inf if wanted.variance is None else wanted.variance * keys
+
+    def excess(k: int) -> float:
+        """The larger of the two excesses between the counts k and k + 1, in keys."""
+        here, there = weights[k], weights[min(k + 1, last)]
+        down = sum(max(w - e * there.get(z - 1, 0), 0.0) for z, w in here.items())
+        return max(down, sum(max(w - e * here.get(z + 1, 0), 0.0) for z, w in there.items()))
+
+    for _ in range(_STEPS):
+        values = [excess(k) for k in range(last + 1)]
+        worst = max(range(last + 1), key=values.__getitem__)
+        if not any(_step(weights, row, excess, values, floor, ceiling) for row in {worst, worst + 1} if row < last):
+            break
+
+
+def _step(
+    weights: list[dict[int, int]], row: int, excess: Callable[[int], float], values: list[float], floor: int, most: Any
+) -> bool:
+    """One better move in this row, if there is one."""
+    law, before = weights[row], max(values)
+    pairs = [k for k in (row - 1, row) if k >= 0]
+    for a in [z for z in law if z + 1 in law]:
+        for b in [z for z in law if z - 1 in law]:
+            for z, change in ((a, -1), (a + 1, 1), (b, -1), (b - 1, 1)):
+                law[z] += change
+            allowed = min(law.values()) >= 0 and (0 not in law or law[0] >= floor)
+            if (
+                allowed
+                and sum(z * z * w for z, w in law.items()) <= most
+                and all(excess(k) < before - 1e-3 for k in pairs)
+            ):
+                return True
+            for z, change in ((a, 1), (a + 1, -1), (b, 1), (b - 1, -1)):
+                law[z] += change
+    return False
+
+
 def _search(wanted: Wanted, keys: int) -> Rounded:
+    """Branch and bound over whole numbers of keys."""
     import highspy
 
     program = NoiseProgram(wanted)
@@ -127,7 +202,5 @@ def _search(wanted: Wanted, keys: int) -> Rounded:
         lean = sum(z * w for z, w in row.items())
         if sum(row.values()) != keys or (wanted.unbiased(n) and lean) or min(row.values()) < 0:
             raise Unsupported(f"the search on {keys} keys did not end with whole numbers; try fewer keys.")
-        weights.append({z: w for z, w in row.items() if w})
-    laws = tuple(Finite(min(row), [row.get(z, 0) for z in range(min(row), max(row) + 1)]) for row in weights)
-    proved = status == highspy.HighsModelStatus.kOptimal
-    return Rounded(laws, tuple(weights), delta_of(laws, wanted), proved)
+        weights.append(row)
+    return _finished(weights, wanted, status == highspy.HighsModelStatus.kOptimal)
