@@ -36,7 +36,7 @@ MECHANISMS = {
 STATISTICS = {"mean": X, "P(at most 20)": X <= 20, "P(10 to 35)": (X >= 10) & (X <= 35)}
 AT_A_POINT = {"P(at most 17)": X <= 17, "P(30)": X == 30}
 #: Calibrated intervals take a hundred times longer: fewer surveys of them.
-CALIBRATED_SAMPLES = 120
+CALIBRATED_SAMPLES = 60
 
 
 def coverage(truth: str, mechanism: str) -> dict[str, float]:

@@ -87,7 +87,11 @@ class Likelihood:
             if found.gap <= self.tolerance or self.problem.places > large.SMALL:
                 return found
             return interior.solve(self._dense(), self.tolerance, costs)
-        return interior.solve(model, self.tolerance, costs)
+        found = interior.solve(model, self.tolerance, costs)
+        if found.gap > self.tolerance and isinstance(model, Dense) and model.by_reports:
+            model.by_reports = False
+            found = min(found, interior.solve(model, self.tolerance, costs), key=lambda one: one.gap)
+        return found
 
     def maximum(self) -> Solution:
         """The maximum likelihood estimate: in closed form where there is one, and its gap computed afresh."""

@@ -34,6 +34,8 @@ class Dense:
 
     def __init__(self, A: FloatArray, q: FloatArray) -> None:
         self.A, self.q = np.ascontiguousarray(A), q
+        #: Whether systems are solved for the reports: less work where they are fewer, and fewer digits.
+        self.by_reports = 4 * A.shape[1] < 3 * len(A)
         self.seen: NDArray[np.int64] | slice = slice(None)
         self.size = len(A)
 
@@ -44,7 +46,7 @@ class Dense:
         return self.A @ v
 
     def newton(self, weights: FloatArray, slacks: FloatArray) -> Newton:
-        if self.A.shape[1] < self.size:
+        if self.by_reports:
             return self._by_reports(weights, slacks)
         from scipy.linalg.lapack import dpotrf, dpotrs
 

@@ -25,8 +25,7 @@ def maximum(q: FloatArray, b: float) -> FloatArray:
     falling = np.sort(q)[::-1]
     sums = np.cumsum(falling)
     m = np.arange(1, len(q) + 1)
-    inside = np.flatnonzero(falling * (1 + m * b) > b * sums)
-    size = int(inside[-1]) + 1
+    # from one m to the next the difference of the two sides never grows: those that fulfil it come first
+    size = int(np.count_nonzero(falling * (1 + m * b) > b * sums))
     kappa = (1 + size * b) / sums[size - 1]
-    p = np.maximum(0.0, q * kappa - b)
-    return np.asarray(p / p.sum())
+    return np.asarray(np.maximum(0.0, q * kappa - b))
