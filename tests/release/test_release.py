@@ -301,3 +301,14 @@ def test_bounded_noise_is_priced_with_its_delta(visits, tmp_path):
     assert all(abs(row["count"] - 30) <= 4 and row["high"] - row["low"] <= 8 for row in released.rows())
     assert book.spent().delta == released.cost.delta
     assert verify_bundle(tmp_path / "out", ledger=book.name).holds
+
+
+def test_a_p_table_is_priced_with_fresh_keys_and_refused_with_record_keys(visits, tmp_path):
+    book = dc.Ledger.create(tmp_path / "p.ledger", dataset="visits", unit="person", epsilon=3, delta="0.1")
+    table = dc.design_ptable(epsilon=2, reach=3, stay="1/2", keys=256)
+    released = ask(visits, book, mechanism=table, epsilon=2, out=tmp_path / "out")
+    assert released.cost.epsilon == 2 and released.cost.delta >= Fraction(1, 256)
+    assert released.cost.delta <= Fraction(dc.verify(table.mechanism()).delta(2)) * Fraction(1001, 1000)
+    assert verify_bundle(tmp_path / "out", ledger=book.name).holds
+    with pytest.raises(dc.errors.InvalidInput, match="same contributors the same noise"):
+        ask(visits, book, mechanism=table.cell_keys(), epsilon=2)

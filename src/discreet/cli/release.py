@@ -11,6 +11,7 @@ from .output import Json, print_json, say
 
 if TYPE_CHECKING:
     from ..mechanism import Mechanism
+    from ..ptables.table import PTable
     from ..release.plan import Plan
 
 
@@ -43,7 +44,7 @@ def release(
     mechanism: Annotated[
         str,
         typer.Option(
-            help="geometric, discrete-gaussian, explicit-fair, randomized-response, rounded-laplace, or a saved .json."
+            help="geometric, discrete-gaussian, explicit-fair, randomized-response, rounded-laplace, or a file."
         ),
     ] = "geometric",
     properties: Annotated[
@@ -111,12 +112,17 @@ def release(
         say(f"\nwritten to {out}: open {out / 'index.html'}, re-check with: discreet verify {out}")
 
 
-def _mechanism(name: str) -> str | Mechanism:
-    if not name.endswith(".json"):
-        return name
-    from ..files import load
+def _mechanism(name: str) -> str | Mechanism | PTable:
+    """A mechanism by name, from its file, or a p-table from one."""
+    if name.endswith(".json"):
+        from ..files import load
 
-    return load(name)
+        return load(name)
+    if Path(name).suffix:
+        from ..ptables.reading import read_ptable
+
+        return read_ptable(name)
+    return name
 
 
 def _show_plan(plan: Plan, ledger: Path | None, json: bool) -> None:

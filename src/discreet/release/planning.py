@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -12,15 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InvalidInput
-from ..exact.rationals import as_fraction, read_epsilon
+from ..exact.rationals import as_fraction, claimed, read_epsilon
 from ..mechanism import Mechanism
+from ..ptables.table import PTable
 from ..spaces import is_integer
 from . import groups as declared
 from .accuracy import read_level
 from .groups import Groups
 from .noise import CellNoise, TableFamily, cell_noise
 from .plan import Plan, TablePlan
-from .pricing import price, weakest_noise
+from .pricing import composition, price, weakest_noise
 from .protection import ROW, Protection
 from .question import Question, expand_view, find_column, read_question, read_view
 from .sources import Counting, Source, dataset_name, open_source
@@ -45,7 +47,7 @@ def plan_release(
     epsilon: Any = None,
     delta: Any = 0,
     error: Any = None,
-    mechanism: str | Mechanism = "geometric",
+    mechanism: str | Mechanism | PTable = "geometric",
     properties: Any = None,
     loss: Any = None,
     counts: str | None = None,
@@ -81,8 +83,9 @@ def plan_release(
     error
         Instead of ``epsilon``: how far off a count may be, at most, with probability ``level``.
     mechanism
-        A name (geometric, discrete-gaussian, explicit-fair, randomized-response, rounded-laplace) or a mechanism. One
-        whose guarantee has a delta states both; they are what the release costs unless you ask for others.
+        A name (geometric, discrete-gaussian, explicit-fair, randomized-response, rounded-laplace), a mechanism, or a
+        p-table, which is used with fresh keys. One whose guarantee has a delta costs both, what it states or what it
+        has at your ``epsilon``.
     properties, loss
         Instead of ``mechanism``: the best one that has these properties ("WH+CM"), for this loss ("L0" if not given),
         as :func:`discreet.design` finds it for the bound or for each size.
@@ -139,7 +142,7 @@ def plan_release(
     for question, group in zip(bases, cells, strict=True):
         Counting(question, group, unit, max_groups, b"")  # refuses what cannot be counted, before anything is spent
     tables = wish.fill(drafts)
-    cost = price(tables, *wish.claim(drafts))
+    cost = price(tables, *wish.claim(tables))
     return Plan(_name(data, source), protection, tuple(tables), cost, wanted, _read_edition(edition))
 
 
@@ -285,8 +288,14 @@ def _shares(split: Sequence[Any] | None, number: int) -> list[Fraction]:
     return [part / sum(parts) for part in parts]
 
 
-def _designed(mechanism: str | Mechanism, properties: Any, loss: Any, error: Any) -> str | Mechanism | TableFamily:
-    """The mechanism that was named, or how to design one for a largest count and an epsilon."""
+def _designed(
+    mechanism: str | Mechanism | PTable, properties: Any, loss: Any, error: Any
+) -> str | Mechanism | TableFamily:
+    """The mechanism that was named or given, or how to design one for a largest count and an epsilon."""
+    if getattr(mechanism, "composes", True) is False:
+        raise InvalidInput(f"this cannot be priced: {getattr(mechanism, 'why', 'it does not compose')}.")
+    if isinstance(mechanism, PTable):
+        mechanism = mechanism.mechanism()
     if properties is None and loss is None:
         return mechanism
     if mechanism != "geometric" or error is not None:
@@ -372,13 +381,16 @@ class _Wish:
             return self._pure(drafts, self.epsilon)
         return weakest_noise(lambda scale: self._pure(drafts, scale), self.epsilon, self.delta, self.epsilon)
 
-    def claim(self, drafts: Sequence[_Draft]) -> tuple[Fraction | None, Fraction]:
-        """The epsilon and delta to hold the noise against: those asked for, or what a ready mechanism claims itself."""
-        if isinstance(self.mechanism, Mechanism) and self.epsilon is None and not self.delta:
-            certificate = self.mechanism.certificate
-            if certificate.delta:
-                times = sum(draft.touched for draft in drafts)
-                return times * Fraction(certificate.epsilon), times * Fraction(certificate.delta)
+    def claim(self, tables: Sequence[TablePlan]) -> tuple[Fraction | None, Fraction]:
+        """The epsilon and delta to hold the noise against: those asked for, or those a ready mechanism has itself."""
+        if not isinstance(self.mechanism, Mechanism) or self.delta:
+            return self.epsilon, self.delta
+        certificate = self.mechanism.certificate
+        if self.epsilon is None and certificate.delta:
+            times = sum(table.touched for table in tables)
+            return times * Fraction(certificate.epsilon), times * Fraction(certificate.delta)
+        if self.epsilon is not None and (certificate.delta or math.isinf(certificate.epsilon)):
+            return self.epsilon, claimed(composition(tables).delta(self.epsilon))
         return self.epsilon, self.delta
 
     def _pure(self, drafts: Sequence[_Draft], epsilon: Fraction) -> list[TablePlan]:
