@@ -409,7 +409,7 @@ def test_a_missing_ledger_is_refused_with_the_line_to_type(tmp_path: Path) -> No
 def test_the_line_to_type_names_what_is_unusual() -> None:
     hint = {"dataset": "v", "relation": "substitution", "delta": "1e-6", "filter": "zcdp"}
     assert init_line("l", hint) == (
-        "discreet ledger init l --data v --unit row --epsilon 1 --delta 1e-6 --relation substitution --filter zcdp"
+        "discreet ledger init l --data v --unit COLUMN --epsilon 1 --delta 1e-6 --relation substitution --filter zcdp"
     )
 
 

@@ -46,6 +46,7 @@ def init(
     """
     from ..release.ledger import Ledger
 
+    _refuse_slips(data, unit)
     ledger = Ledger.create(
         path, dataset=_dataset(data), unit=unit, relation=relation, epsilon=epsilon, delta=delta, filter=filter
     )
@@ -55,6 +56,17 @@ def init(
     say(f"made      {path}")
     _tell_terms(ledger.terms)
     say("keep      one ledger for one data set, in a safe place: a lost ledger is a lost account of what was spent")
+
+
+def _refuse_slips(data: str, unit: str) -> None:
+    """A ledger is for good: if the data is there, the unit must be a column of it."""
+    from ..errors import InvalidInput
+    from ..release.sources import columns_of
+
+    columns = columns_of(data)
+    if columns is not None and unit != "row" and unit.casefold() not in {name.casefold() for name in columns}:
+        shown = ", ".join(sorted(columns)[:20])
+        raise InvalidInput(f"{data} has no column {unit!r}; a unit is row, or one of its columns: {shown}.")
 
 
 @app.command()

@@ -82,7 +82,9 @@ def release(
     --unit person --domain site=1..6 --epsilon 1 --ledger study.ledger -o by_site/`
     """
     from ..errors import InvalidInput
+    from ..release.budget import short
     from ..release.counts import release_counts
+    from ..release.ledger import Ledger
     from ..release.planning import plan_release
 
     options: dict[str, Any] = {
@@ -103,13 +105,23 @@ def release(
         )
     if out is None and not json:
         raise InvalidInput("say where the bundle goes: -o FOLDER (or --json to print the counts).")
-    released = release_counts(questions, data=data, unit=unit, ledger=ledger, out=out, **options)
+    book = Ledger.open(ledger) if ledger.exists() else None
+    before = book.spent() if book is not None else None
+    released = release_counts(questions, data=data, unit=unit, ledger=book or ledger, out=out, **options)
+    assert book is not None and before is not None  # a missing ledger is refused
+    free = book.spent() == before
     if json:
-        print_json(released.as_json())
+        print_json({**released.as_json(), "recorded": free, "left": book.left().describe()})
         return
     say(released.describe())
+    left = book.left()
+    paid = (
+        "the recorded answer: nothing was spent" if free else f"spent epsilon {short(released.cost.epsilon, up=True)}"
+    )
+    delta = f", delta {short(left.delta, up=False, digits=3)}" if left.delta else ""
+    say(f"\n{paid}; left in {ledger}: epsilon {short(left.epsilon, up=False)}{delta}")
     if out is not None:
-        say(f"\nwritten to {out}: open {out / 'index.html'}, re-check with: discreet verify {out}")
+        say(f"written to {out}: open {out / 'index.html'}, re-check with: discreet verify {out}")
 
 
 def _mechanism(name: str) -> str | Mechanism | PTable:
@@ -143,4 +155,4 @@ def _show_plan(plan: Plan, ledger: Path | None, json: bool) -> None:
         say(f"budget     epsilon {short(left.epsilon, up=False)}{delta} is left in {ledger}")
     elif ledger is not None:
         say(f"budget     there is no ledger {ledger} yet; a release needs one")
-    say("no row was read and nothing was spent; leave --plan out to release")
+    say("no row was read and nothing was spent; to release, leave --plan out and give --ledger and -o")

@@ -247,7 +247,8 @@ class _Reader:
         if term.type is None or term.type != other.type or term.function != "TRY_CAST" or other.function != "TRY_CAST":
             raise refused(
                 f"{shown(left)} {op} {shown(right)} compares columns whose types could clash on a row",
-                "Read both as one type: TRY_CAST(a AS DOUBLE) < TRY_CAST(b AS DOUBLE).",
+                f"If a text is meant, write it in single quotes: '{getattr(right, 'name', 'text')}'. To compare two "
+                "columns, read both as one type: TRY_CAST(a AS DOUBLE) < TRY_CAST(b AS DOUBLE).",
             )
         if op.startswith("IS"):
             raise refused(f"{op} between two columns is not accepted", "Write = or <>, and IS NULL of each column.")

@@ -45,6 +45,12 @@ def domain_values(column: str, body: str) -> Values:
         spans = [re.fullmatch(r"(-?[0-9]{1,18})\.\.(-?[0-9]{1,18})", text) for text, bare in items if bare]
         if any(spans):
             return _spans(items, column)
+    for text, bare in items:
+        if bare and re.fullmatch(r"-?[0-9]+\s*[-:–]\s*-?[0-9]+|-?[0-9]+\s*\.\.+\s*|\.\.+\s*-?[0-9]+", text):
+            raise InvalidInput(
+                f"the domain of {column!r} has {text!r}, which looks like a range. Write 1..6 for the numbers from 1 "
+                f"to 6, or '{text}' in quotes if it is a text."
+            )
     if all(bare for _, bare in items):
         return tuple(typed([None if text == "NULL" else text for text, _ in items]))
     return tuple(None if bare and text == "NULL" else text for text, bare in items)

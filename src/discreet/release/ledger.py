@@ -407,7 +407,7 @@ def init_line(path: str | Path, hint: Mapping[str, object]) -> str:
     >>> init_line("study.ledger", {"data": "my visits.csv", "unit": "person"})
     "discreet ledger init study.ledger --data 'my visits.csv' --unit person --epsilon 1"
     """
-    known = {"data": hint.get("dataset", "NAME"), "unit": "row", "epsilon": 1}
+    known = {"data": hint.get("dataset", "NAME"), "unit": "COLUMN", "epsilon": 1}
     known |= {option: value for option, value in hint.items() if value is not None}
     usual = {"relation": "add-remove", "delta": "0", "filter": "sum"}
     words = ["discreet", "ledger", "init", str(path)]

@@ -136,7 +136,10 @@ def _section(release: Release, number: int, picture: str) -> str:
     if table.counts.size > MOST_CELLS:
         size = f"{MOST_CELLS:,} of {table.counts.size:,}"
         cut = f"<p class=note>Shown are the first {size} cells; the CSV file has them all.</p>"
-    sure = f"Lines are {percent(table.level)} intervals: each covers its true count that surely, whatever it is."
+    sure = (
+        f"Lines are {percent(table.level)} intervals: each covers its true count that surely, whatever it is. How "
+        "people were assigned to groups is said below."
+    )
     caption = f"{_form(picture)} {sure} {_marks(table)}"
     figure = f"<figure>{picture}<figcaption>{caption}</figcaption></figure>" if "<svg" in picture else picture
     return (
@@ -252,8 +255,9 @@ def _reading(release: Release) -> str:
     )
     columns = "".join(f"<dt>{name}</dt><dd>{_text(meaning)}</dd>" for name, meaning in _COLUMNS.items())
     return (
-        "<section><h2>How to read the numbers</h2><p>A count is the true one plus random noise. A negative count, or a "
-        "total that differs from the sum of its parts, is noise and no mistake. The columns of the CSV files:</p>"
+        "<section><h2>How to read the numbers</h2><p>A count is the true one, after everyone was limited to the stated "
+        "number of groups, plus random noise. A negative count, or a total that differs from the sum of its parts, is "
+        "noise and no mistake. The columns of the CSV files:</p>"
         f"<dl>{columns}</dl><p>Flags in the column status (SDMX, CL_OBS_STATUS):</p><dl>{legend}</dl>"
         "<p>Sums, differences and percentages of these counts have intervals of their own, narrower than what adding "
         "up ends gives: <code>release.total({...})</code>.</p></section>"
@@ -333,7 +337,8 @@ def guarantee_text(release: Release) -> str:
 
 def _markdown(text: str) -> str:
     """Text that no Markdown reader takes for markup or a page."""
-    return re.sub(r"([\\`*_\[\]|#~!])", r"\\\1", printable(text).replace("&", "&amp;").replace("<", "&lt;"))
+    quiet = re.sub(r"<(?=[A-Za-z/!?])", "&lt;", re.sub(r"&(?=#?\w+;)", "&amp;", printable(text)))
+    return re.sub(r"([\\`*_\[\]|#~!])", r"\\\1", quiet)
 
 
 # ------------------------------------------------------------------------------------------------ the look

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -21,11 +21,13 @@ from ..privacy.certificate import Certificate
 from ..spaces import is_integer
 from .accuracy import read_level
 from .budget import Cost, short
-from .groups import Groups
+from .groups import Groups, Value
 from .noise import CellNoise
 from .pricing import price
 from .protection import ROW, Protection
 from .question import Question, read_question
+
+_ROWS_OF_ONE = "A person with k rows in the table has k times this epsilon."
 
 #: What a request says it is.
 FORMAT, VERSION = "discreet request", 1
@@ -66,9 +68,8 @@ class TablePlan:
         if not self.groups.columns:
             sizes = "one total"
         elif self.groups.cells is None:
-            sizes = " x ".join(
-                f"{len(values)} {name}" for values, name in zip(self.groups.values, self.groups.columns, strict=True)
-            )
+            named = zip(self.groups.values, self.groups.columns, self.groups.kinds, strict=True)
+            sizes = " x ".join(f"{len(values)} {name}: {_listed(values, kind)}" for values, name, kind in named)
         else:
             sizes = f"{self.groups.size:,} listed groups of {', '.join(self.groups.columns)}"
         measures = f" x {len(self.question.aggregates)} measures" if len(self.question.aggregates) > 1 else ""
@@ -95,6 +96,14 @@ class TablePlan:
             "share": str(self.share),
             "suppress_below": self.suppress_below,
         }
+
+
+def _listed(values: Sequence[Value], kind: str) -> str:
+    """Some values of a column, so that a slip in a domain is seen: numbers as they are, texts in quotes."""
+    texts = ["NULL" if value is None else str(value) if kind == "integer" else repr(value) for value in values[:6]]
+    if kind == "integer" and len(values) > 6:
+        return f"{texts[0]} to {values[-1]}"
+    return ", ".join(texts) + (", ..." if len(values) > 6 else "")
 
 
 @dataclass(frozen=True)
@@ -168,7 +177,24 @@ class Plan:
         certificate = Certificate(
             "central", float(text_up(float(self.cost.epsilon), 9)), float(self.cost.delta), None, "composed", False
         )
-        return (*self.protection.sentences(), self.sensitivity, *explain(certificate).sentences[1:])
+        odds = explain(certificate).sentences[1:]
+        if self.protection.unit == ROW:
+            odds = (*(text.replace("that person", "that row") for text in odds), _ROWS_OF_ONE)
+        return (*self.protection.sentences(), *self._left_out, self.sensitivity, *odds)
+
+    @property
+    def _left_out(self) -> tuple[str, ...]:
+        """What people must know who take a count for the number of people with rows in a group."""
+        most = self.protection.max_groups
+        groups = max(table.groups.size - len(table.groups.zeros) for table in self.tables)
+        if self.protection.unit == ROW or groups <= most:
+            return ()
+        return (
+            f"Whoever has rows in more than {most} of the groups is left out of the others, so a count can be far "
+            "below the number of people with rows in its group; errors and intervals are about the count after this "
+            "rule. "
+            "Where people are in several groups, allow more of them, or ask for rows that put everyone in one group.",
+        )
 
     @property
     def sensitivity(self) -> str:
@@ -204,6 +230,9 @@ class Plan:
             labels = ["guarantee"] + [""] * len(self.guarantee)
             lines += list(zip(labels, self.guarantee, strict=False))
         return "\n".join(f"{label:<10} {text}".rstrip() for label, text in lines)
+
+    def __str__(self) -> str:
+        return self.describe()
 
     def as_json(self) -> dict[str, Any]:
         """The plan for programs."""

@@ -125,6 +125,8 @@ def plan_release(
     bases, unit = _expanded(asked, unit, source)
     protection = Protection(unit, _relation(relation, sizes), max_groups)
     cells = _cells(asked, domain, groups, zeros)
+    if source is not None:
+        _refuse_texts(asked, cells, source)
     if sum(g.size * len(q.aggregates) for q, g in zip(asked, cells, strict=True)) > MOST_CELLS:
         raise InvalidInput(f"that is more than {MOST_CELLS:,} cells; declare fewer groups.")
     shares = _shares(split, len(asked))
@@ -245,6 +247,19 @@ def _cells(asked: Sequence[Question], domain: Any, groups: Any, zeros: Any) -> l
     return found
 
 
+def _refuse_texts(asked: Sequence[Question], cells: Sequence[Groups], source: Source) -> None:
+    """Texts are no values of a column of numbers: a range that was mistyped would count nobody, and cost epsilon."""
+    for question, groups in zip(asked, cells, strict=True):
+        kinds = source.table(question.table)
+        for column, kind, values in zip(question.by, groups.kinds, groups.values, strict=True):
+            if kind == "text" and kinds.get(column) in ("integer", "number"):
+                shown = ", ".join(repr(value) for value in list(values)[:5])
+                raise InvalidInput(
+                    f"the column {column!r} holds numbers, and its domain has texts ({shown}). Write numbers: 1..6 "
+                    "for a range, or 1,2,3."
+                )
+
+
 def _from_domain(domain: Any, by: Sequence[str]) -> Groups:
     if isinstance(domain, Mapping):
         return declared.groups_from({name: values for name, values in domain.items() if _alike(name, by)}, by)
@@ -358,7 +373,9 @@ class _Wish:
             if self.error is not None:
                 raise InvalidInput("a saved mechanism has its error already; leave --error out.")
             return [draft.table(self._noise()) for draft in drafts]
-        if (self.epsilon is None) == (self.error is None):
+        if self.epsilon is not None and self.error is not None:
+            raise InvalidInput("give the epsilon or the error, not both: one follows from the other.")
+        if self.epsilon is None and self.error is None:
             raise InvalidInput(
                 "say how much noise: --epsilon (the privacy of the whole release) or --error (how far off a count may "
                 "be)."

@@ -31,13 +31,13 @@ class Priced(Protocol):
 Table = TypeVar("Table", bound=Priced)
 
 
-def composition(tables: Sequence[Priced]) -> Composition:
+def composition(tables: Sequence[Priced], method: str = "best") -> Composition:
     """What one unit gives away through all the cells it can move, in all tables of one plan.
 
     Where cells of a table have different mechanisms (tables for different public sizes), any of them may be the moved
     ones, so each counts as the weakest claim of all.
     """
-    return compose([(_worst(table.noise.mechanisms), table.touched) for table in tables])
+    return compose([(_worst(table.noise.mechanisms), table.touched) for table in tables], method=method)
 
 
 def _worst(mechanisms: Sequence[Mechanism]) -> Mechanism | Privacy:
@@ -56,6 +56,8 @@ def price(tables: Sequence[Priced], epsilon: Fraction | None, delta: Fraction) -
 
     Without an epsilon asked for, the least that holds with this delta (rounded up to six digits).
     """
+    if epsilon is not None and _adds_up(tables, epsilon):
+        return Cost(epsilon, Fraction(0), _rho(tables))
     together = composition(tables)
     if epsilon is None:
         least = together.epsilon(delta)
@@ -73,6 +75,13 @@ def price(tables: Sequence[Priced], epsilon: Fraction | None, delta: Fraction) -
         )
     needed = Fraction(0) if together.holds(epsilon, 0) else min(delta, claimed(together.delta(epsilon)))
     return Cost(epsilon, needed if together.holds(epsilon, needed) else delta, _rho(tables))
+
+
+def _adds_up(tables: Sequence[Priced], epsilon: Fraction) -> bool:
+    """Whether plain addition proves this epsilon without a delta: no need to compose whole curves."""
+    if any(math.isinf(mechanism.certificate.epsilon) for table in tables for mechanism in table.noise.mechanisms):
+        return False
+    return composition(tables, "basic").holds(epsilon, 0)
 
 
 def _rho(tables: Sequence[Priced]) -> Fraction | None:

@@ -151,6 +151,10 @@ class ReleasedTable:
         """Which counts are meant by ``{"site": 1, "health": ["good", "poor"]}``, as a mask in the order of the rows."""
         groups, many = self.groups, len(self.measures)
         chosen = np.ones((groups.size, many), dtype=bool)
+        if cells is not None and not isinstance(cells, Mapping):
+            raise InvalidInput(
+                f"select cells by their group columns, such as {{'site': 1}}; got {type(cells).__name__}."
+            )
         wanted = dict(cells or {})
         if many > 1:
             if "measure" not in wanted:

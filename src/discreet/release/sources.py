@@ -43,6 +43,9 @@ class Source(Protocol):
     def dataset(self) -> str:
         """What a ledger binds: the stem of the file, the folder or the pattern."""
 
+    def tables(self) -> list[str]:
+        """The names of the tables and views."""
+
     def spelled(self, name: str) -> str:
         """The table's own spelling of its name."""
 
@@ -74,6 +77,14 @@ def dataset_name(data: str | Path) -> str:
         if name.lower().endswith(ending) and len(name) > len(ending):
             name = name[: -len(ending)]
     return name
+
+
+def columns_of(data: str | Path) -> set[str] | None:
+    """The names of all columns of all tables of a file, or None if there is no such file."""
+    if not Path(data).exists() and not any(sign in str(data) for sign in "*?["):
+        return None
+    source = open_source(data)
+    return {column for table in source.tables() for column in source.table(table)}
 
 
 def open_source(data: str | Path) -> Source:
@@ -138,6 +149,9 @@ class _Embedded(ABC):
     @abstractmethod
     def _relation(self, table: str, columns: Sequence[str]) -> str:
         """SQL that stands after FROM and has these columns under their own names."""
+
+    def tables(self) -> list[str]:
+        return list(self._schema)
 
     def table(self, name: str) -> Mapping[str, str]:
         return self._schema[self.spelled(name)]
