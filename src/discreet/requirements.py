@@ -52,6 +52,13 @@ def _nonnegative(value: object, what: str) -> Fraction:
     return number
 
 
+def _whole(value: object) -> int:
+    number = as_fraction(value, "the largest error")
+    if number.denominator != 1:
+        raise InvalidInput(f"the largest error must be a whole number, 0 or more; got {value!r}.")
+    return int(number)
+
+
 def _every_truth(truths: int, reports: int) -> tuple[IntArray, IntArray]:
     """All places, one row per truth, and how far each report lies above the truth."""
     places = np.arange(truths * reports).reshape(truths, reports)
@@ -112,7 +119,9 @@ def support(within: int) -> Property:
 
     def build(truths: int, reports: int) -> Rows:
         places, above = _every_truth(truths, reports)
-        return Rows(places[np.abs(above) > reach][:, None], _ALONE, "==")
+        far = places[np.abs(above) > reach][:, None]
+        # where every report is near enough, what holds anyway: a table of rows is never empty
+        return Rows(far, _ALONE, "==") if len(far) else Rows(places[[0, -1], [0, -1]][:, None], _ALONE, ">=")
 
     sentence = f"No report is further than {reach} from the truth."
     return Property(f"support<={reach}", "support", sentence, "bounded noise: [S] (2)", build, ordered=True)
@@ -203,7 +212,7 @@ class Form:
 REQUIREMENTS: dict[tuple[str, str], Form] = {
     ("bias", "<="): Form("bias<=B", bias, "a number of at least 0"),
     ("mse", "<="): Form("mse<=V", mean_squared_error, "a number of at least 0"),
-    ("support", "<="): Form("support<=D", lambda d: support(int(d)), "a whole number"),
+    ("support", "<="): Form("support<=D", lambda d: support(_whole(d)), "a whole number"),
     ("truth", ">="): Form("truth>=P", truth, "a probability"),
     ("truth", "="): Form("truth=P", lambda p: truth(exactly=p), "a probability"),
     ("steps", ">="): Form("steps>=R", steps, "a ratio in (0, 1]"),

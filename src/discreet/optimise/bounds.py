@@ -74,7 +74,7 @@ class Chain:
 
 
 def lower_bound(program: Program, prices: FloatArray, row_sizes: FloatArray, objective: float) -> float:
-    """A number that no mechanism meeting the request can cost less than.
+    """A number that the objective of no mechanism meeting the request is less than.
 
     Parameters
     ----------
@@ -94,23 +94,25 @@ def lower_bound(program: Program, prices: FloatArray, row_sizes: FloatArray, obj
     best = -math.inf
     unit = float(np.abs(true[-len(program.rows) :]).max(initial=0))
     reaches = sorted({min(program.request.n, int(program.reach * share)) for share in (1, 0.8, 0.6, 0.4)}, reverse=True)
-    for reach, less in itertools.product(reaches, LESS):
-        best = max(best, _bound(program, true, reach, less * unit))
+    # Far from the diagonal one pass over a column multiplies errors by 1/alpha at every step; there it may be better to
+    # take the prices of privacy as they are, and look at each truth by itself.
+    ways = (False,) if program.request.delta else (True, False)
+    for by_column, reach, less in itertools.product(ways, reaches, LESS):
+        best = max(best, _bound(program, true, reach, less * unit, by_column=by_column))
         if objective - best <= 1e-11 * max(abs(objective), 1e-3):
             break
     return best
 
 
-def _bound(program: Program, prices: FloatArray, reach: int, less: float) -> float:
+def _bound(program: Program, prices: FloatArray, reach: int, less: float, *, by_column: bool) -> float:
     size, places = program.size, program.size**2
     cost = np.array([c / program.cost_scale for c in program.cost.tolist()])
     error = UNIT * np.abs(cost)
-    pure = not program.request.delta
     gain, gain_error, start = 0.0, 0.0, 0
     for block in program.pairs:
         mine = prices[start : start + len(block)]
         start += len(block)
-        if pure and block.label in BY_COLUMN:
+        if block.preferred or (by_column and block.label in BY_COLUMN):  # what is only preferred has no price
             continue
         apart = np.abs(block.first // size - block.first % size)
         mine = np.where(apart <= reach, np.maximum(mine, 0) if block.sense == ">=" else mine, 0.0)
@@ -132,7 +134,7 @@ def _bound(program: Program, prices: FloatArray, reach: int, less: float) -> flo
         by_truth, errors = (by_truth + by_truth[::-1, ::-1]) / 2, (errors + errors[::-1, ::-1]) / 2
     errors = errors + UNIT * np.abs(by_truth)
     zero = program.zero[program.variable[:places]].reshape(size, size)
-    if pure:
+    if by_column:
         return float(bound + _columns(program, by_truth, errors, zero))
     return float(bound + _truths(program, np.where(zero, np.inf, by_truth - errors)))
 
@@ -154,6 +156,9 @@ def _truths(program: Program, cost: FloatArray) -> float:
     With m the least cost off the diagonal and c that on it, a truth costs at least m + (c - m) P[i, i].
     """
     size = program.size
+    # what is never reported costs nothing, whatever its price: the highest other one, and nobody would choose it
+    highest = np.where(np.isfinite(cost), cost, -np.inf).max(axis=1, keepdims=True)
+    cost = np.where(np.isfinite(cost), cost, np.where(np.isfinite(highest), highest, 0.0))
     off = cost.copy()
     off[np.arange(size), np.arange(size)] = np.inf
     least = off.min(axis=1)

@@ -62,16 +62,21 @@ def prove(table: Table, request: Request, epsilon: Fraction) -> Certificate | No
 
 def exact_vertex(program: Program, vertex: Vertex, epsilon: Fraction) -> Proved | None:
     """The rational vertex behind a solver's answer, if it passes."""
+    table = exact_table(program, vertex)
+    if table is None:
+        return None
+    certificate = prove(table, program.request, epsilon)
+    return None if certificate is None else Proved(table, certificate, VERTEX)
+
+
+def exact_table(program: Program, vertex: Vertex) -> Table | None:
+    """The rational table that a solver's basis determines, proved or not; None if there is none."""
     try:
         weights, _ = rational_values(ties_of(program, vertex))
         table = Table.from_rows(in_rows(program, weights))
     except (NoVertex, InvalidInput):  # not determined, or with negative entries
         return None
-    if table.common_total is None:
-        return None
-    table = table.reduced()
-    certificate = prove(table, program.request, epsilon)
-    return None if certificate is None else Proved(table, certificate, VERTEX)
+    return None if table.common_total is None else table.reduced()
 
 
 def repaired_table(program: Program, vertex: Vertex, epsilon: Fraction) -> Proved | None:

@@ -7,21 +7,38 @@ from fractions import Fraction
 
 import numpy as np
 
+from .. import properties
 from ..errors import Conflict
-from ..exact.rationals import text_up
+from ..exact.rationals import log_bounds, text_up
 from ..properties import Property
-from .program import Request, program_of
-from .solver import Infeasible, Session, SolverFailed
+from .certification import exact_table, prove
+from .program import Program, Request, program_of
+from .solver import Infeasible, Session, SolverFailed, Vertex
 
 
 def feasible(request: Request, *, private: bool = True) -> bool:
     """Whether some mechanism meets the request, as far as floats can tell."""
-    program = program_of(request, negligible=0.0, private=private)
-    try:
-        Session(program).minimise(np.zeros(program.count))
-    except (Infeasible, SolverFailed):
+    for scaled in (True, False):
+        program = program_of(request, negligible=0.0, private=private, scaled=scaled)
+        try:
+            vertex = Session(program).minimise(np.zeros(program.count))
+        except (Infeasible, SolverFailed):
+            continue
+        # without the scaling the solver may overlook what is small, so there it is not taken at its word
+        if scaled or _stands(program, vertex, private):
+            return True
+    return False
+
+
+def _stands(program: Program, vertex: Vertex, private: bool) -> bool:
+    """Whether the exact table behind a vertex has everything that was asked for."""
+    table = exact_table(program, vertex)
+    if table is None:
         return False
-    return True
+    request = program.request
+    if private:
+        return prove(table, request, log_bounds(1 / request.alpha)[1]) is not None
+    return not request.requirements or all(properties.check(table, request.requirements).values())
 
 
 def irreducible(request: Request) -> tuple[bool, tuple[Property, ...]]:

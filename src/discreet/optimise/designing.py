@@ -250,7 +250,7 @@ def figures(cost: Fraction, least: Fraction) -> dict[str, Any]:
     return {
         **({"cost": shown} if shown is not None else {}),
         "cost_about": float(cost),
-        "least": float_down(least),
+        "least": float_down(least) + 0.0,  # not -0.0
         "gap": float_up(gap_of(cost, float(least))) if cost != least else 0.0,
     }
 

@@ -77,6 +77,8 @@ def best_on_keys(
             continue
         if best is None or found.value < best.value:
             best = found
+        # the search over a shorter reach proves nothing about tables that reach further
+        best = replace(best, proved=found.proved and shorter == reach)
         if best.value * keys <= 1 + Fraction(1, 10**6):  # no table on these keys is better
             best = replace(best, proved=True)
             break

@@ -123,6 +123,10 @@ class Program:
     auxiliary_size: tuple[float, ...] = ()
     #: Probabilities further than this from the truth were tied to their neighbours.
     reach: int = 0
+    #: What the true cost exceeds the objective by.
+    offset: Fraction = Fraction(0)
+    #: Whether variables were divided by alpha^|i-j|.
+    scaled: bool = True
 
     @property
     def size(self) -> int:
@@ -152,6 +156,7 @@ def program_of(
     negligible: float = NEGLIGIBLE,
     private: bool = True,
     preferred: tuple[Property, ...] = (),
+    scaled: bool = True,
 ) -> Program:
     """The linear program of a request.
 
@@ -165,15 +170,21 @@ def program_of(
         Whether to ask for privacy at all: for finding out what a request fails on.
     preferred
         Properties to keep at hand for choosing among the best.
+    scaled
+        Whether variables are divided by alpha^|i-j|. Where probabilities cannot fall with the distance the scaled ones
+        grow out of the solver's range instead.
     """
-    return _Builder(request, negligible, private, preferred).program()
+    return _Builder(request, negligible, private, preferred, scaled).program()
 
 
 class _Builder:
-    def __init__(self, request: Request, negligible: float, private: bool, preferred: tuple[Property, ...]) -> None:
+    def __init__(
+        self, request: Request, negligible: float, private: bool, preferred: tuple[Property, ...], scaled: bool
+    ) -> None:
         self.request = request
         self.private = private
         self.preferred = tuple(p for p in preferred if p.code not in request.codes)
+        self.scaled = scaled
         self.size = request.n + 1
         self.places = self.size**2
         self.truth, self.report = np.divmod(np.arange(self.places), self.size)
@@ -187,7 +198,7 @@ class _Builder:
         if negligible and not request.delta and private:
             self.reach = min(request.n, max(2, math.ceil(math.log(negligible) / log_alpha)))
         floor = max(SMALLEST_SCALE, float(request.delta) / 64)
-        self.scale_reach = min(request.n, max(1, math.floor(math.log(floor) / log_alpha)))
+        self.scale_reach = min(request.n, max(1, math.floor(math.log(floor) / log_alpha))) if scaled else 0
         self.variable, self.exponent = self._merge()
         self.count = int(self.variable.max()) + 1
         self.auxiliary: list[float] = []
@@ -195,6 +206,7 @@ class _Builder:
         self.rows: list[Row] = []
         self.zero: set[int] = set()
         self.seen_rows: set[tuple[Any, ...]] = set()
+        self.offset = Fraction(0)
 
     def program(self) -> Program:
         if self.private and self.request.delta:
@@ -217,7 +229,7 @@ class _Builder:
         return Program(
             self.request, variable, np.concatenate([self.exponent, np.zeros(extra, dtype=np.int64)]),
             self.count + extra, tuple(self.pairs), tuple(self.rows), cost, scale, zero, self.mirrored,
-            tuple(self.auxiliary), self.reach,
+            tuple(self.auxiliary), self.reach, self.offset, self.scaled,
         )  # fmt: skip
 
     def _truth(self, i: int) -> IntArray:
@@ -339,7 +351,10 @@ class _Builder:
         common = math.lcm(*(v.denominator for v in values))
         losses = np.array([int(v * common) for v in values], dtype=object)[codes]
         if request.weights is None:
-            worst = self._new(float(max(map(abs, values)) or 1))
+            # variables are not negative, and the worst loss may be: it is counted from the least loss there is
+            self.offset = min(*values, Fraction(0))
+            losses = losses - int(self.offset * common)
+            worst = self._new(float(max(values) - self.offset) or 1.0)
             for i in range(self.size):
                 places = np.append(self._truth(i), worst)
                 self._row("worst case", places, [*(-v for v in losses[i]), common], ">=", Fraction(0))

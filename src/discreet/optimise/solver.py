@@ -33,6 +33,13 @@ OPTIONS = {"output_flag": False, "small_matrix_value": 1e-12, "threads": 1}
 LOOSE = {"primal_feasibility_tolerance": 1e-7, "dual_feasibility_tolerance": 1e-7}
 TIGHT = {"primal_feasibility_tolerance": 1e-9, "dual_feasibility_tolerance": 1e-10}
 
+#: Ways to solve, each tried where those before gave no answer: as the solver likes, without presolve, primal simplex.
+WAYS: tuple[dict[str, Any], ...] = (
+    {"presolve": "choose", "simplex_strategy": 1},
+    {"presolve": "off", "simplex_strategy": 1},
+    {"presolve": "off", "simplex_strategy": 4},
+)
+
 #: A price below this share of the largest one counts as zero.
 FREE = 1e-10
 
@@ -95,6 +102,8 @@ class Session:
         ).astype(bool)
         self.lower[self._preferred] = -np.inf
         self._last = start
+        #: Programs with tied tails have others to fall back on, which is quicker than to insist.
+        self._last_resort = program.reach == program.request.n
 
     @property
     def rows(self) -> int:
@@ -104,7 +113,13 @@ class Session:
         """The best vertex for this cost per unit of each variable."""
         if self._last is None:
             self._last = self._run(cost, LOOSE)
-        self._last = self._run(cost, TIGHT)
+        try:
+            self._last = self._run(cost, TIGHT)
+        except SolverFailed:
+            if not self._last_resort:
+                raise
+            # some programs cannot be solved so closely; what comes of it is proved, or not, anyway
+            self._last = self._run(cost, LOOSE)
         return self._last
 
     def hold(self, vertex: Vertex) -> None:
@@ -139,11 +154,20 @@ class Session:
         if warm:
             assert self._last is not None
             solver.setBasis(self._last.basis)
-        solver.run()
-        status = solver.getModelStatus()
-        if status == highspy.HighsModelStatus.kInfeasible:
+        statuses = highspy.HighsModelStatus
+        for way in WAYS if self._last_resort else WAYS[:1]:
+            for option, value in way.items():
+                solver.setOptionValue(option, value)
+            solver.run()
+            status = solver.getModelStatus()
+            if status in (statuses.kOptimal, statuses.kInfeasible):
+                break
+            solver.clearSolver()
+        for option, value in WAYS[0].items():
+            solver.setOptionValue(option, value)
+        if status == statuses.kInfeasible:
             raise Infeasible
-        if status != highspy.HighsModelStatus.kOptimal:
+        if status != statuses.kOptimal:
             raise SolverFailed(
                 f"the linear solver stopped without an answer ({solver.modelStatusToString(status)}). Ask for fewer "
                 "requirements, a smaller n, or a privacy parameter further from the ends of its range."

@@ -32,6 +32,12 @@ SUPERSTAR_KEYS = 256
 #: How many cells a table may have: files are not read without end.
 MOST_KEYS = 10**12
 
+#: ONS keys go to 4095; a file with one far beyond would be written out for all keys below it.
+ONS_KEYS = 2**16
+
+#: Numbers as programs write them: few digits and small exponents, so that none takes long to read.
+_NUMBER = re.compile(r"[+-]?(\d{1,40}(\.\d{0,40})?|\.\d{1,40})([eE][+-]?\d{1,2})?", re.ASCII)
+
 LAYOUTS = ("ptable", "cellkey", "ons", "superstar")
 
 
@@ -47,7 +53,7 @@ def read_ptable(path: str | Path, layout: str | None = None, *, small_n: int | N
         ``pcv,ckey,pvalue``) or "superstar" (a matrix of 256 rows). Found out from the file if not given.
     small_n
         For "superstar": how many of the last columns serve all larger counts in turn, SmallN; 10, or all columns if
-        there are fewer, if not given.
+        there are fewer, if neither this nor the file beside it says.
 
     Returns
     -------
@@ -77,13 +83,16 @@ def read_ptable(path: str | Path, layout: str | None = None, *, small_n: int | N
     if kind is None or kind not in LAYOUTS:
         raise UnreadableFile(f"{path} is not a p-table of a known layout; the layouts are {', '.join(LAYOUTS)}.")
     readers = {"ptable": _read_text, "cellkey": _read_yaml, "ons": _read_ons}
+    beside = _beside(path)
+    if small_n is None and isinstance(beside.get("small_n"), int):
+        small_n = beside["small_n"]
     try:
         table = _read_superstar(text, small_n) if kind == "superstar" else readers[kind](text)
     except UnreadableFile as problem:
         raise UnreadableFile(f"{path}: {problem}") from None
     except InvalidInput as problem:
         raise UnreadableFile(f"{path}: {problem}") from None
-    return PTable(table.blocks, table.keys, table.cycle, kind, (*table.notes, *_about_zeros(table)), _beside(path))
+    return PTable(table.blocks, table.keys, table.cycle, kind, (*table.notes, *_about_zeros(table)), beside)
 
 
 def recognise(text: str, suffix: str = "") -> str | None:
@@ -136,11 +145,10 @@ def _about_zeros(table: PTable) -> tuple[str, ...]:
 
 
 def _number(cell: str, line: int, what: str) -> Fraction:
-    try:
-        value = Fraction(cell.strip().strip('"'))
-    except (ValueError, ZeroDivisionError):
-        raise UnreadableFile(f"line {line}: {what} is {cell.strip()!r}, not a number with a decimal point.") from None
-    return value
+    text = cell.strip().strip('"')
+    if not _NUMBER.fullmatch(text):
+        raise UnreadableFile(f"line {line}: {what} is {text[:40]!r}, not a number with a decimal point.")
+    return Fraction(text)
 
 
 def _whole(value: Fraction, line: int, what: str) -> int:
@@ -195,8 +203,6 @@ def _from_bounds(found: Sequence[tuple[int, int, Fraction]]) -> PTable:
     for count, entries in by_count.items():
         block, last = [], Fraction(0)
         for noise, upper in entries:
-            if count + noise < 0:
-                raise UnreadableFile(f"block {count}: a published count would be negative.")
             if upper > last:
                 block.append((noise, int((upper - last) * keys)))
                 last = upper
@@ -253,6 +259,10 @@ def _read_ons(text: str) -> PTable:
             raise UnreadableFile(f"line {number}: pcv, ckey and pvalue must be whole numbers.") from None
         if count < 0 or key < 0:
             raise UnreadableFile(f"line {number}: pcv and ckey must not be negative.")
+        if key >= ONS_KEYS:
+            raise UnreadableFile(f"line {number}: ckey must be below {ONS_KEYS}; ONS tables have 256 or 4096 keys.")
+        if (count, key) in noise:
+            raise UnreadableFile(f"line {number}: pcv and ckey are those of an earlier line.")
         noise[count, key] = value
     if not noise:
         raise UnreadableFile("the table has no lines.")

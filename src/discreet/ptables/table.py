@@ -74,6 +74,8 @@ class PTable:
         for count, block in enumerate(self.blocks):
             if any(weight <= 0 for _, weight in block) or sum(weight for _, weight in block) != self.keys:
                 raise InvalidInput(f"the block of count {count} must share out all {self.keys} keys; it does not.")
+            if any(count + noise < 0 for noise, _ in block):
+                raise InvalidInput(f"block {count}: a published count would be negative.")
 
     # ---------------------------------------------------------------- the mechanism
 

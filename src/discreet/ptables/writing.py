@@ -47,6 +47,8 @@ def write_ptable(table: PTable, path: str | Path, layout: str | None = None, **a
         "format": "discreet p-table", "layout": kind, "keys": table.keys, "reach": table.reach,
         "variance": float(table.variance), "stay": float(table.stay), **table.about, **about,
     }  # fmt: skip
+    if kind == "superstar":
+        beside["small_n"] = table.cycle
     Path(f"{target}.json").write_text(json.dumps(beside, indent=1) + "\n", encoding="utf-8")
     return target
 
