@@ -16,7 +16,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from . import properties, requirements
+from . import properties, requirements, utility
 from .errors import DiscreetError, NotPrivate, UnreadableFile
 from .exact.kernels import MOST_PLACES, Kernel, Noise, Response, kernel_from
 from .exact.lattice import Lattice
@@ -76,6 +76,7 @@ def rebuild(content: Any, path: str) -> Mechanism:
         mechanism = _rebuild(content)
         _compare(mechanism, content, path)
         _check_properties(mechanism, path)
+        _check_cost(mechanism, path)
     except DiscreetError:
         raise
     except (KeyError, TypeError, ValueError, IndexError, AssertionError, ZeroDivisionError, AttributeError) as problem:
@@ -178,6 +179,28 @@ def _check_properties(mechanism: Mechanism, path: str | Path) -> None:
     for code, result in properties.check(mechanism, requirements.resolve(codes)).items():
         if not result.holds:
             raise UnreadableFile(f"{path} claims the property {code}, which its numbers do not have: {result.where}.")
+
+
+def _check_cost(mechanism: Mechanism, path: str | Path) -> None:
+    """A designed mechanism states its cost, and that none costs less than ``least``: as far as a file can be refuted.
+
+    A prior of one's own is not in the file, so its cost cannot be worked out again.
+    """
+    if mechanism.family != "designed":
+        return
+    stated, details = mechanism.parameters, mechanism.certificate.details
+    if stated.get("n") != (mechanism.inputs.size or 0) - 1:
+        raise UnreadableFile(f"{path} says that its counts end at {stated.get('n')}, and they do not.")
+    if "cost" not in details:
+        return
+    cost = Fraction(str(details["cost"]))
+    if details.get("least", 0.0) > float(cost) * (1 + 1e-12) + 1e-12:
+        raise UnreadableFile(f"{path} says that no mechanism costs less than {details['least']}; it costs less itself.")
+    known = stated.get("prior") in ("uniform", "worst case") and re.fullmatch(r"L[0-9_]+", str(stated.get("loss")))
+    if known and (mechanism.inputs.size or 0) ** 2 <= MOST_PLACES:
+        again = utility.cost(mechanism, str(stated["loss"]), worst_case=stated["prior"] == "worst case")
+        if not math.isclose(again, float(cost), rel_tol=1e-9, abs_tol=1e-12):
+            raise UnreadableFile(f"{path} states a cost that is not that of its numbers.")
 
 
 # ------------------------------------------------------------------------------------------------ matrices

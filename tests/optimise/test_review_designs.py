@@ -120,7 +120,6 @@ def _forged(mechanism, path, alter):
     ],
     ids=["least above cost", "wrong cost", "wrong n"],
 )
-@pytest.mark.xfail(strict=True, reason="files.rebuild checks privacy and properties of a design, not its stated cost")
 def test_a_file_with_an_impossible_cost_is_refused(tmp_path, alter):
     m = dc.design(6, alpha="9/10", loss="L1", properties=["WH", "CM"])
     with pytest.raises(UnreadableFile):
