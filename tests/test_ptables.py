@@ -376,3 +376,10 @@ def test_what_cannot_be_designed_is_refused(options, error, message):
 def test_blocks_must_share_out_all_keys():
     with pytest.raises(InvalidInput, match="block of count 1"):
         dc.PTable((((0, 4),), ((0, 3),)), 4)
+
+
+def test_a_table_whose_probabilities_are_not_the_steps_of_its_bounds_is_refused(tmp_path):
+    file = tmp_path / "t.csv"
+    file.write_text("i;j;p;v;p_int_ub\n0;0;1;0;1\n1;0;.25;-1;.25\n1;1;.9;0;.75\n1;2;.25;1;1\n")
+    with pytest.raises(dc.errors.UnreadableFile, match="line 4: p is not the step"):
+        dc.read_ptable(file)

@@ -10,7 +10,7 @@ import typer
 from .output import Json, print_json, print_table, say
 
 if TYPE_CHECKING:
-    from ..estimation.result import Estimate
+    from ..estimation.result import Estimate, Interval
     from ..mechanism import Mechanism
 
 Table = Annotated[str | None, typer.Option(help="For DuckDB files with several tables: which one.")]
@@ -70,11 +70,13 @@ def estimate(
     """
     from ..errors import InvalidInput
     from ..estimation.methods import estimate as reconstruct
+    from ..estimation.statistics import read_share
     from ..files import load
     from ..spaces import Counts
 
     if report is not None and report.suffix not in (".html", ".png", ".svg", ".json"):
         raise InvalidInput(f"a report ends in .html, .png, .svg or .json; got {report.name!r}.")
+    read_share(level, "level", inside=True)
     if len(mechanism) not in (1, len(reports)):
         raise InvalidInput(
             f"give one --mechanism, or one for each of the {len(reports)} files of reports; got {len(mechanism)}."
@@ -90,7 +92,7 @@ def estimate(
         else reconstruct(groups, method=method, **options)  # type: ignore[arg-type]
     )
     if report is not None:
-        found.save(report)
+        found.save(report, level)
     if json:
         print_json(_as_json(found, level))
         return
@@ -119,24 +121,25 @@ def _groups(
     return groups
 
 
-def _asked(found: Estimate) -> list[Any]:
-    """The statistics that are told with intervals."""
+def _answers(found: Estimate, level: float) -> list[tuple[Any, Interval]]:
+    """What is told with intervals: the estimate's own value (intervals are around the maximum, whatever the method)."""
     import numpy as np
 
     from ..spaces import Counts
 
     if isinstance(found.space, Counts):
-        return ["mean", *(("quantile", q) for q in (0.25, 0.5, 0.75))]
-    likeliest = np.argsort(-found.distribution, kind="stable")[:5]
-    return [("cell", found.space.value(int(k))) for k in likeliest]
+        quantiles = [(found.quantile(q), found.interval(("quantile", q), level)) for q in (0.25, 0.5, 0.75)]
+        return [(found.mean(), found.interval("mean", level)), *quantiles]
+    likeliest = np.argsort(-found.distribution, kind="stable")[:5].tolist()
+    return [(float(found.distribution[k]), found.interval(("cell", found.space.value(k)), level)) for k in likeliest]
 
 
 def _as_json(found: Estimate, level: float) -> dict[str, Any]:
     content = found.to_json()
     content["level"] = level
     content["intervals"] = [
-        {"statistic": i.statistic, "estimate": i.estimate, "low": i.low, "high": i.high}
-        for i in (found.interval(statistic, level) for statistic in _asked(found))
+        {"statistic": i.statistic, "estimate": value, "low": i.low, "high": i.high}
+        for value, i in _answers(found, level)
     ]
     if len(found.problem.groups) > 1:
         test = found.homogeneity()
@@ -151,11 +154,11 @@ def _tell(found: Estimate, level: float) -> None:
     for line in found.header():
         say(line)
     say()
-    shown = [found.interval(statistic, level) for statistic in _asked(found)]
-    cells = [[i.statistic, f"{i.estimate:.4g}", f"{i.low:.4g}", f"{i.high:.4g}"] for i in shown]
+    shown = _answers(found, level)
+    cells = [[i.statistic, f"{value:.4g}", f"{i.low:.4g}", f"{i.high:.4g}"] for value, i in shown]
     print_table(["", "estimate", f"low ({level:g})", f"high ({level:g})"], cells, numbers=(1, 2, 3))
     say()
-    headings, rows = found.table()
+    headings, rows = found.table(level=level)
     print_table(headings, rows, numbers=range(1, len(headings)))
     say()
     say(f"intervals       {COVERS}")

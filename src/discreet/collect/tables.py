@@ -10,6 +10,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from glob import escape
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,10 @@ _WHOLE = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "US
 
 def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
+
+
+def _text(words: str) -> str:
+    return "'" + words.replace("'", "''") + "'"
 
 
 @contextmanager
@@ -75,19 +80,17 @@ class Source:
         self._connection = duckdb.connect(config={"temp_directory": "", "autoinstall_known_extensions": False})
         with _engine(self.path):
             if kind in _DATABASES:
-                self._connection.execute(f"ATTACH {self._literal()} AS source (READ_ONLY)")
+                self._connection.execute(f"ATTACH {_text(str(self.path))} AS source (READ_ONLY)")
                 self._from = f"source.{_quoted(self._table(table))}"
             else:
                 if table is not None:
                     raise InvalidInput("a table is named for DuckDB files only.")
-                self._from = f"{_READERS[kind]}({self._literal()})"
+                # one file, whatever its name looks like: no patterns, no columns from the names of folders
+                self._from = f"{_READERS[kind]}({_text(escape(str(self.path)))}, hive_partitioning = false)"
             described = self._connection.execute(f"DESCRIBE SELECT * FROM {self._from}").fetchall()
         kinds = {str(name): str(kind) for name, kind, *_ in described}
         self.column = self._choose(column, list(kinds))
         self.kind = kinds[self.column]
-
-    def _literal(self) -> str:
-        return "'" + str(self.path).replace("'", "''") + "'"
 
     def _table(self, wanted: str | None) -> str:
         query = "SELECT table_name FROM duckdb_tables() WHERE database_name = 'source' ORDER BY 1"
@@ -115,6 +118,10 @@ class Source:
         if isinstance(space, Labels) and all(isinstance(label, str) for label in space.labels):
             return f"CAST({name} AS VARCHAR)"
         if self.kind not in _WHOLE and not isinstance(space, Labels):
+            with _engine(self.path):
+                some = self._connection.execute(f"SELECT 1 FROM {self._from} LIMIT 1").fetchone()
+            if some is None:  # a column of nothing passes for text
+                raise InvalidInput(f"column {self.column!r} of {self.path} has no rows.")
             raise WrongType(
                 f"column {self.column!r} of {self.path} holds {self.kind}; whole numbers are needed. Convert it first."
             )
@@ -159,8 +166,8 @@ class Source:
         missing = sum(int(count) for value, count in found if value is None)
         if missing:
             raise WrongType(
-                f"column {self.column!r} of {self.path} has {missing} missing reports. Drop them, or decide what they "
-                "are."
+                f"column {self.column!r} of {self.path} has missing reports ({missing}). Drop them, or decide what "
+                "they are."
             )
         return {value: int(count) for value, count in found}
 
@@ -182,7 +189,10 @@ def perturb_column(mechanism: Mechanism, source: Source, output: str | Path) -> 
         raise InvalidInput(f"reports are written to .parquet, .csv or .duckdb files; got {file.name!r}.")
     if file.exists():
         raise InvalidInput(f"{file} exists already; it is not overwritten. Choose another name, or remove it.")
-    text = isinstance(mechanism.outputs, Labels)
+    if not file.parent.is_dir():
+        raise InvalidInput(f"there is no folder {file.parent} to write {file.name} to.")
+    outputs = mechanism.outputs
+    text = isinstance(outputs, Labels) and not all(type(label) is int for label in outputs.labels)
     total = 0
     with tempfile.TemporaryDirectory(dir=file.parent or None, prefix=".discreet-") as folder:
         made = Path(folder) / f"reports{kind if kind in _DATABASES else '.duckdb'}"
@@ -200,6 +210,6 @@ def perturb_column(mechanism: Mechanism, source: Source, output: str | Path) -> 
             if kind not in _DATABASES:
                 made = Path(folder) / f"reports{kind}"
                 options = "FORMAT parquet" if kind == ".parquet" else "FORMAT csv, HEADER"
-                store.execute(f"COPY reports TO '{str(made).replace(chr(39), chr(39) * 2)}' ({options})")
+                store.execute(f"COPY reports TO {_text(str(made))} ({options})")
         made.replace(file)
     return total

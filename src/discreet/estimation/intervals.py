@@ -200,9 +200,10 @@ def variance_ends(
     if not surveys:
         return lower[1], upper[1]
     # the profile of the squares around the best a touches that of the variance there: calibrate it
+    most = float(np.ptp(x)) ** 2 / 4  # of any distribution: half at either end
     return (
         min(lower[1], calibrated(likelihood, top, squares(lower[0]), level, 1, surveys)),
-        max(upper[1], calibrated(likelihood, top, squares(upper[0]), level, -1, surveys)),
+        min(most, max(upper[1], calibrated(likelihood, top, squares(upper[0]), level, -1, surveys))),
     )
 
 

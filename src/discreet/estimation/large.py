@@ -85,6 +85,10 @@ def solve(
     first = start is None
     p, u, g = _accelerate(model, c, trace) if start is None else (start, model.forward(start), np.empty(0))
     if first:
+        gap = max(0.0, math.log(float((g / c).max()) * float(c @ p)))
+        if gap <= tolerance:  # hardly any noise: every value that was reported is in the support
+            trace.append((model.mean_log(u) - math.log(float(c @ p)), gap))
+            return Solution(p / p.sum(), gap, tuple(trace))
         active = np.flatnonzero((_peaks(p, space) & (p > 1e-9)) | (_peaks(g / c, space) & (g > c)))
         weights = np.zeros(len(active))
     else:

@@ -102,7 +102,11 @@ def estimate(
         note = f"{times:,} updates are not the maximum of the likelihood; the gap says how much is missing at most"
         return _finish(likelihood, solution, method, () if solution.gap <= likelihood.tolerance else (note,))
     if method == "smoothed":
-        solution, note = smoothing.choose(likelihood, 0 if seed is None else seed)
+        if problem.people < smoothing.FOLDS:
+            raise InvalidInput(
+                f"cross-validation needs at least {smoothing.FOLDS} reports; got {problem.people}. Use method='mle'."
+            )
+        solution, note = smoothing.choose(likelihood, 0 if seed is None else _seed(seed))
         return _finish(likelihood, solution, method, (note,))
     return _inverse(likelihood)
 
@@ -133,6 +137,12 @@ def _finish(likelihood: Likelihood, solution: Solution, method: str, notes: tupl
         likelihood,
         solution,
     )
+
+
+def _seed(seed: object) -> int:
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise InvalidInput(f"seed must be a whole number that is not negative; got {seed!r}.")
+    return int(seed)
 
 
 def _full_support(start: ArrayLike | None, size: int) -> FloatArray | None:

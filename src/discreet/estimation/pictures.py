@@ -88,22 +88,27 @@ def _maps(estimate: Estimate, grid: Grid, heading: str) -> Chart:
     return beside(maps, heading, *estimate.notes[:1], columns=2)
 
 
-def save(estimate: Estimate, path: Path) -> Path:
+def save(estimate: Estimate, path: Path, level: float) -> Path:
     """The numbers as .json, a page as .html, or the picture."""
     if path.suffix == ".json":
         path.write_text(json.dumps(estimate.to_json(), indent=1) + "\n", encoding="utf-8")
     elif path.suffix == ".html":
-        head, end, tail = estimate.plot().html().rpartition("</body>")
-        path.write_text(head + _STYLE + _tables(estimate) + end + tail, encoding="utf-8")
+        head, end, tail = _drawn(estimate, level).html().rpartition("</body>")
+        path.write_text(head + _STYLE + _tables(estimate, level) + end + tail, encoding="utf-8")
     else:
-        estimate.plot().save(path)
+        _drawn(estimate, level).save(path)
     return path
 
 
-def _tables(estimate: Estimate) -> str:
+def _drawn(estimate: Estimate, level: float) -> Chart:
+    """With a band where there are not too many counts for one unasked."""
+    return draw(estimate, None, level if len(estimate.distribution) <= MOST_BAND else False)
+
+
+def _tables(estimate: Estimate, level: float) -> str:
     """The summary as paragraphs, and the distribution as a table."""
-    words = "".join(f"<p>{escape(line)}</p>" for line in str(estimate).splitlines())
-    headings, cells = estimate.table()
+    words = "".join(f"<p>{escape(line)}</p>" for line in estimate.sentences(level))
+    headings, cells = estimate.table(level=level)
     lines = ["".join(f"<th>{escape(cell)}</th>" for cell in headings)]
     lines += ["".join(f"<td>{escape(cell)}</td>" for cell in line) for line in cells]
     return f"{words}<table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>"

@@ -6,6 +6,7 @@ several, and their reports are put side by side: A = [share_1 A_1, share_2 A_2, 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -23,10 +24,13 @@ from ..exact.laws import GeometricTails
 from ..exact.tables import Table
 from ..mechanism import Mechanism
 from ..spaces import Counts, Integers, Space
-from .columns import block
+from .columns import WIDEST, block
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+
+#: Noise that is less likely than this share of none at all is not left to Fourier transforms.
+FAR = 1e-8
 
 
 def _spread(places: IntArray, values: NDArray[Any], size: int) -> FloatArray:
@@ -66,6 +70,9 @@ class Group:
         The indices of the reports that occurred, in order, and how often each did.
     subject
         The mechanism as it was handed in.
+    beyond
+        What to add to the log-likelihood for reports that were counted at an end of the range: the log of how much
+        less likely each is than any report there. It does not depend on the truths.
     """
 
     truths: Space
@@ -74,6 +81,7 @@ class Group:
     reports: IntArray
     counts: IntArray
     subject: object
+    beyond: float = 0.0
 
     @property
     def people(self) -> int:
@@ -105,16 +113,38 @@ class Group:
         high = max(self.size - 1, int(self.reports[-1])) + 1 if kernel.clamp[1] is None else kernel.clamp[1]
         return Noise(kernel.law, (low, high), (low, high)), low
 
+    @cached_property
+    def _in_pieces(self) -> bool:
+        """Whether noise is looked up report by report: laws of single truths, and reports too far out for a range."""
+        assert isinstance(self.kernel, Noise) and self._wide is not None
+        low, high = self._wide[0].clamp
+        return bool(self.kernel.own) or int(high) - int(low) > WIDEST  # type: ignore[arg-type]
+
+    @cached_property
+    def _far(self) -> tuple[NDArray[np.bool_], FloatArray]:
+        """Which reports lie so far outside the truths that Fourier transforms lose them, and their columns."""
+        kernel = self.kernel
+        assert isinstance(kernel, Noise)
+        far = (self.reports < 0) | (self.reports >= self.size)
+        if far.any():
+            likeliest = block(kernel, np.array([0, self.size - 1]), self.reports).max(axis=0)
+            far &= likeliest < FAR * float(kernel.law.floats(0, 0)[0])
+        columns = block(kernel, np.arange(self.size), self.reports[far]) if far.any() else np.zeros((self.size, 0))
+        return far, columns
+
     def forward(self, p: FloatArray) -> FloatArray:
         """How likely each report that occurred is if truths have this distribution."""
         if self._wide is None:
             return np.asarray(self.kernel.forward(p)[self.reports])
         kernel, low = self._wide
-        if self.kernel.own:  # type: ignore[attr-defined]
+        if self._in_pieces:
             return np.asarray(p @ self.block())
         everywhere = np.zeros(kernel.truths[1] - low + 1)  # type: ignore[operator]
         everywhere[-low : self.size - low] = p
-        return np.asarray(kernel.forward(everywhere)[self.reports - low])
+        chances = np.asarray(kernel.forward(everywhere)[self.reports - low])
+        far, columns = self._far
+        chances[far] = p @ columns
+        return chances
 
     def backward(self, v: FloatArray) -> FloatArray:
         """For each truth, the sum of v over the reports that occurred, weighted by their probabilities."""
@@ -122,10 +152,12 @@ class Group:
             assert self.outputs.size is not None
             return np.asarray(self.kernel.backward(_spread(self.reports, v, self.outputs.size)))
         kernel, low = self._wide
-        if self.kernel.own:  # type: ignore[attr-defined]
+        if self._in_pieces:
             return np.asarray(self.block() @ v)
-        everywhere = _spread(self.reports - low, v, kernel.truths[1] - low + 1)  # type: ignore[operator]
-        return np.asarray(kernel.backward(everywhere)[-low : self.size - low])
+        far, columns = self._far
+        near = np.where(far, 0.0, v)
+        everywhere = _spread(self.reports - low, near, kernel.truths[1] - low + 1)  # type: ignore[operator]
+        return np.asarray(kernel.backward(everywhere)[-low : self.size - low] + columns @ v[far])
 
     def block(self, truths: IntArray | None = None) -> FloatArray:
         """P(report | truth) at the reports that occurred, for these truths or for all."""
@@ -208,7 +240,8 @@ class Problem:
     def log_likelihood(self, p: FloatArray) -> float:
         """The log of the probability of all reports, in the order they came: sum of count * log chance."""
         chances = self.chances(p)
-        return float(self.counts @ np.log(chances)) if chances.min() > 0 else -np.inf
+        beyond = sum(group.beyond for group in self.groups)
+        return float(self.counts @ np.log(chances)) + beyond if chances.min() > 0 else -np.inf
 
 
 # ------------------------------------------------------------------------------------------------ reading
@@ -278,7 +311,13 @@ def _clamped(truths: Space, kernel: Kernel, reports: IntArray, counts: IntArray,
     places, which = np.unique(np.clip(reports, 0, last), return_inverse=True)
     totals = np.zeros(len(places), np.int64)
     np.add.at(totals, which, counts)
-    return Group(truths, truths, Noise(kernel.law, (0, last), (0, last)), places, totals, mechanism)
+    a, (low, high) = float(kernel.law.ratio), kernel.clamp  # type: ignore[attr-defined]
+    beyond = 0.0
+    for outside, past in ((low is None, -reports), (high is None, reports - last)):
+        if outside:  # P(j | i) = (1-a)/(1+a) a^|i-j| there, and a^|i-end|/(1+a) at a clamped end
+            there = past >= 0
+            beyond += float(counts[there] @ (math.log1p(-a) + past[there] * math.log(a)))
+    return Group(truths, truths, Noise(kernel.law, (0, last), (0, last)), places, totals, mechanism, beyond)
 
 
 def _spaces(mechanism: Any, over: Any) -> tuple[Space, Space, Kernel]:

@@ -416,7 +416,7 @@ class Estimate(Reconstruction):
     # ------------------------------------------------------------------------------------------------ words
 
     def __str__(self) -> str:
-        return "\n".join(self._sentences())
+        return "\n".join(self.sentences())
 
     def header(self) -> list[str]:
         """How it was made and how good it is, in a few lines."""
@@ -437,25 +437,26 @@ class Estimate(Reconstruction):
         lines.append(f"log-likelihood  {self.log_likelihood:.6f}")
         return lines
 
-    def _sentences(self) -> list[str]:
+    def sentences(self, level: float = 0.95) -> list[str]:
+        """The summary, line by line."""
         lines = self.header()
         if isinstance(self.space, Counts):
-            lines.append(f"mean            {_with(self.mean(), self._quietly('mean'))}")
+            lines.append(f"mean            {_with(self.mean(), self._quietly('mean', level))}")
             lines.append(f"variance        {show(self.variance())}")
             for q in (0.25, 0.5, 0.75):
-                lines.append(f"{q:.0%} quantile    {_with(self.quantile(q), self._quietly(('quantile', q)))}")
+                lines.append(f"{q:.0%} quantile    {_with(self.quantile(q), self._quietly(('quantile', q), level))}")
         else:
             for k in np.argsort(-self.distribution, kind="stable")[:5].tolist():
                 value = self.space.value(k)
-                shown = _with(self.distribution[k], self._quietly(("cell", value)))
+                shown = _with(self.distribution[k], self._quietly(("cell", value), level))
                 lines.append(f"P({value})".ljust(16) + shown)
-        lines.append(f"intervals       level 0.95. {COVERS}")
+        lines.append(f"intervals       level {level:g}. {COVERS}")
         lines += [f"note            {note}" for note in self.notes]
         return lines
 
-    def _quietly(self, statistic: Any) -> Interval | None:
+    def _quietly(self, statistic: Any, level: float) -> Interval | None:
         """An interval for a summary; none where it would take long."""
-        return None if len(self.distribution) > 5000 else self.interval(statistic)
+        return None if len(self.distribution) > 5000 else self.interval(statistic, level)
 
     def describe(self) -> None:
         """Print a readable summary: how good the estimate is, mean and quantiles with intervals, and what they cover.
@@ -477,15 +478,20 @@ class Estimate(Reconstruction):
         """
         print(self)
 
-    def table(self, most: int = 40) -> tuple[list[str], list[list[str]]]:
+    def table(self, most: int = 40, level: float = 0.95) -> tuple[list[str], list[list[str]]]:
         """Headings and cells, as text: the likeliest values in their order, with intervals where there are few."""
         chosen = np.sort(np.argsort(-self.distribution, kind="stable")[:most])
         few = len(self.distribution) <= most
-        headings = [self.space.noun, "probability", *(["low", "high"] if few else []), "expected people"]
+        headings = [
+            self.space.noun,
+            "probability",
+            *([f"low ({level:g})", f"high ({level:g})"] if few else []),
+            "expected people",
+        ]
         cells = []
         for k in chosen.tolist():
             value, p = self.space.value(k), float(self.distribution[k])
-            ends = [f"{end:.4f}" for end in self.interval(("cell", value))] if few else []
+            ends = [f"{end:.4f}" for end in self.interval(("cell", value), level)] if few else []
             cells.append([str(value), f"{p:.4f}", *ends, f"{self.people * p:.1f}"])
         return headings, cells
 
@@ -518,13 +524,22 @@ class Estimate(Reconstruction):
         title
             Instead of a description.
         band
-            Whether to draw an interval for each value (by default where there are at most 200), or its level.
+            Whether to draw an interval for each value (by default where there are at most 60) and a
+            band, or their level.
         """
         return pictures.draw(self, title, band)
 
-    def save(self, path: str | Path) -> Path:
-        """Write a report: .html (self-contained, with tables), .png or .svg, or .json with the numbers."""
-        return pictures.save(self, Path(path))
+    def save(self, path: str | Path, level: float = 0.95) -> Path:
+        """Write a report: .html (self-contained, with tables), .png or .svg, or .json with the numbers.
+
+        Parameters
+        ----------
+        path
+            Where to, with the ending that says what.
+        level
+            Of the intervals in pictures and tables.
+        """
+        return pictures.save(self, Path(path), read_share(level, "level", inside=True))
 
 
 def _with(value: Any, interval: Interval | None) -> str:

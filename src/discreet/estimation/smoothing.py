@@ -21,6 +21,9 @@ FloatArray = NDArray[np.float64]
 
 FOLDS = 5
 
+#: NumPy deals fewer reports than this into folds of an exact size.
+MOST_DEALT = 10**9
+
 #: Candidates grow by this factor up to this many updates.
 GROWTH, MOST_UPDATES = 1.3, 20_000
 
@@ -47,8 +50,10 @@ def candidates() -> list[int]:
 
 
 def deal(counts: NDArray[np.int64], seed: int) -> list[NDArray[np.int64]]:
-    """The reports dealt at random into five equal folds."""
+    """The reports dealt at random into five equal folds; so many that NumPy cannot, each by itself."""
     rng = np.random.default_rng(seed)
+    if counts.sum() >= MOST_DEALT:
+        return list(rng.multinomial(counts, np.full(FOLDS, 1 / FOLDS)).T)
     rest, folds = counts.copy(), []
     for left in range(FOLDS, 1, -1):
         size = int(rest.sum()) // left

@@ -159,6 +159,10 @@ def _whole(value: Fraction, line: int, what: str) -> int:
     return int(value)
 
 
+#: Programs write p with a few digits, and use the bounds.
+_ROUNDED_P = Fraction(1, 1000)
+
+
 def _read_text(text: str) -> PTable:
     """Positional, as tau-ARGUS reads it: i, j, p, v, the upper bound last (but for a type), ``;`` between."""
     lines = text.splitlines()
@@ -180,7 +184,14 @@ def _read_text(text: str) -> PTable:
         noise = _whole(_number(cells[3], number, "v"), number, "v")
         if noise != report - count:
             raise UnreadableFile(f"line {number}: v must be j - i, but it is not.")
-        found.append((count, noise, _number(cells[upper], number, "the upper bound")))
+        bound = _number(cells[upper], number, "the upper bound")
+        before = found[-1][2] if found and found[-1][0] == count else Fraction(0)
+        if abs(_number(cells[2], number, "p") - (bound - before)) > _ROUNDED_P:
+            raise UnreadableFile(
+                f"line {number}: p is not the step between the upper bounds, which is what programs use. One of the "
+                "two was changed; write the table anew."
+            )
+        found.append((count, noise, bound))
     return _from_bounds(found)
 
 
