@@ -439,3 +439,15 @@ def test_every_error_is_ours(tmp_path) -> None:
     (tmp_path / "t.csv").unlink()
     with pytest.raises(DiscreetError):
         by_site(source)
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_file_name_is_no_pattern(tmp_path, ending):
+    """``p[1].csv`` is that file, never ``p1.csv``."""
+    for name, rows in (("p[1]", 3), ("p1", 7)):
+        place = str(tmp_path / f"{name}.{ending}").replace("'", "''")
+        duckdb.sql(f"COPY (SELECT range AS person FROM range({rows})) TO '{place}'")
+    question = read_question('SELECT COUNT(*) FROM "p[1]"', unit="person")
+    source = open_source(tmp_path / f"p[1].{ending}")
+    (counts,) = source.count([Counting(question, TOTAL, "person", 1, b"")])
+    assert counts.tolist() == [[3]]

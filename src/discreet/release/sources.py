@@ -228,7 +228,8 @@ class _Embedded(ABC):
 
     def _admit(self, engine: Any) -> None:
         """Open the files, before everything outside is closed."""
-        engine.execute(f"SET allowed_paths = [{', '.join(_text(str(file)) for file in self.files)}]")
+        names = dict.fromkeys(name for file in self.files for name in (str(file), glob.escape(str(file))))
+        engine.execute(f"SET allowed_paths = [{', '.join(map(_text, names))}]")
 
     def _schema_rows(self, sql: str) -> list[tuple[Any, ...]]:
         """The answer to a question about the schema; the engine's words are not passed on here either."""
@@ -344,7 +345,7 @@ def _csv_call(file: Path, fields: int, delimiter: str, quote: str = '"', header:
     columns = ", ".join(f"'c{place}': 'VARCHAR'" for place in range(fields))
     packed = {".gz": "gzip", ".zst": "zstd"}.get(file.suffix.lower(), "none")
     return (
-        f"read_csv({_text(str(file))}, columns = {{{columns}}}, delim = {_text(delimiter)}, quote = {_text(quote)}, "
+        f"read_csv({_text(glob.escape(str(file)))}, columns = {{{columns}}}, delim = {_text(delimiter)}, quote = {_text(quote)}, "
         f"escape = {_text(quote)}, header = {str(header).lower()}, compression = '{packed}', auto_detect = false, "
         "ignore_errors = true, strict_mode = false, parallel = false, null_padding = false, "
         "encoding = 'utf-8', comment = '')"
@@ -373,7 +374,7 @@ class _Parquet(_Embedded):
 
 
 def _parquet_call(files: Sequence[Path]) -> str:
-    listed = ", ".join(_text(str(file)) for file in files)
+    listed = ", ".join(_text(glob.escape(str(file))) for file in files)
     return f"read_parquet([{listed}], hive_partitioning = false, union_by_name = false, utf8_validation = 'replace')"
 
 
