@@ -345,7 +345,8 @@ def _csv_call(file: Path, fields: int, delimiter: str, quote: str = '"', header:
     columns = ", ".join(f"'c{place}': 'VARCHAR'" for place in range(fields))
     packed = {".gz": "gzip", ".zst": "zstd"}.get(file.suffix.lower(), "none")
     return (
-        f"read_csv({_text(glob.escape(str(file)))}, columns = {{{columns}}}, delim = {_text(delimiter)}, quote = {_text(quote)}, "
+        f"read_csv({_text(glob.escape(str(file)))}, columns = {{{columns}}}, delim = {_text(delimiter)}, "
+        f"quote = {_text(quote)}, "
         f"escape = {_text(quote)}, header = {str(header).lower()}, compression = '{packed}', auto_detect = false, "
         "ignore_errors = true, strict_mode = false, parallel = false, null_padding = false, "
         "encoding = 'utf-8', comment = '')"
