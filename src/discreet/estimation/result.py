@@ -486,7 +486,7 @@ class Estimate(Reconstruction):
             self.space.noun,
             "probability",
             *([f"low ({level:g})", f"high ({level:g})"] if few else []),
-            "expected people",
+            "expected number",
         ]
         cells = []
         for k in chosen.tolist():
