@@ -11,6 +11,7 @@ from typing import Any
 
 import duckdb
 
+import discreet as dc
 import measure
 from discreet.release.groups import groups_from
 from discreet.release.question import read_question
@@ -62,6 +63,24 @@ def lines(rows: int = 100_000_000) -> Iterator[Line]:
         for by in (("site",), ("county",), ("health",), ("year",)):
             for k, wanted in ((1, 2.0), (3, 4.0)):
                 yield _people(file, by, rows, k, wanted)
+        yield _million_groups(Path(folder))
+
+
+def _million_groups(folder: Path) -> Line:
+    """The whole path: plan, ledger, counts, noise, error columns and the bundle on disk."""
+    file = folder / "wide.parquet"
+    with duckdb.connect() as engine:
+        engine.execute(f"COPY (SELECT CAST(hash(i) % 1000000 AS INTEGER) AS g FROM range(2000000) r(i)) TO '{file}'")
+    bare = measure.seconds(_bare(file, ("g",), "*"))
+    dc.Ledger.create(folder / "wide.ledger", dataset="wide", unit="row", epsilon=1)
+    question = "SELECT g, COUNT(*) FROM wide GROUP BY g"
+    options: dict[str, Any] = {"domain": {"g": range(1_000_000)}, "epsilon": 1, "ledger": folder / "wide.ledger"}
+    ours = measure.seconds(
+        lambda: dc.release_counts(question, data=file, unit="row", out=folder / "wide_counts", **options)
+    )
+    return measure.at_most(
+        "release 1e6 groups, bundle and all", f"{ours:.3g} s", f"bare GROUP BY {bare:.3g} s", ours / bare, 3 / bare
+    )
 
 
 def _rows(file: Path, by: tuple[str, ...], rows: int) -> Line:

@@ -158,8 +158,8 @@ def _apart() -> Iterator[Line]:
 
 #: How peers estimate, and the packages that takes. (qif has mechanisms and measures, and no estimator.)
 _PEERS = {
-    "IBU": {"multi-freq-ldpy": "multi_freq_ldpy"},
-    "inversion": {"multi-freq-ldpy": "multi_freq_ldpy"},
+    "IBU": {"multi-freq-ldpy": "multi_freq_ldpy", "scipy": "scipy"},
+    "inversion": {"multi-freq-ldpy": "multi_freq_ldpy", "scipy": "scipy"},
     "pure-ldp": {"pure-ldp": "pure_ldp", "scikit-learn": "sklearn", "statsmodels": "statsmodels"},
 }
 
