@@ -22,7 +22,8 @@ import discreet as dc
 from discreet.errors import InvalidInput, UnreadableFile
 from discreet.exact.bits import SeededBits
 from discreet.release import bundle, contents
-from discreet.release.bundle import refuse_occupied, verify_bundle, write_bundle
+from discreet.release.audit import verify_bundle
+from discreet.release.bundle import refuse_occupied, write_bundle
 from discreet.release.counts import _release
 from discreet.release.planning import plan_release
 from discreet.release.released import Release, ReleasedTable

@@ -12,7 +12,7 @@ import pytest
 import discreet as dc
 from discreet.exact.bits import SeededBits
 from discreet.exact.rationals import text_up
-from discreet.release.bundle import verify_bundle
+from discreet.release.audit import verify_bundle
 from discreet.release.counts import _release
 from discreet.release.page import MOST_CELLS, guarantee_text, page_html
 from discreet.release.planning import plan_release

@@ -30,7 +30,8 @@ def _version(wanted: bool) -> None:
 
 
 @app.callback(
-    epilog="Exit codes: 0 it holds, 1 it does not hold, 2 the input cannot be used, 70 an error of the program."
+    epilog="Exit codes: 0 it holds, 1 it does not hold or the budget does not pay, 2 the input cannot be used, "
+    "70 an error of the program."
 )
 def _options(
     version: Annotated[

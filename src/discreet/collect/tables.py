@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from ..errors import DiscreetError, ForeignValue, InvalidInput, UnreadableFile, WrongType
 from ..mechanism import Mechanism
+from ..release.expressions import quoted, text_literal
 from ..spaces import Labels, Space
 
 #: How many rows are held at once.
@@ -30,14 +31,6 @@ REPORT = "report"
 _READERS = {".csv": "read_csv", ".tsv": "read_csv", ".txt": "read_csv", ".gz": "read_csv", ".parquet": "read_parquet"}
 _DATABASES = (".duckdb", ".db")
 _WHOLE = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"}
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
-def _text(words: str) -> str:
-    return "'" + words.replace("'", "''") + "'"
 
 
 @contextmanager
@@ -80,13 +73,13 @@ class Source:
         self._connection = duckdb.connect(config={"temp_directory": "", "autoinstall_known_extensions": False})
         with _engine(self.path):
             if kind in _DATABASES:
-                self._connection.execute(f"ATTACH {_text(str(self.path))} AS source (READ_ONLY)")
-                self._from = f"source.{_quoted(self._table(table))}"
+                self._connection.execute(f"ATTACH {text_literal(str(self.path))} AS source (READ_ONLY)")
+                self._from = f"source.{quoted(self._table(table))}"
             else:
                 if table is not None:
                     raise InvalidInput("a table is named for DuckDB files only.")
                 # one file, whatever its name looks like: no patterns, no columns from the names of folders
-                self._from = f"{_READERS[kind]}({_text(escape(str(self.path)))}, hive_partitioning = false)"
+                self._from = f"{_READERS[kind]}({text_literal(escape(str(self.path)))}, hive_partitioning = false)"
             described = self._connection.execute(f"DESCRIBE SELECT * FROM {self._from}").fetchall()
         kinds = {str(name): str(kind) for name, kind, *_ in described}
         self.column = self._choose(column, list(kinds))
@@ -114,7 +107,7 @@ class Source:
 
     def _expression(self, space: Space) -> str:
         """The column as the space wants it: labels that are text as text, everything else as whole numbers."""
-        name = _quoted(self.column)
+        name = quoted(self.column)
         if isinstance(space, Labels) and all(isinstance(label, str) for label in space.labels):
             return f"CAST({name} AS VARCHAR)"
         if self.kind not in _WHOLE and not isinstance(space, Labels):
@@ -210,6 +203,6 @@ def perturb_column(mechanism: Mechanism, source: Source, output: str | Path) -> 
             if kind not in _DATABASES:
                 made = Path(folder) / f"reports{kind}"
                 options = "FORMAT parquet" if kind == ".parquet" else "FORMAT csv, HEADER"
-                store.execute(f"COPY reports TO {_text(str(made))} ({options})")
+                store.execute(f"COPY reports TO {text_literal(str(made))} ({options})")
         made.replace(file)
     return total

@@ -1,7 +1,7 @@
 """The bundle: a folder that can be published and re-checked, written completely or not at all.
 
 The files (:mod:`~.contents` says which, and what is in them) are written to a folder beside, brought to the disk, and
-appear under their name all at once. :func:`verify_bundle` re-checks them.
+appear under their name all at once. :mod:`~.audit` re-checks them.
 """
 
 from __future__ import annotations
@@ -14,12 +14,10 @@ import shutil
 from pathlib import Path
 
 from ..errors import DiscreetError, InvalidInput
-from .audit import MALFORMED, BundleCheck, BundleReport, verify_bundle
+from .audit import MALFORMED
 from .contents import SUMS, bundle_files, csv_text, table_files
 from .plan import plan_from_request
 from .released import Release
-
-__all__ = ["BundleCheck", "BundleReport", "refuse_occupied", "verify_bundle", "write_bundle"]
 
 
 def refuse_occupied(folder: str | Path, key: str | None = None) -> None:

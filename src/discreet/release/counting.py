@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from ..errors import InvalidInput
 from .conditions import Condition
 from .domains import Values
-from .expressions import quoted, reading
+from .expressions import quoted, reading, text_literal
 from .groups import Groups
 from .question import Question
 
@@ -154,7 +154,7 @@ def _declared_rows(engine: Any, counting: Counting, table: str, kinds: Mapping[s
             keys.append(f"x{j}")
             codes.append(f"(CAST(k{j} AS BIGINT) - ({span[0]}))")
         elif kind == "text" and None not in values and len(values) <= _SHORT:
-            read = f"TRY_CAST({read} AS ENUM ({', '.join(_literal(str(value)) for value in values)}))"
+            read = f"TRY_CAST({read} AS ENUM ({', '.join(text_literal(str(value)) for value in values)}))"
             wanted.append(f"x{j} IS NOT NULL")
             keys.append(f"x{j}")
             codes.append(f"CAST(enum_code(k{j}) AS BIGINT)")
@@ -203,10 +203,6 @@ def _read(column: str, kind: str, stored: str) -> str:
         return quoted(column)
     number = reading(column, "DOUBLE", stored)  # declared numbers are below 2^53, where doubles are exact
     return f"CASE WHEN {number} = trunc({number}) THEN TRY_CAST({number} AS BIGINT) END"
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
 
 
 def _span(values: Values) -> range | None:

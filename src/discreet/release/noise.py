@@ -41,9 +41,6 @@ from .accuracy import (
     IntArray,
     read_level,
 )
-from .wanted import epsilon_for, sigma2_for
-
-__all__ = ["NAMES", "OUTPUTS", "CellNoise", "cell_noise", "epsilon_for", "sigma2_for"]
 
 #: What reports look like: any integers, none below zero, or from zero to the largest count.
 OUTPUTS = ("signed", "clamped", "in-range")

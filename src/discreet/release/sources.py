@@ -31,7 +31,7 @@ from typing import Any, Protocol
 
 from ..errors import InvalidInput, SourceFailed, UnreadableFile
 from .counting import Counting, IntArray, count
-from .expressions import quoted
+from .expressions import quoted, text_literal
 
 __all__ = ["Counting", "Source", "dataset_name", "open_source"]
 
@@ -229,7 +229,7 @@ class _Embedded(ABC):
     def _admit(self, engine: Any) -> None:
         """Open the files, before everything outside is closed."""
         names = dict.fromkeys(name for file in self.files for name in (str(file), glob.escape(str(file))))
-        engine.execute(f"SET allowed_paths = [{', '.join(map(_text, names))}]")
+        engine.execute(f"SET allowed_paths = [{', '.join(map(text_literal, names))}]")
 
     def _schema_rows(self, sql: str) -> list[tuple[Any, ...]]:
         """The answer to a question about the schema; the engine's words are not passed on here either."""
@@ -254,10 +254,6 @@ _SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "allow_persistent_secrets": "false",
     "memory_limit": "50%",
 }
-
-
-def _text(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"
 
 
 def _own(columns: Sequence[tuple[str, str]]) -> dict[str, str]:
@@ -345,9 +341,9 @@ def _csv_call(file: Path, fields: int, delimiter: str, quote: str = '"', header:
     columns = ", ".join(f"'c{place}': 'VARCHAR'" for place in range(fields))
     packed = {".gz": "gzip", ".zst": "zstd"}.get(file.suffix.lower(), "none")
     return (
-        f"read_csv({_text(glob.escape(str(file)))}, columns = {{{columns}}}, delim = {_text(delimiter)}, "
-        f"quote = {_text(quote)}, "
-        f"escape = {_text(quote)}, header = {str(header).lower()}, compression = '{packed}', auto_detect = false, "
+        f"read_csv({text_literal(glob.escape(str(file)))}, columns = {{{columns}}}, delim = {text_literal(delimiter)}, "
+        f"quote = {text_literal(quote)}, escape = {text_literal(quote)}, header = {str(header).lower()}, "
+        f"compression = '{packed}', auto_detect = false, "
         "ignore_errors = true, strict_mode = false, parallel = false, null_padding = false, "
         "encoding = 'utf-8', comment = '')"
     )
@@ -375,7 +371,7 @@ class _Parquet(_Embedded):
 
 
 def _parquet_call(files: Sequence[Path]) -> str:
-    listed = ", ".join(_text(glob.escape(str(file))) for file in files)
+    listed = ", ".join(text_literal(glob.escape(str(file))) for file in files)
     return f"read_parquet([{listed}], hive_partitioning = false, union_by_name = false, utf8_validation = 'replace')"
 
 
@@ -383,7 +379,7 @@ class _Database(_Embedded):
     """A DuckDB database, opened for reading only; the tables and views of its schema ``main``."""
 
     def _admit(self, engine: Any) -> None:
-        engine.execute(f"ATTACH {_text(str(self.files[0]))} AS data (READ_ONLY, TYPE duckdb)")
+        engine.execute(f"ATTACH {text_literal(str(self.files[0]))} AS data (READ_ONLY, TYPE duckdb)")
 
     def _read_schemas(self) -> dict[str, Mapping[str, str]]:
         tables: dict[str, list[tuple[str, str]]] = {}
