@@ -146,7 +146,8 @@ def test_a_wrong_true_value_is_told_by_its_place_and_leaves_no_file(
     out = tmp_path / "reports.parquet"
     error = run("perturb", "visits", "--data", data, "--mechanism", mechanism, "-o", out, code=2).stderr
     assert re.search(words, error)
-    assert "77" not in error and "ill" not in error.replace("illness", "") and not out.exists()
+    told = error.replace(str(tmp_path), "")  # the name of the folder may hold any number
+    assert "77" not in told and "ill" not in told and not out.exists()
     assert not list(tmp_path.glob(".discreet-*"))
 
 
