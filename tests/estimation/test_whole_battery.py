@@ -6,7 +6,7 @@ import resource
 
 import numpy as np
 import pytest
-from battery import cases
+from battery import cases, structured_cases
 
 import discreet as dc
 
@@ -24,6 +24,13 @@ def test_three_thousand_random_problems_converge_in_at_most_30_iterations(seed: 
 def test_the_largest_of_the_battery_have_a_thousand_values(seed: int) -> None:
     for name, counts, mechanism in cases(50, 2000 + seed, largest=1000):
         e = dc.estimate(counts, mechanism)
+        assert e.converged and e.gap <= 1e-8 and e.iterations <= 30, name
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_noise_without_end_maps_and_several_mechanisms_converge(seed: int) -> None:
+    for name, arguments in structured_cases(150, 3000 + seed):
+        e = dc.estimate(**arguments)
         assert e.converged and e.gap <= 1e-8 and e.iterations <= 30, name
 
 

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..spaces import Counts, Grid, Space
+from .algebra import cholesky, gram, symmetric_times
 from .interior import Solution
 from .problem import Problem
 
@@ -33,6 +34,9 @@ ROUNDED = 1e-3
 
 #: Rows with more than this share of their entries left are multiplied as dense ones.
 SPARSE = 0.05
+
+#: An H is kept until the chances of reports have changed by this share on average.
+STALE = 0.02
 
 #: At most this many values are added in one step, and this many places are held at once.
 MOST_NEW, CHUNK = 1000, 1 << 24
@@ -95,10 +99,10 @@ def solve(
         active = np.flatnonzero(p)
         weights = p[active]
         g = model.gradient(u)
-    rows = _Rows(model, u)
+    curvature = _Curvature(model, u)
     best = (math.inf, p)
     for _ in range(MOST_STEPS):
-        active, weights, u = _newton(model, rows, c, active, weights, u, g, first)
+        active, weights, u = _newton(model, curvature, c, active, weights, u, g, first)
         first = False
         g = model.gradient(u)
         mass = float(c[active] @ weights)
@@ -115,8 +119,9 @@ def solve(
             wanted |= _around(np.isin(np.arange(model.size), active), space)
         new = np.flatnonzero(wanted & (g * mass > c * (1 + tolerance / 4)))
         new = np.setdiff1d(new[np.argsort(-g[new] / c[new])][:MOST_NEW], active)
-        weights = np.concatenate([weights, np.zeros(len(new))])
         active = np.concatenate([active, new])
+        order = np.argsort(active)  # upper triangles stay so
+        active, weights = active[order], np.concatenate([weights, np.zeros(len(new))])[order]
     return Solution(best[1], best[0], tuple(trace))
 
 
@@ -209,9 +214,31 @@ class _Rows:
         return csr_array((np.concatenate(entries), np.concatenate(places), starts), shape=shape)
 
 
+class _Curvature:
+    """H = A diag(q / u^2) A' on the active truths, kept while u hardly changes and no truth is new.
+
+    Any positive definite H gives a direction uphill, and gradient and step length are never old: an H that is a little
+    old costs a digit of progress in a step, and saves most of its work.
+    """
+
+    def __init__(self, model: Structured, u: FloatArray) -> None:
+        self._q, self._rows = model.q, _Rows(model, u)
+        self._u, self._active, self._H = u, np.empty(0, np.int64), np.empty((0, 0))
+
+    def on(self, active: IntArray, u: FloatArray) -> FloatArray:
+        """H for these truths, in order: its upper triangle."""
+        places = np.searchsorted(self._active, active)
+        known = places.max(initial=0) < len(self._active) and bool((self._active[places] == active).all())
+        if known and float(self._q @ np.abs(u / self._u - 1)) <= STALE:
+            return self._H[np.ix_(places, places)]
+        self._u, self._active = u, active
+        self._H = _curvature(self._rows.matrix(active), np.sqrt(self._q) / u)
+        return self._H
+
+
 def _newton(
     model: Structured,
-    rows: _Rows,
+    curvature: _Curvature,
     c: FloatArray,
     active: IntArray,
     weights: FloatArray,
@@ -224,9 +251,10 @@ def _newton(
     At weights w the log-likelihood minus the cost is, to second order, ``-x'Hx/2 + x'(H w + g - c)`` in the new weights
     x, with H = A diag(q / u^2) A'. The first time the weights are those of the updates, on all truths, and H w = g.
     """
-    H = _curvature(rows.matrix(active), np.sqrt(model.q) / u)
+    H = curvature.on(active, u)
     now, cost = g[active], c[active]
-    target = nonnegative(H, now + (now if first else H @ weights) - cost, weights > 0 if weights.any() else now > 0)
+    passive = weights > 0 if weights.any() else now > 0
+    target = nonnegative(H, now + (now if first else symmetric_times(H, weights)) - cost, passive)
     p = np.zeros(model.size)
     p[active] = target
     aim = model.forward(p)
@@ -240,10 +268,9 @@ def _newton(
 
 
 def _curvature(A: Any, scale: FloatArray) -> FloatArray:
-    """A diag(scale^2) A', dense."""
+    """A diag(scale^2) A', dense (its upper triangle)."""
     if isinstance(A, np.ndarray):
-        A = A * scale
-        return np.asarray(A @ A.T)
+        return gram(A * scale)
     if A.nnz <= SPARSE * A.shape[0] * A.shape[1]:
         scaled = A * scale[None, :]
         return np.asarray((scaled @ scaled.T).toarray())
@@ -251,8 +278,7 @@ def _curvature(A: Any, scale: FloatArray) -> FloatArray:
     columns = A.tocsc()
     step = max(1, CHUNK // A.shape[0])
     for start in range(0, A.shape[1], step):
-        part = columns[:, start : start + step].toarray() * scale[start : start + step]
-        H += part @ part.T
+        H += gram(np.ascontiguousarray(columns[:, start : start + step].toarray()) * scale[start : start + step])
     return H
 
 
@@ -276,8 +302,6 @@ def nonnegative(H: FloatArray, b: FloatArray, passive: NDArray[np.bool_]) -> Flo
     Guess which entries are positive, solve for them, move all that turn out wrong at once; when that does not lower
     their number, one at a time, which always ends.
     """
-    from scipy.linalg.lapack import dpotrf, dpotrs
-
     n = len(b)
     ridge = 1e-13 * float(np.trace(H)) / n
     fewest, patience = n + 1, 5
@@ -286,14 +310,12 @@ def nonnegative(H: FloatArray, b: FloatArray, passive: NDArray[np.bool_]) -> Flo
         chosen = np.flatnonzero(passive)
         x, y = np.zeros(n), -b
         if chosen.size:
-            part = H[np.ix_(chosen, chosen)]
-            part.flat[:: len(chosen) + 1] += ridge
-            factor, info = dpotrf(part.T, lower=1, overwrite_a=1, clean=0)
-            if info:
+            try:
+                x[chosen] = cholesky(H[np.ix_(chosen, chosen)], ridge)(b[chosen])
+            except np.linalg.LinAlgError:
                 ridge *= 100
                 continue
-            x[chosen] = dpotrs(factor, b[chosen], lower=1)[0]
-            y = H @ x - b
+            y = symmetric_times(H, x) - b
             y[chosen] = 0.0
         wrong = np.flatnonzero((x < 0) | (y < -1e-14))
         if not wrong.size:

@@ -11,6 +11,7 @@ from ..exact.kernels import Noise
 from ..exact.kernels import Response as ResponseKernel
 from ..exact.lattice import Lattice
 from . import interior, large, response
+from .algebra import calmly, solve
 from .columns import block
 from .interior import Model, Solution, gap_of
 from .large import Structured
@@ -64,9 +65,7 @@ class Likelihood:
         return self._dense()
 
     def _dense(self) -> Dense:
-        A = self.problem.block()
-        # reports that are hardly possible (1e-160) overflow in q / u: scale them, which changes nothing else
-        return Dense(A / A.max(axis=0), self.problem.counts / self.problem.people)
+        return Dense(self.problem.block(), self.problem.counts / self.problem.people)
 
     def of_part(self, counts: NDArray[np.int64]) -> Likelihood:
         """The likelihood of some of the reports: counts in the order of the model's q."""
@@ -84,6 +83,10 @@ class Likelihood:
 
     def maximise(self, costs: FloatArray | None = None, start: FloatArray | None = None) -> Solution:
         """The maximum, or the point of the profile that belongs to these costs (:mod:`.interior`)."""
+        with calmly(self.problem.places):
+            return self._maximise(costs, start)
+
+    def _maximise(self, costs: FloatArray | None, start: FloatArray | None) -> Solution:
         model = self.model
         if isinstance(model, Structured):
             found = large.solve(model, self.tolerance, costs, start)
@@ -138,9 +141,11 @@ class Likelihood:
             return np.asarray((model.q - model.other) / model.gain)
         if isinstance(model, Structured):
             return None
-        everything = np.arange(group.size)
-        A = block(group.kernel, everything, everything)
-        try:
-            return np.asarray(np.linalg.solve(A.T, group.whole() / group.people))
-        except np.linalg.LinAlgError:
-            return None
+        with calmly(self.problem.places):
+            try:
+                if isinstance(model, Dense) and model.A.shape == (group.size, group.size):
+                    return model.unfold(model.q)
+                everything = np.arange(group.size)
+                return solve(block(group.kernel, everything, everything), group.whole() / group.people)
+            except np.linalg.LinAlgError:
+                return None

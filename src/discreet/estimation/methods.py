@@ -12,6 +12,7 @@ from ..errors import InvalidInput, Unsupported
 from ..spaces import Counts, positive_integer
 from ..utility import read_prior
 from . import em, smoothing
+from .algebra import calmly
 from .interior import Solution
 from .likelihood import Likelihood
 from .problem import Problem, read
@@ -98,7 +99,8 @@ def estimate(
     likelihood = Likelihood(problem, tolerance)
     if method == "ibu":
         times = PAPER_ITERATIONS if iterations is None else positive_integer(iterations, "iterations")
-        solution = em.iterate(likelihood.model, times, _full_support(start, problem.size))
+        with calmly(problem.places):
+            solution = em.iterate(likelihood.model, times, _full_support(start, problem.size))
         note = f"{times:,} updates are not the maximum of the likelihood; the gap says how much is missing at most"
         return _finish(likelihood, solution, method, () if solution.gap <= likelihood.tolerance else (note,))
     if method == "smoothed":
@@ -106,7 +108,8 @@ def estimate(
             raise InvalidInput(
                 f"cross-validation needs at least {smoothing.FOLDS} reports; got {problem.people}. Use method='mle'."
             )
-        solution, note = smoothing.choose(likelihood, 0 if seed is None else _seed(seed))
+        with calmly(problem.places):
+            solution, note = smoothing.choose(likelihood, 0 if seed is None else _seed(seed))
         return _finish(likelihood, solution, method, (note,))
     return _inverse(likelihood)
 

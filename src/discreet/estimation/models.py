@@ -17,6 +17,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from .algebra import cholesky, gram, gram_of_columns, left_times, solve, times
 from .interior import Newton
 
 FloatArray = NDArray[np.float64]
@@ -30,61 +31,52 @@ def _positive(q: FloatArray) -> NDArray[np.int64] | slice:
 
 
 class Dense:
-    """Any matrix A, a row for each truth and a column for each observed report; every share is positive."""
+    """Any matrix A, a row for each truth and a column for each observed report; every share is positive.
+
+    Columns are divided by their largest entry: reports that are hardly possible (1e-160) would overflow in q / u.
+    """
 
     def __init__(self, A: FloatArray, q: FloatArray) -> None:
-        self.A, self.q = np.ascontiguousarray(A), q
+        self.scale = A.max(axis=0)
+        self.A, self.q = np.ascontiguousarray(A / self.scale), q
         #: Whether systems are solved for the reports: less work where they are fewer, and fewer digits.
         self.by_reports = 4 * A.shape[1] < 3 * len(A)
         self.seen: NDArray[np.int64] | slice = slice(None)
         self.size = len(A)
 
     def forward(self, p: FloatArray) -> FloatArray:
-        return p @ self.A
+        return left_times(p, self.A)
 
     def backward(self, v: FloatArray) -> FloatArray:
-        return self.A @ v
+        return times(self.A, v)
+
+    def unfold(self, u: FloatArray) -> FloatArray:
+        """u A^-1, of chances that were not divided by the largest of their column."""
+        return solve(self.A, u / self.scale)
 
     def newton(self, weights: FloatArray, slacks: FloatArray) -> Newton:
         if self.by_reports:
             return self._by_reports(weights, slacks)
-        from scipy.linalg.lapack import dpotrf, dpotrs
-
-        A = self.A
-        half = A * np.sqrt(weights)
-        H = half @ half.T  # NumPy sees that this is symmetric, and works half as much
-        H.flat[:: self.size + 1] += slacks
-        factor, info = dpotrf(H.T, lower=1, overwrite_a=1, clean=0)
-        if info:
-            raise np.linalg.LinAlgError
+        system = cholesky(gram(self.A * np.sqrt(weights)), slacks)
 
         def solve(b: FloatArray) -> tuple[FloatArray, FloatArray]:
-            dp = dpotrs(factor, b, lower=1)[0]
-            return dp, dp @ A
+            dp = system(b)
+            return dp, self.forward(dp)
 
         return solve
 
     def _by_reports(self, weights: FloatArray, slacks: FloatArray) -> Newton:
         """Fewer reports than truths: solve for v = weights du, (1/weights + A' D A) v = A' D b, D = 1/slacks."""
-        from scipy.linalg.lapack import dpotrf, dpotrs
-
-        A = self.A
-        half = A / np.sqrt(slacks)[:, None]
-        S = half.T @ half
-        S.flat[:: len(S) + 1] += 1 / weights
-        factor, info = dpotrf(S.T, lower=1, overwrite_a=1, clean=0)
-        if info:
-            raise np.linalg.LinAlgError
+        system = cholesky(gram_of_columns(self.A / np.sqrt(slacks)[:, None]), 1 / weights)
 
         def once(b: FloatArray) -> FloatArray:
-            v = dpotrs(factor, (b / slacks) @ A, lower=1)[0]
-            return np.asarray((b - A @ v) / slacks)
+            return np.asarray((b - self.backward(system(self.forward(b / slacks)))) / slacks)
 
         def solve(b: FloatArray) -> tuple[FloatArray, FloatArray]:
             dp = once(b)
             # b - A v cancels for the truths in the support; a second round gives the lost digits back
-            dp += once(b - A @ (weights * (dp @ A)) - slacks * dp)
-            return dp, dp @ A
+            dp += once(b - self.backward(weights * self.forward(dp)) - slacks * dp)
+            return dp, self.forward(dp)
 
         return solve
 
@@ -120,7 +112,7 @@ class Geometric:
 
     def forward(self, p: FloatArray) -> FloatArray:
         if self.size <= DENSE_GEOMETRIC:
-            return self._dense @ p
+            return times(self._dense, p)
         from scipy.signal import lfilter
 
         denominator = [1.0, -self.a]

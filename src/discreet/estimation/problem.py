@@ -24,6 +24,7 @@ from ..exact.laws import GeometricTails
 from ..exact.tables import Table
 from ..mechanism import Mechanism
 from ..spaces import Counts, Integers, Space
+from .algebra import calmly
 from .columns import WIDEST, block
 
 FloatArray = NDArray[np.float64]
@@ -369,7 +370,8 @@ def _refuse_impossible(group: Group) -> None:
     """Reports that no truth can give: another mechanism made them, or the range of truths is too small."""
     if isinstance(group.kernel, Response) and group.kernel.other:
         return
-    chances = group.forward(np.full(group.size, 1 / group.size))
+    with calmly(group.size * len(group.reports)):
+        chances = group.forward(np.full(group.size, 1 / group.size))
     wrong = np.flatnonzero(~(chances > 0))
     if wrong.size:
         value = group.outputs.value(int(group.reports[wrong[0]]))

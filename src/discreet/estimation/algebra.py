@@ -1,0 +1,115 @@
+"""Dense linear algebra, all of it by SciPy's BLAS and LAPACK, on one core where more would not pay.
+
+These libraries start a thread for each core and let it spin for a while after each call. For matrices of a few hundred
+values that is slower than one core, and where cores are busy, or where NumPy's library (``@``, ``numpy.linalg``) is
+called in turn with SciPy's, 10 to 100 times slower (measured on two cores: 200 values in 6 ms instead of 60 to 260; a
+map of 30 x 30 cells in 40 ms instead of 8 s beside three other processes). So the solvers of this room call one of the
+two libraries, and :func:`calmly`.
+
+Matrices are C-contiguous, symmetric ones are their upper triangles (what is below the diagonal is never read).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg.blas import dgemv, dsymv, dsyrk
+from scipy.linalg.lapack import dgesv, dpotrf, dpotrs
+
+FloatArray = NDArray[np.float64]
+
+#: From so many places of a matrix on, more cores are worth their trouble.
+MANY_PLACES = 4_000_000
+
+_lock = threading.Lock()
+_calm: list[Any] = []  # a limiter for the first who came in, then None for each who came later
+
+
+@contextmanager
+def calmly(places: int) -> Iterator[None]:
+    """One core for linear algebra with a matrix of so many places, unless it is large.
+
+    The number of threads belongs to the whole process: the first who comes in lowers it, and the last who leaves
+    restores what the first one found.
+    """
+    if places >= MANY_PLACES:
+        yield
+        return
+    with _lock:
+        _calm.append(None if _calm else _libraries().limit(limits=1, user_api="blas"))
+    try:
+        yield
+    finally:
+        with _lock:
+            if len(_calm) == 1:
+                _calm[0].restore_original_limits()
+                _calm.clear()
+            else:
+                _calm.pop()
+
+
+@cache
+def _libraries() -> Any:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+def times(A: FloatArray, x: FloatArray) -> FloatArray:
+    """A x."""
+    return np.asarray(dgemv(1.0, A.T, x, trans=1)) if A.size else np.zeros(len(A))
+
+
+def left_times(x: FloatArray, A: FloatArray) -> FloatArray:
+    """x A."""
+    return np.asarray(dgemv(1.0, A.T, x)) if A.size else np.zeros(A.shape[1])
+
+
+def gram(A: FloatArray) -> FloatArray:
+    """A A', its upper triangle."""
+    return np.asarray(dsyrk(1.0, A.T, trans=1, lower=1)).T
+
+
+def gram_of_columns(A: FloatArray) -> FloatArray:
+    """A' A, its upper triangle."""
+    return np.asarray(dsyrk(1.0, A.T, lower=1)).T
+
+
+def symmetric_times(H: FloatArray, x: FloatArray) -> FloatArray:
+    """H x."""
+    return np.asarray(dsymv(1.0, H.T, x, lower=1))
+
+
+def cholesky(H: FloatArray, diagonal: FloatArray | float) -> Callable[[FloatArray], FloatArray]:
+    """Factorise H + diag(diagonal), in the memory of H: a function that solves for a right hand side.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If it is not positive definite, as far as doubles can tell.
+    """
+    H.flat[:: len(H) + 1] += diagonal
+    factor, info = dpotrf(H.T, lower=1, overwrite_a=1, clean=0)
+    if info:
+        raise np.linalg.LinAlgError
+    return lambda b: np.asarray(dpotrs(factor, b, lower=1)[0])
+
+
+def solve(A: FloatArray, b: FloatArray) -> FloatArray:
+    """The x with x A = b.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If A is singular.
+    """
+    _, _, x, info = dgesv(A.T, b)
+    if info:
+        raise np.linalg.LinAlgError
+    return np.asarray(x)
