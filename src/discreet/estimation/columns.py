@@ -25,9 +25,8 @@ def block(kernel: Kernel, truths: IntArray, reports: IntArray) -> FloatArray:
     if isinstance(kernel, Noise):
         return _noise(kernel, truths, reports)
     matrix = kernel.matrix()
-    if len(truths) == len(matrix) and len(reports) == matrix.shape[1]:
-        return matrix
-    return matrix[np.ix_(truths, reports)]
+    rows = matrix if len(truths) == len(matrix) else matrix.take(truths, 0)
+    return rows if len(reports) == matrix.shape[1] else rows.take(reports, 1)
 
 
 def _noise(kernel: Noise, truths: IntArray, reports: IntArray) -> FloatArray:

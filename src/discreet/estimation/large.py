@@ -35,9 +35,6 @@ ROUNDED = 1e-3
 #: Rows with more than this share of their entries left are multiplied as dense ones.
 SPARSE = 0.05
 
-#: An H is kept until the chances of reports have changed by this share on average.
-STALE = 0.02
-
 #: At most this many values are added in one step, and this many places are held at once.
 MOST_NEW, CHUNK = 1000, 1 << 24
 
@@ -55,10 +52,14 @@ class Structured:
         self._ends = np.cumsum([len(group.reports) for group in problem.groups])[:-1]
 
     def forward(self, p: FloatArray) -> FloatArray:
+        if len(self._shares) == 1:
+            return self.problem.groups[0].forward(p)
         parts = [share * g.forward(p) for share, g in zip(self._shares, self.problem.groups, strict=True)]
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+        return np.concatenate(parts)
 
     def backward(self, v: FloatArray) -> FloatArray:
+        if len(self._shares) == 1:
+            return self.problem.groups[0].backward(v)
         total = np.zeros(self.size)
         for share, group, part in zip(self._shares, self.problem.groups, np.split(v, self._ends), strict=True):
             total += share * group.backward(part)
@@ -99,10 +100,10 @@ def solve(
         active = np.flatnonzero(p)
         weights = p[active]
         g = model.gradient(u)
-    curvature = _Curvature(model, u)
+    rows = _Rows(model, u)
     best = (math.inf, p)
     for _ in range(MOST_STEPS):
-        active, weights, u = _newton(model, curvature, c, active, weights, u, g, first)
+        active, weights, u = _newton(model, rows, c, active, weights, u, g, first)
         first = False
         g = model.gradient(u)
         mass = float(c[active] @ weights)
@@ -169,13 +170,13 @@ def _around(chosen: NDArray[np.bool_], space: Space) -> NDArray[np.bool_]:
 
 def _highest(x: NDArray[Any], space: Grid | Counts) -> NDArray[Any]:
     """The largest of x at each place and its neighbours."""
-    field = x.reshape(space.rows, space.cols) if isinstance(space, Grid) else x
-    highest = field
-    for axis in range(field.ndim):  # the largest of 3, then of 3 x 3
-        padded = np.pad(highest, [(1, 1) if k == axis else (0, 0) for k in range(field.ndim)], mode="edge")
-        n = field.shape[axis]
-        highest = np.maximum.reduce([np.take(padded, range(k, k + n), axis) for k in range(3)])
-    return np.asarray(highest).ravel()
+    highest = x.reshape(space.rows, space.cols) if isinstance(space, Grid) else x
+    for _ in range(highest.ndim):  # the largest of 3 in a line, then of 3 x 3; each line comes first once
+        line, highest = highest, highest.copy()
+        np.maximum(highest[1:], line[:-1], out=highest[1:])
+        np.maximum(highest[:-1], line[1:], out=highest[:-1])
+        highest = highest.T
+    return highest.ravel()
 
 
 # ------------------------------------------------------------------------------------------------ Newton steps
@@ -214,31 +215,9 @@ class _Rows:
         return csr_array((np.concatenate(entries), np.concatenate(places), starts), shape=shape)
 
 
-class _Curvature:
-    """H = A diag(q / u^2) A' on the active truths, kept while u hardly changes and no truth is new.
-
-    Any positive definite H gives a direction uphill, and gradient and step length are never old: an H that is a little
-    old costs a digit of progress in a step, and saves most of its work.
-    """
-
-    def __init__(self, model: Structured, u: FloatArray) -> None:
-        self._q, self._rows = model.q, _Rows(model, u)
-        self._u, self._active, self._H = u, np.empty(0, np.int64), np.empty((0, 0))
-
-    def on(self, active: IntArray, u: FloatArray) -> FloatArray:
-        """H for these truths, in order: its upper triangle."""
-        places = np.searchsorted(self._active, active)
-        known = places.max(initial=0) < len(self._active) and bool((self._active[places] == active).all())
-        if known and float(self._q @ np.abs(u / self._u - 1)) <= STALE:
-            return self._H[np.ix_(places, places)]
-        self._u, self._active = u, active
-        self._H = _curvature(self._rows.matrix(active), np.sqrt(self._q) / u)
-        return self._H
-
-
 def _newton(
     model: Structured,
-    curvature: _Curvature,
+    rows: _Rows,
     c: FloatArray,
     active: IntArray,
     weights: FloatArray,
@@ -251,7 +230,7 @@ def _newton(
     At weights w the log-likelihood minus the cost is, to second order, ``-x'Hx/2 + x'(H w + g - c)`` in the new weights
     x, with H = A diag(q / u^2) A'. The first time the weights are those of the updates, on all truths, and H w = g.
     """
-    H = curvature.on(active, u)
+    H = _curvature(rows.matrix(active), np.sqrt(model.q) / u)
     now, cost = g[active], c[active]
     passive = weights > 0 if weights.any() else now > 0
     target = nonnegative(H, now + (now if first else symmetric_times(H, weights)) - cost, passive)
@@ -311,7 +290,7 @@ def nonnegative(H: FloatArray, b: FloatArray, passive: NDArray[np.bool_]) -> Flo
         x, y = np.zeros(n), -b
         if chosen.size:
             try:
-                x[chosen] = cholesky(H[np.ix_(chosen, chosen)], ridge)(b[chosen])
+                x[chosen] = cholesky(H.take(chosen, 0).take(chosen, 1), ridge)(b[chosen])
             except np.linalg.LinAlgError:
                 ridge *= 100
                 continue

@@ -169,8 +169,8 @@ class Lattice:
     def block(self, truths: IntArray, reports: IntArray) -> FloatArray:
         """P(report | truth) as doubles for chosen cells only: a row for each truth, a column for each report."""
         if self.size <= DENSE_CELLS:
-            everything = len(truths) == len(reports) == self.size
-            return self._dense if everything else self._dense[np.ix_(truths, reports)]
+            rows = self._dense if len(truths) == self.size else self._dense.take(truths, 0)
+            return rows if len(reports) == self.size else rows.take(reports, 1)
         law, by_row, by_col = self._float_events
         to_row, to_col = np.divmod(reports, self.cols)
         values = np.empty((len(truths), len(reports)))
