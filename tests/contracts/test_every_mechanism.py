@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 import discreet as dc
-from discreet.errors import Unsupported
+from discreet.errors import InvalidInput, Unsupported
 from discreet.exact.kernels import Noise
 
 GRID = dc.Grid(4, 5, cell=100.0)
@@ -128,6 +128,30 @@ def some_truths(m, size: int = 40) -> list:
     if isinstance(m.inputs, dc.Integers):
         return [k % 9 for k in range(size)]
     return [m.inputs.value(k % m.inputs.size) for k in range(size)]
+
+
+# ------------------------------------------------------------------------------------------------ equality
+
+
+@pytest.mark.parametrize("name", REGISTRY)
+def test_made_twice_or_kept_in_a_file_it_is_the_same_mechanism(name, tmp_path):
+    first, again = MADE[name], REGISTRY[name][1]()
+    again.save(tmp_path / "m.json")
+    for other in (again, dc.load(tmp_path / "m.json"), pickle.loads(pickle.dumps(first))):
+        assert other == first and hash(other) == hash(first) and len({first, other}) == 1
+
+
+def test_different_mechanisms_are_different():
+    names = list(MADE)
+    assert all(MADE[a] != MADE[b] for k, a in enumerate(names) for b in names[k + 1 :])
+    assert dc.geometric(10, epsilon=1) != dc.geometric(10, epsilon="1.0000001") != "geometric"
+    assert dc.geometric(10, epsilon=1) != dc.geometric(11, epsilon=1)
+    one, other = [["1/2", "1/2"], ["1/4", "3/4"]], [["3/4", "1/4"], ["1/2", "1/2"]]  # one epsilon, other numbers
+    assert dc.verify(one).ratio == dc.verify(other).ratio and dc.from_matrix(one) != dc.from_matrix(other)
+
+
+def test_how_it_was_made_does_not_matter():
+    assert dc.geometric(5, epsilon=1).on(dc.Counts(9)) == dc.geometric(9, epsilon=1)
 
 
 # ------------------------------------------------------------------------------------------------ probabilities
@@ -322,3 +346,35 @@ def test_a_mechanism_can_be_copied_and_sent_to_another_process(m):
 def test_repr_is_short_and_names_the_family_and_epsilon(m):
     assert len(repr(m)) < 200 and m.family in repr(m) and "epsilon" in repr(m)
     assert "object at 0x" not in repr(m)
+
+
+#: Mechanisms whose reports say nothing about the truth.
+USELESS = ("uniform",)
+
+
+def surveyed(m: dc.Mechanism, people: int) -> tuple[np.ndarray, dict[str, object]]:
+    """The truths of a sparse population, as indices, and the arguments of an estimate from their reports."""
+    over = {} if m.inputs.size is not None else {"over": dc.Counts(6)}
+    size = m.inputs.size or 7
+    truths = np.random.default_rng(3).choice([0, size // 2, size - 1], people, p=[0.5, 0.3, 0.2])
+    values = truths if over else [m.inputs.value(int(i)) for i in truths]
+    return truths, {"reports": m.simulate(values, seed=5), "mechanism": m, **over}
+
+
+@pytest.mark.parametrize("name", [name for name in MADE if name not in USELESS])
+def test_reports_lead_back_to_a_distribution_with_a_certificate(name: str) -> None:
+    truths, arguments = surveyed(MADE[name], 3000)
+    e = dc.estimate(**arguments)
+    assert e.converged and e.gap <= 1e-8 and e.iterations <= 30
+    problem = e._likelihood.problem
+    A, q = problem.block(), problem.counts / problem.people
+    assert np.log((A @ (q / (e.distribution @ A))).max()) <= 1e-8
+    # no likelihood is larger, that of the people's own values included
+    own = np.bincount(truths, minlength=len(A)) / len(truths)
+    assert q @ np.log(own @ A) <= q @ np.log(e.distribution @ A) + 1e-8
+
+
+@pytest.mark.parametrize("name", USELESS)
+def test_reports_that_say_nothing_are_refused(name: str) -> None:
+    with pytest.raises(InvalidInput, match="no information"):
+        dc.estimate(**surveyed(MADE[name], 50)[1])
