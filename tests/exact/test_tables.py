@@ -105,3 +105,13 @@ def test_floats_are_refused_instead_of_being_cut(bad):
 def test_codes_that_do_not_point_into_the_palette_are_refused(codes):
     with pytest.raises(InvalidInput, match="codes"):
         kernel_from({"kernel": "table", "palette": ["1", "2"], "codes": codes})
+
+
+@given(st.lists(st.integers(1, 2**70), min_size=1, max_size=30), st.integers(1, 5), st.integers(1, 9), st.data())
+def test_totals_are_the_sums_of_the_rows_however_often_weights_are_shared(
+    palette: list[int], rows: int, columns: int, data: st.DataObject
+) -> None:
+    places = st.lists(st.integers(0, len(palette) - 1), min_size=columns, max_size=columns)
+    codes = data.draw(st.lists(places, min_size=rows, max_size=rows))
+    table = Table.from_codes(palette, np.array(codes))
+    assert table.totals == tuple(sum(palette[c] for c in row) for row in codes)

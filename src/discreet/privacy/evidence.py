@@ -121,23 +121,22 @@ class Rows:
             logs = self._log_ratios(i, j)
             near = np.abs(logs) >= best - 2 * error if best < math.inf else np.isinf(logs)
             for row, other, column in self._distinct(i, j, near):
-                key = (
-                    int(self._table.codes[row, column]),
-                    int(self._table.codes[other, column]),
-                    self._table.totals[row],
-                    self._table.totals[other],
-                )
+                total, against = self._table.totals[row], self._table.totals[other]
+                if total == against:
+                    total = against = 1  # they cancel
+                key = (int(self._table.codes[row, column]), int(self._table.codes[other, column]), total, against)
                 if key in seen:
                     continue
                 seen.add(key)
-                over = self._table.weight(row, column) * self._table.totals[other]
-                under = self._table.weight(other, column) * self._table.totals[row]
+                over = self._table.weight(row, column) * against
+                under = self._table.weight(other, column) * total
                 if over < under:
                     row, other, over, under = other, row, under, over
                 if under == 0:
                     return self._witness(row, other, [column])
                 if chosen is None or over * bottom > top * under:
-                    chosen, top, bottom = (row, other, column), over, under
+                    common = math.gcd(over, under)  # most others have this very ratio: let comparing be cheap
+                    chosen, top, bottom = (row, other, column), over // common, under // common
         assert chosen is not None  # two distributions share a report, or some ratio is infinite
         return self._witness(chosen[0], chosen[1], [chosen[2]])
 
