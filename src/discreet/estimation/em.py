@@ -44,6 +44,8 @@ def path(model: Products, grid: list[int]) -> Iterator[FloatArray]:
     p, done = np.full(model.size, 1 / model.size), 0
     for target in grid:
         for _ in range(target - done):
-            p = p * model.backward(model.q / model.forward(p))
+            u = model.forward(p)
+            # a fold may leave out all reports of a value, and then nothing need make it likely
+            p = p * model.backward(np.divide(model.q, u, out=np.zeros_like(u), where=model.q > 0))
         done = target
         yield p

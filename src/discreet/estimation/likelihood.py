@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from ..exact.kernels import Noise
 from ..exact.kernels import Response as ResponseKernel
 from ..exact.lattice import Lattice
-from . import interior, large, response
+from . import banded, interior, large, response
 from .algebra import calmly, solve
+from .banded import Banded
 from .columns import block
 from .interior import Model, Solution, gap_of
 from .large import Structured
@@ -53,6 +54,9 @@ class Likelihood:
                 kernel, whole = group.kernel, group.whole() / problem.people
                 other = kernel.other / kernel.total
                 return Response(other, (kernel.stay - kernel.other) / kernel.total, whole)
+        narrow = banded.fitting(problem)
+        if narrow is not None:
+            return narrow
         reports = sum(len(group.reports) for group in problem.groups)
         work = problem.size * reports * min(problem.size, reports)
         if all(isinstance(group.kernel, Lattice) for group in problem.groups):
@@ -86,7 +90,8 @@ class Likelihood:
 
         A ``start`` near the answer saves time on large maps; interior points gain nothing by it (measured).
         """
-        with calmly(self.problem.places):
+        places = self.model.width**2 if isinstance(self.model, Banded) else self.problem.places
+        with calmly(places):
             return self._maximise(costs, start)
 
     def _maximise(self, costs: FloatArray | None, start: FloatArray | None) -> Solution:
@@ -128,6 +133,8 @@ class Likelihood:
         model = self.model
         if isinstance(model, Response):
             return response.maximum(model.q, model.other / model.gain)
+        if isinstance(model, Banded):
+            return None  # noise that has an inverse without negatives is hardly any: steps are cheaper than to try
         if isinstance(model, Dense) and model.A.shape != (self.problem.size, self.problem.groups[0].outputs.size):
             return None  # a report that did not occur has chance 0 under the inverse, and hardly ever under a truth
         inverse = self.inverse()
@@ -142,7 +149,7 @@ class Likelihood:
             return model.unfold(model.q / model.factors)
         if isinstance(model, Response):
             return np.asarray((model.q - model.other) / model.gain)
-        if isinstance(model, Structured):
+        if isinstance(model, Structured) or (isinstance(model, Banded) and group.size**3 > MOST_WORK):
             return None
         with calmly(self.problem.places):
             try:

@@ -112,14 +112,16 @@ class Group:
             return None
         low = min(0, int(self.reports[0])) - 1 if kernel.clamp[0] is None else kernel.clamp[0]
         high = max(self.size - 1, int(self.reports[-1])) + 1 if kernel.clamp[1] is None else kernel.clamp[1]
-        return Noise(kernel.law, (low, high), (low, high)), low
+        own = kernel.own if low == kernel.truths[0] else ()
+        return Noise(kernel.law, (low, high), (low, high), own), low
 
     @cached_property
     def _in_pieces(self) -> bool:
         """Whether noise is looked up report by report: laws of single truths, and reports too far out for a range."""
         assert isinstance(self.kernel, Noise) and self._wide is not None
-        low, high = self._wide[0].clamp
-        return bool(self.kernel.own) or int(high) - int(low) > WIDEST  # type: ignore[arg-type]
+        wide = self._wide[0]
+        low, high = wide.clamp
+        return wide.own != self.kernel.own or int(high) - int(low) > WIDEST  # type: ignore[arg-type]
 
     @cached_property
     def _far(self) -> tuple[NDArray[np.bool_], FloatArray]:

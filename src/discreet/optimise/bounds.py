@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -96,12 +96,28 @@ def lower_bound(program: Program, prices: FloatArray, row_sizes: FloatArray, obj
     reaches = sorted({min(program.request.n, int(program.reach * share)) for share in (1, 0.8, 0.6, 0.4)}, reverse=True)
     # Far from the diagonal one pass over a column multiplies errors by 1/alpha at every step; there it may be better to
     # take the prices of privacy as they are, and look at each truth by itself.
-    ways = (False,) if program.request.delta else (True, False)
+    private = any(block.label == PRIVACY for block in program.pairs)
+    ways = (True, False) if private and not program.request.delta else (False,)
     for by_column, reach, less in itertools.product(ways, reaches, LESS):
         best = max(best, _bound(program, true, reach, less * unit, by_column=by_column))
         if objective - best <= 1e-11 * max(abs(objective), 1e-3):
             break
     return best
+
+
+def impossible(program: Program, prices: FloatArray, row_sizes: FloatArray) -> bool:
+    """Whether these prices prove that nothing meets the request: under them, something that costs nothing would cost.
+
+    Parameters
+    ----------
+    prices, row_sizes
+        As for :func:`lower_bound`; a combination of the rows that contradicts itself (Farkas), as found by the solver.
+    """
+    unit = float(np.abs(prices).max(initial=0))
+    if not 0 < unit < math.inf:
+        return False
+    free = replace(program, cost=np.zeros_like(program.cost), cost_scale=1)
+    return lower_bound(free, prices / unit, row_sizes, objective=1e-6) > 0
 
 
 def _bound(program: Program, prices: FloatArray, reach: int, less: float, *, by_column: bool) -> float:
@@ -176,8 +192,9 @@ def _columns(program: Program, cost: FloatArray, error: FloatArray, zero: NDArra
     beyond, wrong = chain.cheapest(cost, error)
     own = np.diagonal(cost) + beyond - wrong - np.diagonal(error)
     own = own - 4 * UNIT * np.abs(own)
-    own[zero.any(axis=0)] = 0.0  # one zero in a column: all are
-    classes = np.bincount(program.variable[np.arange(size) * (size + 1)], weights=own)
+    diagonal = program.variable[np.arange(size) * (size + 1)]
+    classes = np.bincount(diagonal, weights=own)
+    classes[diagonal[zero.any(axis=0)]] = 0.0  # one zero in a column: all are, and what is equal to its diagonal entry
     return float(np.minimum(classes, 0).sum() * (1 + size * UNIT))
 
 

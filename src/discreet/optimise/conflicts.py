@@ -11,6 +11,7 @@ from .. import properties
 from ..errors import Conflict
 from ..exact.rationals import log_bounds, text_up
 from ..properties import Property
+from .bounds import impossible
 from .certification import exact_table, prove
 from .program import Program, Request, program_of
 from .solver import Infeasible, Session, SolverFailed, Vertex
@@ -41,6 +42,28 @@ def _stands(program: Program, vertex: Vertex, private: bool) -> bool:
     return not request.requirements or all(properties.check(table, request.requirements).values())
 
 
+def proved(request: Request, *, private: bool) -> bool:
+    """Whether a combination of the inequalities contradicts itself: then no mechanism meets the request.
+
+    The solver's word is not taken for it: its combination is added up again, with a bound on every rounding.
+    """
+    for scaled in (True, False):
+        session = Session(program_of(request, negligible=0.0, private=private, scaled=scaled))
+        try:
+            session.minimise(np.zeros(session.program.count))
+        except Infeasible:
+            found = session.contradiction()
+            # where a zero far out makes all of a column zero, the solver's prices overflow, and none are needed
+            totals = np.zeros(session.rows)
+            totals[-len(session.program.rows) :] = [row.label == "total" for row in session.program.rows]
+            for prices in (totals,) if found is None else (found, totals):
+                if impossible(session.program, prices, session.row_sizes):
+                    return True
+        except SolverFailed:
+            continue
+    return False
+
+
 def irreducible(request: Request) -> tuple[bool, tuple[Property, ...]]:
     """A set of requirements that no mechanism meets, though one meets them with any one left out.
 
@@ -65,10 +88,14 @@ def conflict(request: Request) -> Conflict:
     hint = "Leave one of them out or loosen it"
     if private and not request.delta and any(p.code.startswith(("support", "zeros")) for p in clashing):
         hint += "; a probability of zero is only private with a delta above 0"
+    certain = proved(replace(request, requirements=clashing), private=private)
+    verdict = "has" if certain else "was found that has"
+    doubt = "" if certain else " (The solver finds none; that there is none is not proved.)"
     return Conflict(
-        f"no mechanism on the counts 0..{request.n} has all of these together: {'; '.join(named)}. Any one of them can "
-        f"be had without the others. {hint}.",
+        f"no mechanism on the counts 0..{request.n} {verdict} all of these together: {'; '.join(named)}.{doubt} "
+        f"Any one of them can be had without the others. {hint}.",
         codes,
+        proved=certain,
     )
 
 

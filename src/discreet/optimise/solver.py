@@ -138,6 +138,19 @@ class Session:
             self.lower, self._last = before, last
             return None
 
+    def contradiction(self) -> FloatArray | None:
+        """After :class:`Infeasible`: prices of the rows that make doing nothing cost something, if the solver has them.
+
+        (A dual ray, Farkas. What it proves is for :func:`.bounds.impossible` to say.)
+        """
+        solver = self._solver
+        for option, value in {"solver": "simplex", **WAYS[1]}.items():
+            solver.setOptionValue(option, value)
+        solver.clearSolver()
+        solver.run()
+        _, found, prices = solver.getDualRay()
+        return np.array(prices) if found else None
+
     def _run(self, cost: FloatArray, tolerances: dict[str, float]) -> Vertex:
         highspy, solver = self._highspy, self._solver
         for option, value in tolerances.items():
