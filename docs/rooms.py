@@ -12,10 +12,9 @@ SOURCE = Path(__file__).resolve().parent.parent / "src" / "discreet"
 
 #: Each room imports only rooms above it.
 ORDER = (
-    "errors", "exact", "spaces", "privacy", "mechanism", "channels", "losses", "properties", "requirements", "utility",
-    "mechanisms", "ptables", "files", "explanation", "optimise", "plots", "comparison", "estimation", "release",
-    "collect",
-    "demonstration", "cli",
+    "errors", "names", "sources", "exact", "spaces", "privacy", "mechanism", "channels", "losses", "properties",
+    "requirements", "utility", "mechanisms", "ptables", "files", "explanation", "optimise", "plots", "pages",
+    "comparison", "estimation", "release", "collect", "demonstration", "cli",
 )  # fmt: skip
 
 

@@ -352,7 +352,7 @@ def test_a_certificate_that_needs_a_delta_is_kept_on_another_range():
         ({"stay": "1/2", "reach": 3, "delta": "1e-3"}, "not both"),
         ({"reach": 3, "delta": 0}, "strictly between 0 and 1"),
         ({"reach": 3, "variance": -1}, "positive"),
-        ({"stay": "1/2", "reach": 3, "kind": "best"}, "kind must be one of"),
+        ({"stay": "1/2", "reach": 3, "kind": "best"}, "not a kind of bounded noise"),
         ({"stay": "1/2", "reach": 3, "kind": "sadeghi", "variance": 1}, "determined by"),
         ({"stay": "1/2", "reach": 3, "kind": "optimal", "js": 1}, "all-counts"),
         ({"stay": "1/2", "reach": 3, "least": 3}, "serves small counts"),

@@ -10,17 +10,10 @@ from pathlib import Path
 import pytest
 
 import discreet as dc
+from command_line import run
 from discreet.files import read_csv
 
 VERBS = ("demo", "design", "verify", "check", "explain", "compare", "calibrate", "perturb", "estimate")
-
-
-def run(*arguments: object, code: int = 0) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "discreet.cli", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    assert done.returncode == code, (done.stdout, done.stderr)
-    assert "Traceback" not in done.stderr
-    return done
 
 
 @pytest.fixture
@@ -170,7 +163,7 @@ def test_calibrate_finds_the_epsilon(tmp_path: Path) -> None:
         (["verify", "no such file.json", "--delta", "0.1"], "--delta goes with --epsilon"),
         (["verify", "no such file.json"], "cannot read"),
         (["verify", "no such file.csv"], "cannot read"),
-        (["design", "--family", "nonsense"], "the families are geometric"),
+        (["design", "--family", "nonsense"], "known are geometric"),
         (["design", "--family", "geometric", "--epsilon", "1"], "needs -n"),
         (["design", "--family", "geometric", "-n", "4"], "exactly one of --alpha, --epsilon"),
         (["design", "--family", "geometric", "-n", "4", "--epsilon", "x"], "must be a finite number"),
@@ -179,8 +172,8 @@ def test_calibrate_finds_the_epsilon(tmp_path: Path) -> None:
             "does not take --alpha",
         ),
         (["design", "--family", "planar-geometric", "--grid", "3x4", "--epsilon", "1"], "ROWSxCOLSxCELL"),
-        (["compare", "-n", "4"], "exactly one of epsilon"),
-        (["compare", "-n", "4", "--epsilon", "1", "--families", "XX"], "names are GM"),
+        (["compare", "-n", "4"], "exactly one of --epsilon and --alpha"),
+        (["compare", "-n", "4", "--epsilon", "1", "--families", "XX"], "known are GM"),
         (["calibrate", "--family", "geometric", "-n", "4", "--within", "2"], "D:P"),
         (["calibrate", "--family", "geometric", "--truth", "0.5"], "exactly one of -n"),
         (["calibrate", "--family", "uniform", "-n", "4", "--truth", "0.5"], "explicit-fair"),
@@ -188,7 +181,22 @@ def test_calibrate_finds_the_epsilon(tmp_path: Path) -> None:
         (["calibrate", "--family", "geometric", "-n", "4", "--truth", ".5", "--border", "remap"], "--border is for"),
         (["design", "--family", "uniform", "-n", "4", "--epsilon", "1"], "does not take --epsilon; it takes -n"),
         (["design", "--family", "uniform", "-n", "4", "-o", "m.txt"], "ends in .json"),
-        (["design", "--family", "uniform", "-n", "4", "-o", "no/such/folder/m.json"], "No such file"),
+        (
+            ["design", "--family", "uniform", "-n", "4", "-o", "no/such/folder/m.json"],
+            "there is no folder no/such/folder",
+        ),
+        (["design", "--family", "uniform", "-n", "4", "--plot", "m.pdf"], "ends in .png, .svg, .html or .json"),
+        (["design", "--family", "k-rr", "--labels", "yes,,no", "--epsilon", "1"], "one comma between two"),
+        (["design", "--family", "geometric", "-n", "4", "--epsilon", "1", "--delta", "0.1"], "does not take --delta"),
+        (["design", "--family", "bounded-noise", "--epsilon", "1", "--reach", "3"], "give --stay"),
+        (["design", "--ptable", "--reach", "3", "--epsilon", "1", "--stay", ".5", "--layout", "ons"], "goes with -o"),
+        (["design", "--ptable", "--reach", "3", "--epsilon", "1", "--stay", ".5", "-o", "t.foo"], "--layout ons"),
+        (["compare", "-n", "4", "--epsilon", "1", "--loss", ","], "at least one loss"),
+        (["compare", "-n", "4", "--epsilon", "1", "--report", "no/folder/x.html"], "there is no folder no/folder"),
+        (["calibrate", "--family", "planar-laplace", "-n", "4", "--truth", ".5"], "planar-laplace needs --grid"),
+        (["calibrate", "--family", "geometric", "--labels", "a,b", "--truth", ".5"], "geometric needs -n"),
+        (["calibrate", "--family", "geometric", "-n", "4", "--truth", ".5", "--between", "1"], "LOW:HIGH"),
+        (["verify", __file__], "no mechanism (a .json file), no matrix"),
     ],
 )
 def test_a_mistake_is_a_message_and_exit_code_2(arguments: list[str], words: str) -> None:
@@ -205,7 +213,7 @@ def test_an_unknown_option_is_exit_code_2() -> None:
 def test_a_forged_claim_is_refused(fair: Path) -> None:
     text = fair.read_text(encoding="utf-8").replace("10/11", "9/11")
     fair.write_text(text, encoding="utf-8")
-    assert "damaged or was altered" in run("verify", fair, code=2).stderr
+    assert "damaged or was altered" in run("verify", fair, code=1).stdout
 
 
 @pytest.mark.parametrize(
@@ -336,3 +344,29 @@ def test_designs_take_a_delta_a_prior_and_the_worst_case(tmp_path: Path) -> None
 )
 def test_designs_that_cannot_be_are_refused_with_a_message(options: list[str]) -> None:
     assert run("design", *options, code=2).stderr.startswith("discreet: ")
+
+
+def test_a_mechanism_is_known_by_its_content_where_the_name_does_not_say(fair: Path, tmp_path: Path) -> None:
+    fair.rename(tmp_path / "mechanism")
+    assert "proved again" in run("verify", tmp_path / "mechanism").stdout
+
+
+def test_a_ledger_is_sent_to_the_verb_that_checks_it(tmp_path: Path) -> None:
+    file = tmp_path / "x.ledger"
+    dc.Ledger.create(file, dataset="v", unit="row", epsilon=1)
+    assert f"discreet ledger verify {file}" in run("verify", file, code=2).stderr
+
+
+def test_bounded_noise_takes_a_delta_and_families_that_can_be_calibrated_are_listed() -> None:
+    made = json.loads(
+        run("design", "--family", "bounded-noise", "--epsilon", 1, "--reach", 2, "--delta", "0.1", "--json").stdout
+    )
+    assert made["certificate"]["delta"] <= 0.1
+    listed = run("calibrate", "--family", "list").stdout.split()
+    assert "explicit-fair" in listed and "uniform" not in listed
+
+
+def test_the_range_of_a_calibration_can_be_chosen() -> None:
+    base = ["calibrate", "--family", "geometric", "-n", 10, "--truth", "0.5"]
+    assert "--between to search elsewhere" in run(*base, "--between", "0.01:0.1", code=2).stderr
+    assert json.loads(run(*base, "--between", "0.5:5", "--json").stdout)["family"] == "geometric"

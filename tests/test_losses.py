@@ -136,8 +136,8 @@ def test_a_loss_matrix_is_a_copy():
 @pytest.mark.parametrize(
     ("bad", "error", "words"),
     [
-        ("L", InvalidInput, "'L0'.*losses.power"),
-        ("l1", InvalidInput, "is not a loss"),
+        ("L", InvalidInput, "'L0'.*dc.losses"),
+        ("ell1", InvalidInput, "is not a loss"),
         ("L-1", InvalidInput, "is not a loss"),
         (3, InvalidInput, "is not a loss"),
         (None, InvalidInput, "is not a loss"),

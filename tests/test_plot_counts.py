@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from itertools import chain, product
 
 import pytest
 
 from discreet import plots
 from discreet.errors import InvalidInput, Unsupported
-from discreet.plots.chart import CONFIG
-from discreet.plots.counts import MOST_CELLS, label, printable
+from discreet.plots.chart import CONFIG, printable
+from discreet.plots.counts import MOST_CELLS, label
 
 HEALTH = ["excellent", "good", "fair", "poor"]
 COUNTIES = [f"County {k}" for k in range(200)]
@@ -153,3 +154,39 @@ def test_none_and_too_many_cells_are_refused():
         plots.counts([], ["a"])
     with pytest.raises(Unsupported, match="at most 500"):
         plots.counts(cells({"a": range(MOST_CELLS + 1)}), ["a"])
+
+
+# ------------------------------------------------------------------------------------------------ figures and axes
+
+
+def one_column(name: str, values: dict) -> plots.Chart:
+    rows = [{name: k, "count": n, "low": n - 1, "high": n + 1, "status": "A"} for k, n in values.items()]
+    return plots.counts(rows, by=[name])
+
+
+def texts(chart: plots.Chart) -> list[str]:
+    return re.findall(r">([^<>]+)</text>", chart.svg())
+
+
+def test_axes_tell_figures_each_by_itself():
+    """Told all in thousands, an axis to 1,000 read 0.2k, 0.4k, ..."""
+    small, large = texts(one_column("site", {1: 200, 2: 990})), texts(one_column("site", {1: 200_000, 2: 1_990_000}))
+    assert {"200", "400", "1,000"} <= set(small) and "500,000" in large and "1.5M" in large
+    assert not any(re.search(r"\dk$", text) for text in small + large)
+
+
+@pytest.mark.parametrize("top", [9, 98, 999, 99_999])
+@pytest.mark.parametrize(
+    "names", [["a", "b"], ["a name that is long enough", "for lines of their own, and more of it"]]
+)
+def test_the_figure_of_the_longest_bar_keeps_clear_of_the_frame(names, top):
+    """The frame is a path of its size; figures are texts, placed from its corner."""
+    chart = one_column("group", {names[0]: top, names[1]: 0})
+    drawing = chart.svg()
+    width, height = (float(size) for size in re.search(r'd="M0\.5,0\.5h([\d.]+)v([\d.]+)h', drawing).groups())
+    x, y = re.findall(rf'translate\(([\d.-]+),([\d.-]+)\)"[^>]*>{top:,}</text>', drawing)[-1]
+    if chart.spec["encoding"].get("x"):  # standing bars: the foot of the figure is at y
+        assert float(y) > 11
+    else:
+        assert float(x) + 6.2 * len(f"{top:,}") < width
+    assert 0 < float(y) < height

@@ -206,7 +206,7 @@ def test_exact_cost_of_a_large_mechanism():
         ([0.5, np.nan, 0.5], "number 1 is nan"),
         ([0.5, 0.5], r"3 values; got shape \(2,\)"),
         ([0.5, 0.5, 0.1], "adds up to 1.1"),
-        ("uniform", "list of numbers"),
+        ("triangular", "list of numbers"),
         ([[1, 0, 0]], "shape"),
     ],
 )
@@ -214,6 +214,17 @@ def test_bad_priors_are_refused(prior, words):
     for exact in (False, True):
         with pytest.raises(InvalidInput, match=words):
             cost(uniform(2), prior=prior, exact=exact)
+
+
+@pytest.mark.parametrize("prior", [["1/3", "1/3", "1/3"], ("1/3", 1 / 3, Fraction(1, 3)), np.array(["1/3"] * 3)])
+def test_priors_may_be_fractions_in_text(prior):
+    m = dc.geometric(2, alpha="1/2")
+    assert cost(m, "L1", prior, exact=True) == cost(m, "L1", "uniform", exact=True) == Fraction(5, 9)
+    assert cost(m, "L1", prior) == pytest.approx(5 / 9)
+    assert dc.compare(2, alpha="1/2", families=["GM"], prior=prior)["GM"].costs["L1"] == pytest.approx(5 / 9)
+    assert dc.kantorovich(["1/3", "2/3"], ["2/3", "1/3"], dc.Counts(1)) == pytest.approx(1 / 3)
+    with pytest.raises(InvalidInput, match="every number of a prior must be a finite number"):
+        cost(m, "L1", ["1/3", "one third", "1/3"])
 
 
 def test_exact_priors_must_be_exact():

@@ -22,6 +22,7 @@ from .mechanisms.geometric import geometric
 from .mechanisms.laplace import rounded_laplace
 from .mechanisms.matrices import exponential
 from .mechanisms.response import randomized_response, uniform
+from .names import MECHANISMS, find_name
 from .plots import Chart
 from .privacy.verify import verify
 from .spaces import Counts
@@ -246,10 +247,10 @@ def compare(
 
 
 def _known(name: str) -> str:
-    for known in FAMILIES:
-        if known.lower() == str(name).lower():
-            return known
-    raise InvalidInput(f"{name!r} is not the name of a family here; the names are {', '.join(FAMILIES)}.")
+    """The short name of a family that may be written in full."""
+    full = {other: short for short in FAMILIES for other, own in MECHANISMS.items() if own == MECHANISMS.get(short)}
+    full |= {own: short for short, own in MECHANISMS.items() if short in FAMILIES}
+    return find_name(name, FAMILIES, "the name of a mechanism to compare", full)
 
 
 def _examine(name: str, mechanism: Mechanism, n: int, chosen: list[losses.Loss], prior: Any) -> Entry:

@@ -7,6 +7,7 @@
     │   ├── ForeignValue              a value that does not belong to the space it was given for
     │   ├── WrongType (TypeError)     a value of a kind that is never accepted (a float where a count belongs)
     │   ├── UnreadableFile            a file that is not what it should be
+    │   │   └── Altered               a file of a known kind that is not as it was written, or contradicts itself
     │   └── Conflict                  requirements that no mechanism meets together; the message names them
     ├── Unsupported                   a sensible question this object cannot answer; the message names what can
     ├── NotPrivate                    a claim the judge refutes, with the witness
@@ -18,7 +19,9 @@
     WeakLocalPrivacy (UserWarning)    a mechanism proved for counts is used on people's own values
 
 Every message says what was given, what is allowed and what to do next. No message quotes a true value:
-it might be one that must not be logged. The position is told instead.
+it might be one that must not be logged. The position is told instead. An argument is named as Python writes it, with
+the sign: ``epsilon=...``, ``notion='local'``, ``over=Counts(n)``. The command line shows the same message with its own
+options (``discreet.cli.output.in_options``), so no message outside it names an option.
 
 >>> import discreet as dc
 >>> try:
@@ -79,8 +82,21 @@ class UnreadableFile(InvalidInput):
     """
 
 
+class Altered(UnreadableFile):
+    """A file of a known kind that was damaged or changed: it is not as it was written, or does not have what it says.
+
+    ``discreet verify`` takes it as an answer, "does not hold" (exit code 1); for other purposes it is unusable.
+
+    >>> issubclass(Altered, UnreadableFile)
+    True
+    """
+
+
 class Conflict(InvalidInput):
     """Requirements that no mechanism meets together. ``requirements`` names a smallest set of them that clash.
+
+    ``proved`` says whether it is proved (a combination of the inequalities contradicts itself, added up with a bound on
+    every rounding) or only what the linear solver says.
 
     >>> import discreet as dc
     >>> dc.design(4, alpha="1/2", properties=["S", "support<=1"])  # doctest: +ELLIPSIS
@@ -88,9 +104,10 @@ class Conflict(InvalidInput):
     discreet.errors.Conflict: no mechanism on the counts 0..4 has all of these together: alpha = 1/2 ...
     """
 
-    def __init__(self, message: str, requirements: tuple[str, ...] = ()) -> None:
+    def __init__(self, message: str, requirements: tuple[str, ...] = (), *, proved: bool = False) -> None:
         super().__init__(message)
         self.requirements = requirements
+        self.proved = proved
 
 
 class Unsupported(DiscreetError):

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from . import properties, requirements, utility
-from .errors import DiscreetError, NotPrivate, UnreadableFile
+from .errors import Altered, DiscreetError, InvalidInput, NotPrivate, UnreadableFile
 from .exact.kernels import MOST_PLACES, Kernel, Noise, Response, kernel_from
 from .exact.lattice import Lattice
 from .exact.rationals import claimed
@@ -26,7 +26,7 @@ from .mechanism import CLOSED_FORMS, FORMAT, VERSION, Mechanism, fingerprint
 from .mechanisms import fair, gaussian, geometric, laplace, planar, practice, response
 from .privacy.certificate import Certificate, certify
 from .privacy.matrices import read_matrix
-from .ptables.reading import read_ptable, recognise
+from .ptables.reading import ptable_from_text, read_ptable, recognise
 from .ptables.table import PTable
 from .spaces import Counts, Integers, Space, space_from
 
@@ -40,7 +40,7 @@ def load(path: str | Path) -> Mechanism:
     Raises
     ------
     UnreadableFile
-        When the file is not a mechanism, or of a newer version.
+        When the file is not a mechanism, or of a newer version; ``Altered`` when it was damaged or changed.
     NotPrivate
         When its numbers do not prove the privacy it claims.
 
@@ -54,12 +54,19 @@ def load(path: str | Path) -> Mechanism:
     Fraction(11, 10)
     """
     try:
-        content = json.loads(Path(path).read_text(encoding="utf-8"))
+        data = Path(path).read_bytes()
     except OSError as problem:
         raise UnreadableFile(f"cannot read {path}: {problem.strerror or problem}.") from None
-    except (UnicodeDecodeError, ValueError):
-        raise UnreadableFile(f"{path} is not JSON. A mechanism file is written by m.save(path).") from None
-    return rebuild(content, str(path))
+    return mechanism_from_text(data, str(path))
+
+
+def mechanism_from_text(text: str | bytes, name: str) -> Mechanism:
+    """The mechanism that a file holds, rebuilt and checked as by :func:`load`; errors call it by the name."""
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError):
+        raise UnreadableFile(f"{name} is not JSON. A mechanism file is written by m.save(path).") from None
+    return rebuild(content, name)
 
 
 def rebuild(content: Any, path: str) -> Mechanism:
@@ -71,7 +78,7 @@ def rebuild(content: Any, path: str) -> Mechanism:
             f"{path} has version {content.get('version')!r}; this program reads version {VERSION}. Upgrade discreet."
         )
     if content.get("sha256") != fingerprint(content):
-        raise UnreadableFile(f"{path} is damaged or was altered: its 'sha256' is not that of its content.")
+        raise Altered(f"{path} is damaged or was altered: its 'sha256' is not that of its content.")
     try:
         mechanism = _rebuild(content)
         _compare(mechanism, content, path)
@@ -80,7 +87,7 @@ def rebuild(content: Any, path: str) -> Mechanism:
     except DiscreetError:
         raise
     except (KeyError, TypeError, ValueError, IndexError, AssertionError, ZeroDivisionError, AttributeError) as problem:
-        raise UnreadableFile(f"{path} is damaged: {type(problem).__name__} at {problem}.") from None
+        raise Altered(f"{path} is damaged: {type(problem).__name__} at {problem}.") from None
     return mechanism
 
 
@@ -152,7 +159,7 @@ def _refuse_misfit(kernel: Kernel, outputs: Space) -> None:
     else:
         fits = False
     if not fits:
-        raise UnreadableFile(f"the outputs {outputs!r} are not the reports of the kernel in the file.")
+        raise Altered(f"the outputs {outputs!r} are not the reports of the kernel in the file.")
 
 
 def _compare(mechanism: Mechanism, content: dict[str, Any], path: str | Path) -> None:
@@ -160,7 +167,7 @@ def _compare(mechanism: Mechanism, content: dict[str, Any], path: str | Path) ->
     stated, proved = content["certificate"], mechanism.certificate
     for name, space in (("inputs", mechanism.inputs), ("outputs", mechanism.outputs)):
         if content[name] != space.describe():
-            raise UnreadableFile(f"{path}: its {name} are not those of the mechanism it describes.")
+            raise Altered(f"{path}: its {name} are not those of the mechanism it describes.")
     epsilon = math.inf if stated["epsilon"] == "infinity" else float(stated["epsilon"])
     ratio = None if stated["ratio"] is None else Fraction(stated["ratio"])
     holds = stated["notion"] == proved.notion and epsilon >= proved.epsilon and float(stated["delta"]) >= proved.delta
@@ -178,7 +185,7 @@ def _check_properties(mechanism: Mechanism, path: str | Path) -> None:
         return
     for code, result in properties.check(mechanism, requirements.resolve(codes)).items():
         if not result.holds:
-            raise UnreadableFile(f"{path} claims the property {code}, which its numbers do not have: {result.where}.")
+            raise Altered(f"{path} claims the property {code}, which its numbers do not have: {result.where}.")
 
 
 def _check_cost(mechanism: Mechanism, path: str | Path) -> None:
@@ -190,17 +197,17 @@ def _check_cost(mechanism: Mechanism, path: str | Path) -> None:
         return
     stated, details = mechanism.parameters, mechanism.certificate.details
     if stated.get("n") != (mechanism.inputs.size or 0) - 1:
-        raise UnreadableFile(f"{path} says that its counts end at {stated.get('n')}, and they do not.")
+        raise Altered(f"{path} says that its counts end at {stated.get('n')}, and they do not.")
     if "cost" not in details:
         return
     cost = Fraction(str(details["cost"]))
     if details.get("least", 0.0) > float(cost) * (1 + 1e-12) + 1e-12:
-        raise UnreadableFile(f"{path} says that no mechanism costs less than {details['least']}; it costs less itself.")
+        raise Altered(f"{path} says that no mechanism costs less than {details['least']}; it costs less itself.")
     known = stated.get("prior") in ("uniform", "worst case") and re.fullmatch(r"L[0-9_]+", str(stated.get("loss")))
     if known and (mechanism.inputs.size or 0) ** 2 <= MOST_PLACES:
         again = utility.cost(mechanism, str(stated["loss"]), worst_case=stated["prior"] == "worst case")
         if not math.isclose(again, float(cost), rel_tol=1e-9, abs_tol=1e-12):
-            raise UnreadableFile(f"{path} states a cost that is not that of its numbers.")
+            raise Altered(f"{path} states a cost that is not that of its numbers.")
 
 
 # ------------------------------------------------------------------------------------------------ matrices
@@ -224,6 +231,11 @@ def read_csv(path: str | Path) -> tuple[Table, tuple[str, ...]]:
         raise UnreadableFile(f"cannot read {path}: {problem.strerror or problem}.") from None
     except UnicodeDecodeError:
         raise UnreadableFile(f"{path} is not text; a matrix is a CSV file of probabilities.") from None
+    return matrix_from_text(text, str(path))
+
+
+def matrix_from_text(text: str, path: str) -> tuple[Table, tuple[str, ...]]:
+    """The same from the text of such a file; ``path`` is what errors call it."""
     separator = next((mark for mark in ("\t", ";") if mark in text), ",")
     lines = [[cell.strip() for cell in line] for line in csv.reader(text.splitlines(), delimiter=separator)]
     numbered = [(number, line) for number, line in enumerate(lines, 1) if any(line)]
@@ -248,8 +260,11 @@ def read_csv(path: str | Path) -> tuple[Table, tuple[str, ...]]:
         wrong = next((k for k, cell in enumerate(line, 1) if not _is_number(cell)), None)
         if wrong is not None or len(line) != width:
             what = f"cell {wrong} is not a number" if wrong is not None else f"{len(line)} cells instead of {width}"
-            raise UnreadableFile(f"{path}, line {number}: {what}.")
-    table, more = read_matrix([line for _, line in numbered])
+            raise UnreadableFile(f"{path}, line {number}: {what}; a matrix has a line of probabilities for each truth.")
+    try:
+        table, more = read_matrix([line for _, line in numbered])
+    except InvalidInput as problem:
+        raise UnreadableFile(f"{path}: {problem}") from None
     return table, (*notes, *more)
 
 
@@ -275,7 +290,37 @@ def read_subject(path: str | Path) -> tuple[Mechanism | Table | PTable, tuple[st
         return table, table.notes
     if file.suffix.lower() in (".csv", ".tsv", ".txt"):
         return read_csv(file)
-    return load(file), ()
+    if file.suffix.lower() == ".json" or not file.is_file():
+        return load(file), ()
+    return _of_no_known_ending(file)
+
+
+def _of_no_known_ending(file: Path) -> tuple[Mechanism | Table | PTable, tuple[str, ...]]:
+    data = file.read_bytes()
+    if data.startswith(b"SQLite format 3"):
+        raise UnreadableFile(f"{file} looks like a ledger, which is checked by: discreet ledger verify {file}")
+    if not data.lstrip().startswith(b"{") and not _is_ptable(file):
+        raise UnreadableFile(
+            f"{file} is no mechanism (a .json file), no matrix of probabilities (.csv, .tsv, .txt) and no p-table."
+        )
+    return subject_from_text(data, str(file))
+
+
+def subject_from_text(data: bytes, name: str) -> tuple[Mechanism | Table | PTable, tuple[str, ...]]:
+    """The same from what was read elsewhere, such as standard input; errors call it by the name."""
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise UnreadableFile(f"{name} is not text: no mechanism, matrix or p-table.") from None
+    if not text.strip():
+        raise UnreadableFile(f"{name} is empty; a mechanism (JSON), a matrix (CSV) or a p-table is needed.")
+    if text.lstrip().startswith("{"):
+        return mechanism_from_text(text, name), ()
+    layout = recognise(text)
+    if layout is not None:
+        table = ptable_from_text(text, layout, name)
+        return table, table.notes
+    return matrix_from_text(text, name)
 
 
 def _is_ptable(file: Path) -> bool:

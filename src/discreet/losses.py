@@ -356,7 +356,7 @@ def resolve(loss: object) -> Loss:
     if isinstance(loss, Loss):
         return loss
     if isinstance(loss, str):
-        named = re.fullmatch(r"L(0_)?(\d+(?:[./]\d+)?)", loss)
+        named = re.fullmatch(r"\s*[Ll](0[_-])?(\d+(?:[./]\d+)?)\s*", loss)
         if named is not None:
             return beyond(named[2]) if named[1] else power(named[2])
     elif isinstance(loss, np.ndarray | list | tuple):
@@ -365,5 +365,5 @@ def resolve(loss: object) -> Loss:
         raise WrongType(f"a loss is not a function; got {loss!r}. Fill a matrix with it and give losses.matrix(L).")
     raise InvalidInput(
         f"{loss!r} is not a loss. Give 'L0' (wrong or not), 'L1' (absolute error), 'L2' (squared error), 'L0_1' "
-        "(off by more than 1), losses.beyond(d), losses.power(p) or losses.matrix(L)."
+        "(off by more than 1), 'L3' and so on, or in Python an object of dc.losses."
     )

@@ -90,6 +90,25 @@ class Mechanism:
         self.__dict__.update(state)
         self.__post_init__()
 
+    def __eq__(self, other: object) -> bool:
+        """Equal are mechanisms on the same values, with the same exact numbers, of which the same was proved.
+
+        How they were made does not matter: ``geometric(5, epsilon=1).on(Counts(9)) == geometric(9, epsilon=1)``.
+        """
+        if not isinstance(other, Mechanism):
+            return NotImplemented
+        return self is other or (
+            self._guarantee == other._guarantee and self.kernel.describe() == other.kernel.describe()
+        )
+
+    def __hash__(self) -> int:
+        return hash(self._guarantee)  # without the numbers, which may be many: equal ones still hash alike
+
+    @property
+    def _guarantee(self) -> tuple[Any, ...]:
+        """The values it is for, and what was proved."""
+        return self.inputs, self.outputs, self.certificate.notion, self.certificate.epsilon, self.certificate.delta
+
     # ---------------------------------------------------------------- probabilities
 
     def probability(self, x: object, y: object) -> Fraction | float:

@@ -18,6 +18,7 @@ S symmetric, RH row honest, RM row monotone, CH column honest, CM column monoton
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -29,6 +30,7 @@ from numpy.typing import NDArray
 from .channels import Channel
 from .errors import InvalidInput, Unsupported, WrongType
 from .exact.tables import Table
+from .names import find_name, plain
 from .spaces import Counts, positive_integer
 
 __all__ = ["PATHOLOGIES", "PROPERTIES", "CheckResult", "Property", "Rows", "check", "pathologies", "resolve"]
@@ -400,21 +402,27 @@ def resolve(wanted: str | Property | Iterable[str | Property]) -> tuple[Property
     ['weakly honest', 'column monotone']
     """
     linear = {code: p for code, p in {**PROPERTIES, **PATHOLOGIES}.items() if isinstance(p, Property)}
-    return tuple(_lookup(item, linear, Property) for item in _listed(wanted))
+    return tuple(_lookup(item, linear, Property) for item in listed(wanted))
 
 
-def _listed(wanted: Any) -> list[Any]:
-    if isinstance(wanted, str):
-        return [code.strip() for code in wanted.replace(",", "+").split("+")]
-    return list(wanted) if isinstance(wanted, Iterable) else [wanted]
+def listed(wanted: Any) -> list[Any]:
+    """What is asked for, one by one: "WH+CM", "WH,CM" and "WH CM" are two codes."""
+    if not isinstance(wanted, str):
+        return list(wanted) if isinstance(wanted, Iterable) else [wanted]
+    codes = {plain(code) for code in PROPERTIES}
+    found: list[Any] = []
+    for part in re.split("[,;+]", wanted):
+        words = re.sub(r"\s*([<>]?=)\s*", r"\1", part).split()
+        several = len(words) > 1 and all(plain(word) in codes or re.search(r"\w[<>]?=", word) for word in words)
+        found += words if several else [part.strip()]
+    return found
 
 
 def _lookup(item: Any, known: dict[str, Any], kind: Any = Property | NoGaps) -> Any:
     if isinstance(item, str):
-        if item in known:
-            return known[item]
-        listed = ", ".join(f"{code} ({p.name})" if code != p.name else repr(code) for code, p in known.items())
-        raise InvalidInput(f"{item!r} is not the code of a property. The codes are {listed}.")
+        shown = ", ".join(f"{code} ({p.name})" if code != p.name else repr(code) for code, p in known.items())
+        names = {p.name: code for code, p in known.items()}
+        return known[find_name(item, known, "the code of a property", names, listed=shown)]
     if isinstance(item, kind):
         return item
     raise WrongType(f"a property is a code such as 'WH' or a Property object; got {type(item).__name__}.")
@@ -457,7 +465,7 @@ def check(
         if not chosen:
             raise Unsupported(f"no property makes sense here: {PROPERTIES['WH'].why_not(channel)}.")
     else:
-        chosen = [_lookup(item, {**PROPERTIES, **PATHOLOGIES}) for item in _listed(properties)]
+        chosen = [_lookup(item, {**PROPERTIES, **PATHOLOGIES}) for item in listed(properties)]
         for p in chosen:
             reason = p.why_not(channel)
             if reason is not None:

@@ -229,21 +229,17 @@ def resolve(wanted: str | Property | Iterable[str | Property] | None) -> tuple[P
     """
     if wanted is None or (isinstance(wanted, str) and not wanted.strip()):
         return ()
-    if isinstance(wanted, str):
-        listed: list[Any] = [code.strip() for code in wanted.replace(",", "+").split("+")]
-    else:
-        listed = list(wanted) if isinstance(wanted, Iterable) else [wanted]
-    return tuple(_one(item) for item in listed)
+    return tuple(_one(item) for item in properties.listed(wanted))
 
 
 def _one(item: Any) -> Property:
-    match = re.fullmatch(r"([a-z]+)\s*(<=|>=|=)\s*(\S+)", item) if isinstance(item, str) else None
+    match = re.fullmatch(r"([A-Za-z]+)\s*(<=|>=|=)\s*(\S+)", item) if isinstance(item, str) else None
     if match is None:
         places = re.fullmatch(r"zeros\[((?:\d+-\d+ ?)+)\]", item) if isinstance(item, str) else None
         if places is not None:
             return zeros(tuple(map(int, pair.split("-"))) for pair in places[1].split())  # type: ignore[misc]
         return properties.resolve([item])[0]
-    form = REQUIREMENTS.get((match[1], match[2]))
+    form = REQUIREMENTS.get((match[1].lower(), match[2]))
     if form is None:
         forms = ", ".join(f.sign for f in REQUIREMENTS.values())
         raise InvalidInput(f"{item!r} is not a requirement. What can be asked with a number is {forms}.")

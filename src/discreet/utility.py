@@ -42,11 +42,14 @@ TOLERANCE = 1e-9
 
 
 def _read_masses(values: object, size: int, what: str) -> FloatArray:
-    """Finite, nonnegative numbers, one for every value."""
+    """Finite, nonnegative numbers, one for every value; fractions may be written as text, "1/3"."""
     try:
         masses = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
-        raise WrongType(f"{what} must be a list of numbers; got {type(values).__name__}.") from None
+        listed = values.tolist() if isinstance(values, np.ndarray) else values
+        if not isinstance(listed, list | tuple) or not any(isinstance(value, str) for value in listed):
+            raise WrongType(f"{what} must be a list of numbers; got {type(values).__name__}.") from None
+        masses = np.array([float(as_fraction(value, f"every number of {what}")) for value in listed])
     if masses.shape != (size,):
         raise InvalidInput(f"{what} needs one number for each of the {size} values; got shape {masses.shape}.")
     wrong = ~(np.isfinite(masses) & (masses >= 0))
@@ -56,9 +59,13 @@ def _read_masses(values: object, size: int, what: str) -> FloatArray:
     return masses
 
 
+def _is_uniform(prior: object) -> bool:
+    return prior is None or (isinstance(prior, str) and prior == "uniform")
+
+
 def read_prior(prior: object, size: int) -> FloatArray:
     """How likely each truth is, as floats; uniform when None."""
-    if prior is None:
+    if _is_uniform(prior):
         return np.full(size, 1 / size)
     weights = _read_masses(prior, size, "a prior")
     if abs(weights.sum() - 1) > TOLERANCE:
@@ -71,7 +78,7 @@ def read_prior(prior: object, size: int) -> FloatArray:
 
 def read_exact_prior(prior: object, size: int) -> list[Fraction]:
     """How likely each truth is, exactly; a float stands for the simplest rational that rounds to it."""
-    if prior is None:
+    if _is_uniform(prior):
         return [Fraction(1, size)] * size
     read_prior(prior, size)
     weights = [as_fraction(w, "a prior probability") for w in prior]  # type: ignore[attr-defined]
@@ -173,7 +180,7 @@ def cost(
     loss
         "L0" (wrong or not), "L1" (absolute error), "L2" (squared error), a :class:`~discreet.losses.Loss`, or a matrix.
     prior
-        w, how likely each truth is; uniform by default.
+        w, how likely each truth is: numbers that add up to 1 ("1/3" may be written as text), or "uniform", the default.
     worst_case
         The largest expected loss of any truth instead, max_i sum_j loss(i, j) P[i, j]; this needs no prior.
     exact

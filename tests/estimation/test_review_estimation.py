@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,16 +11,9 @@ import pandas as pd
 import pytest
 
 import discreet as dc
+from command_line import run
 from discreet.collect.tables import Source, perturb_column
 from discreet.errors import InvalidInput
-
-
-def run(*arguments: object, code: int = 0) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "discreet.cli", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    assert done.returncode == code, (done.stdout, done.stderr)
-    return done
-
 
 # ------------------------------------------------------------------------------------------------ files
 

@@ -280,7 +280,7 @@ def test_bad_requests_are_explained(arguments, message):
 
 
 def test_bad_families_are_explained():
-    with pytest.raises(InvalidInput, match="not a family that can be named"):
+    with pytest.raises(InvalidInput, match="not a family that can be calibrated"):
         calibrate("gaussian", 10, truth=0.5)
     with pytest.raises(WrongType, match="family must be a function"):
         calibrate(3, 10, truth=0.5)

@@ -74,7 +74,7 @@ def test_beyond_the_knee_delta_rises(kind, stay):
 
 
 def test_what_cannot_be_looked_at_is_refused():
-    with pytest.raises(InvalidInput, match="kind must be"):
+    with pytest.raises(InvalidInput, match="not a kind of bounded noise"):
         dc.noise_tradeoff(1, 3, kind="best")
     with pytest.raises(InvalidInput, match="nothing to look at"):
         dc.noise_tradeoff([], 3)

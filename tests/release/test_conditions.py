@@ -84,7 +84,43 @@ def test_the_normalised_text_is_the_same_for_the_same_condition(written, normal)
     assert read(normal) == read(written)
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("x = 1 AND y = 2", "y = 2 AND x = 1"),
+        ("x = 1 OR y = 2", "y = 2 OR x = 1"),
+        ("z = 1 AND (y = 1 OR x = 1)", "(x = 1 OR y = 1) AND z = 1"),
+        ("NOT (x = 1 AND y = 1)", "y <> 1 OR x <> 1"),
+        ("x = 1 AND y = 2 AND x = 1", "y = 2 AND x = 1"),
+        ("x = 1 AND x = 1", "x = 1"),
+        ("x >= 1 AND x <= 5", "x BETWEEN 1 AND 5"),
+        ("x <= 5 AND x >= 1", "x BETWEEN 1 AND 5"),
+        ("x = 'a' AND x = 1 AND x IS NULL", "x IS NULL AND x = 1 AND x = 'a'"),
+        ("TRY_CAST(x AS DOUBLE) < TRY_CAST(y AS DOUBLE)", "TRY_CAST(y AS DOUBLE) > TRY_CAST(x AS DOUBLE)"),
+        ("TRY_CAST(x AS DATE) = TRY_CAST(y AS DATE)", "TRY_CAST(y AS DATE) = TRY_CAST(x AS DATE)"),
+    ],
+)  # fmt: skip
+def test_the_order_of_parts_and_repetition_make_no_other_condition(one, other):
+    assert read(one) == read(other) and read(one).text == read(other).text
+    assert read(read(one).text) == read(one)
+
+
+@given(st.permutations(["x = 1", "y = 2", "z = 'a'", "x IS NULL", "(x = 2 AND y = 3)", "z LIKE 'a%'", "w"]))
+def test_every_order_of_many_parts_is_one_condition(parts):
+    for word in (" OR ", " AND "):
+        assert read(word.join(parts)).text == read(word.join(sorted(parts))).text
+
+
+def test_renaming_columns_keeps_the_normal_form():
+    swapped = read("a = 1 AND b = 2 AND TRY_CAST(a AS DATE) < TRY_CAST(b AS DATE)").renamed({"a": "b", "b": "a"}.get)
+    assert swapped == read("b = 1 AND a = 2 AND TRY_CAST(b AS DATE) < TRY_CAST(a AS DATE)")
+    assert read("a = 1 AND A = 1").renamed(str.lower) == read("a = 1")
+
+
 DIFFERENT = [
+    "x = 1 AND y = 2", "x = 2 AND y = 1", "x = 1 OR y = 2", "y = 1 AND (x = 1 OR z = 1)", "x = 1 AND y <> 2",
+    "TRY_CAST(x AS DATE) < TRY_CAST(y AS DATE)", "TRY_CAST(y AS DATE) < TRY_CAST(x AS DATE)",
+    "TRY_CAST(x AS DATE) <= TRY_CAST(y AS DATE)",
     "x = 1", "x = '1'", "x = TRUE", "x = 'TRUE'", "X = 1", '"x " = 1', "x <> 1", "x IS DISTINCT FROM 1", "x = 'é'",
     "x = 'e\u0301'", "x = 'É'", "x LIKE 'é'", "x ILIKE 'é'", "x = DATE '2020-01-01'", "x = '2020-01-01'",
     "x = TIMESTAMP '2020-01-01'", "TRY_CAST(x AS DOUBLE) = 1", "TRY_CAST(x AS INTEGER) = 1", "COALESCE(x, 1) = 1",

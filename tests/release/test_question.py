@@ -47,6 +47,14 @@ def test_the_same_question_written_otherwise_has_the_same_text(sql):
     assert read(sql) == read(SAME[0]) and read(sql).text == SAME[0]
 
 
+def test_parts_of_a_condition_in_another_order_are_the_same_question():
+    one = read("SELECT COUNT(*), COUNT_IF(a = 1 OR b = 2) FROM t WHERE Year = 1 AND health = 'poor'")
+    other = read("SELECT COUNT(*), COUNT_IF(b = 2 OR a = 1) FROM t WHERE health = 'poor' AND Year = 1")
+    assert one == other and one.text == other.text
+    columns = ["a", "b", "year", "health"]  # spelled otherwise, the parts sort otherwise
+    assert one.bind(columns).text == read(one.bind(columns).text).text == other.bind(columns).text
+
+
 COUNTS = {
     "COUNT(*)": None,
     "COUNT(1)": None,
@@ -63,7 +71,7 @@ COUNTS = {
     "COUNT(*) FILTER (WHERE x = 1)": "x = 1",
     "COUNT_IF(x = 1) FILTER (WHERE y = 2)": "x = 1 AND y = 2",
     "COUNT(DISTINCT person) FILTER (WHERE x = 1)": "x = 1",
-    "COUNT(y) FILTER (x = 1)": "y IS NOT NULL AND x = 1",
+    "COUNT(y) FILTER (x = 1)": "x = 1 AND y IS NOT NULL",
 }
 
 
@@ -380,3 +388,10 @@ def test_views_as_duckdb_writes_them_are_read():
     (definition,) = engine.execute("SELECT sql FROM duckdb_views() WHERE view_name = 'v'").fetchone()
     question = read('SELECT "my town", COUNT(*) FROM v GROUP BY "my town"')
     assert expand_view(question, definition) == read(f"SELECT town, COUNT(*) FROM people WHERE {where} GROUP BY town")
+
+
+def test_the_nearest_column_is_offered():
+    with pytest.raises(InvalidInput, match="Did you mean 'Health'"):
+        read("SELECT COUNT(*) FROM t WHERE heath = 'poor'").bind(["person", "Health"])
+    with pytest.raises(InvalidInput, match=r"no column 'x'\. The columns are"):
+        read("SELECT COUNT(*) FROM t WHERE x = 1").bind(["person", "Health"])

@@ -22,7 +22,8 @@ from discreet.errors import DiscreetError, InvalidInput, SourceFailed, Unreadabl
 from discreet.release.counting import Counting
 from discreet.release.groups import TOTAL, Groups, groups_from
 from discreet.release.question import expand_view, read_question
-from discreet.release.sources import Source, dataset_name, open_source
+from discreet.release.sources import Source, open_source
+from discreet.sources.files import dataset_name, open_files
 
 KEY = b"sixteen bytes ok"
 
@@ -401,10 +402,10 @@ def test_no_file_appears_while_counting(tmp_path, monkeypatch) -> None:
 
 
 def test_the_engine_reaches_nothing_else(tmp_path) -> None:
-    source = csv_source(tmp_path, b"site\n1\n")
+    (tmp_path / "t.csv").write_bytes(b"site\n1\n")
     (tmp_path / "other.csv").write_bytes(b"a\n1\n")
     local_table = {"a": np.arange(3)}  # noqa: F841
-    with source._engine() as engine:  # type: ignore[attr-defined]
+    with open_files(tmp_path / "t.csv", skip_unreadable=True).engine() as engine:
         for sql in (
             f"SELECT * FROM read_csv('{tmp_path}/other.csv')",
             f"COPY (SELECT 1) TO '{tmp_path}/out.csv'",
@@ -425,7 +426,8 @@ def test_sources_do_not_show_what_they_hold(tmp_path) -> None:
     source = csv_source(tmp_path, b"site\n1\n")
     by_site(source)
     assert repr(source) == "<the data t>"
-    assert not any(isinstance(value, np.ndarray) for value in vars(source).values())
+    held = [*vars(source).values(), *vars(source._files).values()]  # type: ignore[attr-defined]
+    assert not any(isinstance(value, np.ndarray) for value in held)
 
 
 def test_the_engine_is_loaded_when_it_is_needed() -> None:

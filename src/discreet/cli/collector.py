@@ -2,95 +2,158 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
 from .output import Json, print_json, print_table, say
 
 if TYPE_CHECKING:
-    from ..estimation.result import Estimate, Interval
+    from ..estimation.result import Estimate
+    from ..explanation import LocalGuarantee
     from ..mechanism import Mechanism
 
 Table = Annotated[str | None, typer.Option(help="For DuckDB files with several tables: which one.")]
 
 
 def perturb(
-    column: Annotated[str, typer.Argument(help="The column with people's true values.")],
-    data: Annotated[Path, typer.Option(help="The people: a .csv, .parquet or .duckdb file.")],
-    mechanism: Annotated[Path, typer.Option(help="What each device uses: a mechanism (.json).")],
-    output: Annotated[Path, typer.Option("-o", "--output", help="Where the reports go: .parquet, .csv or .duckdb.")],
+    columns: Annotated[
+        list[str],
+        typer.Argument(
+            help="The column with people's true values; for a map, the cell number, or two columns: how far east and "
+            "how far north of the map's south-west corner, in metres.",
+            metavar="COLUMN",
+        ),
+    ],
+    data: Annotated[Path, typer.Option(help="The people: a .csv or .tsv (.gz), .parquet or .duckdb file.")],
+    mechanism: Annotated[
+        list[str], typer.Option(help="What each device uses: a mechanism (.json); with --group, NAME=FILE for each.")
+    ],
+    output: Annotated[
+        Path, typer.Option("-o", "--output", help="Where the reports go: .parquet, .csv or .tsv (.gz), .duckdb.")
+    ],
+    group: Annotated[
+        str | None, typer.Option(help="The column that says which mechanism a person chose; it is written too.")
+    ] = None,
     table: Table = None,
     json: Json = False,
 ) -> None:
     """Replace people's true values by noisy reports, as each person's own device would.
 
-    Only the reports are written, in one column, `report`; the true column is not. Files may be larger than memory.
+    Only the reports are written, in one column, `report` (and the column of `--group`); the true column is not. Files
+    may be larger than memory. An empty cell, a number out of range or an unknown label stops it, and nothing is
+    written.
 
-    Example: `discreet perturb visits --data people.csv --mechanism m.json -o reports.parquet`
+    Examples: `discreet perturb visits --data people.csv --mechanism m.json -o reports.parquet` ·
+    `discreet perturb visits --data people.csv --group choice --mechanism careful=a.json --mechanism bold=b.json
+    -o reports.csv`
     """
     from ..collect.tables import Source, perturb_column
     from ..explanation import local_guarantee
-    from ..files import load
 
-    made = load(mechanism)
-    words = local_guarantee(made)
-    source = Source(data, column, table)
-    total = perturb_column(made, source, output)
+    made = _mechanisms(mechanism, group)
+    words = {name: local_guarantee(one) for name, one in made.items()}
+    source = Source(data, columns, table, group=group)
+    with _progress(f"reading {data.name}") as tell:
+        total = perturb_column(made, source, output, tell)
     if json:
-        local = words.epsilon
-        shown = None if local is None else ("infinity" if local == float("inf") else local)
-        content = {"reports": total, "output": str(output), "epsilon_between_any_two_values": shown}
-        print_json({**content, "sentences": list(words.sentences)})
+        content: dict[str, Any] = {"reports": total, "output": str(output)}
+        if group is None:
+            content |= _guarantee(words[""])
+        else:
+            content["groups"] = {name: _guarantee(one) for name, one in words.items()}
+        print_json(content)
         return
     say(f"{total:,} reports in {output}; the true values were not written")
-    for sentence in words.sentences:
-        say(f"privacy   {sentence}")
+    for name, one in words.items():
+        for sentence in one.sentences:
+            say(f"privacy   {f'{name}: ' if group is not None else ''}{sentence}")
+
+
+def _guarantee(words: LocalGuarantee) -> dict[str, Any]:
+    local = words.epsilon
+    shown = None if local is None else ("infinity" if local == float("inf") else local)
+    return {"epsilon_between_any_two_values": shown, "sentences": list(words.sentences)}
+
+
+def _mechanisms(given: list[str], group: str | None) -> dict[str, Mechanism]:
+    """One mechanism, without a name, or one for each group, by name."""
+    from ..errors import InvalidInput
+    from ..files import load
+
+    if group is None:
+        if len(given) > 1:
+            raise InvalidInput(
+                "one --mechanism is used for everybody; for several, say with --group which column names them, and "
+                "give --mechanism NAME=FILE for each."
+            )
+        return {"": load(given[0])}
+    made: dict[str, Mechanism] = {}
+    for text in given:
+        name, sign, file = text.partition("=")
+        if not sign or not name or not file:
+            raise InvalidInput(f"with --group, a mechanism is given as --mechanism NAME=FILE; got {text!r}.")
+        if name in made:
+            raise InvalidInput(f"the group {name!r} has two mechanisms; give one for each group.")
+        made[name] = load(file)
+    return made
 
 
 def estimate(
-    reports: Annotated[list[Path], typer.Argument(help="Files of reports: .csv, .parquet or .duckdb.")],
-    mechanism: Annotated[list[Path], typer.Option(help="The mechanism that made them; one, or one for each file.")],
+    reports: Annotated[list[Path], typer.Argument(help="Files of reports: .csv or .tsv (.gz), .parquet or .duckdb.")],
+    mechanism: Annotated[
+        list[str],
+        typer.Option(help="The mechanism that made them; one, or one for each file; with --group, NAME=FILE for each."),
+    ],
     column: Annotated[str | None, typer.Option(help="The column of reports, where there are several.")] = None,
+    group: Annotated[str | None, typer.Option(help="The column that says which mechanism made a report.")] = None,
     table: Table = None,
-    over: Annotated[int | None, typer.Option(help="For noise without end: the largest true count.")] = None,
+    over: Annotated[int | None, typer.Option(help="For noise without end: the largest true count.", min=1)] = None,
     method: Annotated[str, typer.Option(help="mle, smoothed, ibu or inverse.")] = "mle",
-    iterations: Annotated[int | None, typer.Option(help="For ibu: how many updates.")] = None,
+    iterations: Annotated[int | None, typer.Option(help="For ibu: how many updates.", min=1)] = None,
     level: Annotated[float, typer.Option(help="The level of intervals.")] = 0.95,
     report: Annotated[Path | None, typer.Option(help="Write a report: .html, .png, .svg or .json.")] = None,
     json: Json = False,
 ) -> None:
     """Estimate the distribution of true values from noisy reports, with error bars.
 
-    People who used different mechanisms are given as one file and one `--mechanism` for each group, in the same order.
+    People who used different mechanisms are given as one file and one `--mechanism` for each group, in the same order;
+    or in one file with a column that names the mechanism of each report, `--group`.
 
     Examples: `discreet estimate reports.parquet --mechanism m.json` ·
-    `discreet estimate a.csv b.csv --mechanism a.json --mechanism b.json --report page.html`
+    `discreet estimate a.csv b.csv --mechanism a.json --mechanism b.json --report page.html` ·
+    `discreet estimate reports.csv --group choice --mechanism careful=a.json --mechanism bold=b.json`
     """
     from ..errors import InvalidInput
+    from ..estimation.methods import Method
     from ..estimation.methods import estimate as reconstruct
     from ..estimation.statistics import read_share
-    from ..files import load
+    from ..names import find_name
     from ..spaces import Counts
 
     if report is not None and report.suffix not in (".html", ".png", ".svg", ".json"):
         raise InvalidInput(f"a report ends in .html, .png, .svg or .json; got {report.name!r}.")
+    if report is not None and not report.parent.is_dir():
+        raise InvalidInput(f"there is no folder {report.parent} to write {report.name} to.")
     read_share(level, "level", inside=True)
-    if len(mechanism) not in (1, len(reports)):
-        raise InvalidInput(
-            f"give one --mechanism, or one for each of the {len(reports)} files of reports; got {len(mechanism)}."
-        )
-    made = [load(file) for file in mechanism]
-    groups = _groups(reports, made, column, table)
-    options: dict[str, Any] = {} if iterations is None else {"iterations": iterations}
+    options: dict[str, Any] = {"method": find_name(method, get_args(Method), "a method")}
+    if iterations is not None:
+        options["iterations"] = iterations
     if over is not None:
         options["over"] = Counts(over)
-    found = (
-        reconstruct(groups[0][0], groups[0][1], method=method, **options)  # type: ignore[arg-type]
-        if len(groups) == 1
-        else reconstruct(groups, method=method, **options)  # type: ignore[arg-type]
+    made = _of_files(mechanism, len(reports)) if group is None else _mechanisms(mechanism, group)
+    for one in made.values():
+        _refuse_range(one, over)
+    groups = (
+        _in_files(reports, list(made.values()), column, table)
+        if group is None
+        else _in_groups(reports, made, column, table, group)
     )
+    found = reconstruct(*groups[0], **options) if len(groups) == 1 else reconstruct(groups, **options)
     if report is not None:
         found.save(report, level)
     if json:
@@ -101,45 +164,98 @@ def estimate(
         say(f"report          {report}")
 
 
-def _groups(
-    files: list[Path], made: list[Mechanism], column: str | None, table: str | None
-) -> list[tuple[dict[Any, int], Mechanism]]:
-    """The counts of each group; files of one mechanism are added up."""
+def _refuse_range(mechanism: Mechanism, over: int | None) -> None:
+    """Told before a large file is read."""
+    from ..errors import InvalidInput
+
+    if mechanism.inputs.size is None and over is None:
+        raise InvalidInput(
+            f"{mechanism.family} takes counts without end, so say which true values are possible: --over N for 0..N."
+        )
+    if mechanism.inputs.size is not None and over not in (None, mechanism.inputs.size - 1):
+        raise InvalidInput(
+            f"--over is for noise without end; {mechanism.family} has {mechanism.inputs.size:,} true values, and they "
+            "are what is estimated. Drop it."
+        )
+
+
+Counted = tuple[dict[Any, int], "Mechanism"]
+
+
+def _of_files(given: list[str], files: int) -> dict[str, Mechanism]:
+    """The mechanism of all files, or that of each, by number."""
+    from ..errors import InvalidInput
+    from ..files import load
+
+    if len(given) not in (1, files):
+        raise InvalidInput(
+            f"give one --mechanism, or one for each of the {files} files of reports; got {len(given)}. For people of "
+            "several mechanisms in one file, say with --group which column names them."
+        )
+    return {str(number): load(file) for number, file in enumerate(given)}
+
+
+def _in_files(files: list[Path], made: list[Mechanism], column: str | None, table: str | None) -> list[Counted]:
+    """A group for each file; files of one mechanism are added up."""
     from ..collect.tables import Source
 
-    groups: list[tuple[dict[Any, int], Mechanism]] = []
+    groups: list[Counted] = []
     for k, file in enumerate(files):
-        mechanism = made[min(k, len(made) - 1)]
-        source = Source(file, column, table)
-        counts = source.counts(mechanism.outputs)
-        source.close()
+        one = made[min(k, len(made) - 1)]
+        with _progress(f"counting {file.name}") as tell:
+            counts = Source(file, column, table).counts(one.outputs, tell)
         if len(made) == 1 and groups:
-            for value, count in counts.items():
-                groups[0][0][value] = groups[0][0].get(value, 0) + count
+            _add(groups[0][0], counts)
         else:
-            groups.append((counts, mechanism))
+            groups.append((counts, one))
     return groups
 
 
-def _answers(found: Estimate, level: float) -> list[tuple[Any, Interval]]:
-    """What is told with intervals: the estimate's own value (intervals are around the maximum, whatever the method)."""
-    import numpy as np
+def _in_groups(
+    files: list[Path], made: dict[str, Mechanism], column: str | None, table: str | None, group: str
+) -> list[Counted]:
+    """The groups that a column names, from all files; a group that nobody is in is left out."""
+    from ..collect.tables import Source
 
-    from ..spaces import Counts
+    outputs, totals = [one.outputs for one in made.values()], [dict[Any, int]() for _ in made]
+    for file in files:
+        with _progress(f"counting {file.name}") as tell:
+            found = Source(file, column, table, group=group).counts_by_group(outputs, list(made), tell)
+        for total, counts in zip(totals, found, strict=True):
+            _add(total, counts)
+    groups = list(zip(totals, made.values(), strict=True))
+    return [one for one in groups if one[0]] or groups[:1]
 
-    if isinstance(found.space, Counts):
-        quantiles = [(found.quantile(q), found.interval(("quantile", q), level)) for q in (0.25, 0.5, 0.75)]
-        return [(found.mean(), found.interval("mean", level)), *quantiles]
-    likeliest = np.argsort(-found.distribution, kind="stable")[:5].tolist()
-    return [(float(found.distribution[k]), found.interval(("cell", found.space.value(k)), level)) for k in likeliest]
+
+def _add(total: dict[Any, int], counts: dict[Any, int]) -> None:
+    for value, count in counts.items():
+        total[value] = total.get(value, 0) + count
+
+
+@contextmanager
+def _progress(what: str) -> Iterator[Callable[[float], None] | None]:
+    """A bar on a terminal that is told how much is done, from 0 to 1; nothing in a pipe."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=1.0)
+        yield lambda share: bar.update(task, completed=min(share, 1.0))
 
 
 def _as_json(found: Estimate, level: float) -> dict[str, Any]:
+    from ..estimation.page import answers
+
     content = found.to_json()
     content["level"] = level
     content["intervals"] = [
-        {"statistic": i.statistic, "estimate": value, "low": i.low, "high": i.high}
-        for value, i in _answers(found, level)
+        {"statistic": words, "estimate": value, "low": interval.low, "high": interval.high}
+        for words, value, interval in answers(found, level)
+        if interval is not None
     ]
     if len(found.problem.groups) > 1:
         test = found.homogeneity()
@@ -149,16 +265,21 @@ def _as_json(found: Estimate, level: float) -> dict[str, Any]:
 
 
 def _tell(found: Estimate, level: float) -> None:
-    from ..estimation.result import COVERS
+    from ..estimation.page import answers
+    from ..estimation.questions import COVERS
 
     for line in found.header():
         say(line)
     say()
-    shown = _answers(found, level)
-    cells = [[i.statistic, f"{value:.4g}", f"{i.low:.4g}", f"{i.high:.4g}"] for value, i in shown]
+    cells = [
+        [words, f"{value:.4g}", *(["", ""] if ends is None else [f"{ends.low:.4g}", f"{ends.high:.4g}"])]
+        for words, value, ends in answers(found, level)
+    ]
     print_table(["", "estimate", f"low ({level:g})", f"high ({level:g})"], cells, numbers=(1, 2, 3))
     say()
     headings, rows = found.table(level=level)
+    if len(rows) < len(found.distribution):
+        say(f"the {len(rows)} likeliest of {len(found.distribution):,} values; --report FILE.json has all")
     print_table(headings, rows, numbers=range(1, len(headings)))
     say()
     say(f"intervals       {COVERS}")

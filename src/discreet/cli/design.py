@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .output import Json, print_json, print_table, say, waiting
+from .output import Json, print_json, print_table, refuse_unwritable, say, waiting
 
 if TYPE_CHECKING:
     from ..mechanism import Mechanism
@@ -98,7 +99,7 @@ def design(
         return
     if layout is not None:
         raise InvalidInput("--layout goes with --ptable.")
-    _refuse_ending(output)
+    _refuse_files(output, plot)
     choice = None
     if family is None:
         stray = next((option for option, value in named.items() if value is not None), None)
@@ -121,12 +122,13 @@ def design(
 
                 mechanism = find(n, **options)
     else:
+        del wishes["delta"]  # some families take one
         _refuse_wishes(wishes, worst_case, explain, "a --family is made as it is. Leave one of the two out")
-        if family == "list":
+        if family.strip().lower() == "list":
             for name in _families():
                 say(name)
             return
-        mechanism = _named(family, {"n": n, "alpha": alpha, "epsilon": epsilon, **named})
+        mechanism = _named(family, {"n": n, "alpha": alpha, "epsilon": epsilon, "delta": delta, **named})
     _hand_over(mechanism, choice, output, plot, json)
 
 
@@ -141,13 +143,12 @@ def _refuse_wishes(wishes: dict[str, Any], worst_case: bool, explain: bool, inst
 
 
 def _named(family: str, given: dict[str, Any]) -> Mechanism:
-    from ..errors import InvalidInput
+    from ..names import MECHANISMS, find_name
 
     families = _families()
-    if family not in families:
-        raise InvalidInput(f"{family!r} is not a family; the families are {', '.join(families)}.")
-    build, takes = families[family]
-    return _build(family, build, takes, given)
+    name = find_name(family, families, "a family", MECHANISMS)
+    build, takes = families[name]
+    return _build(name, build, takes, given)
 
 
 def _hand_over(mechanism: Mechanism, choice: Any, output: Path | None, plot: Path | None, json: bool) -> None:
@@ -198,7 +199,7 @@ _OPTIONS: dict[str, tuple[tuple[str, ...], bool]] = {
     "sigma2": (("sigma2",), True),
     "border": (("border",), False),
     "reach": (("reach",), True),
-    "noise": (("stay", "variance", "js", "kind"), False),
+    "noise": (("stay", "variance", "delta", "js", "kind"), False),
     "base": (("base",), False),
     "below": (("below",), False),
 }
@@ -230,16 +231,31 @@ def _build(family: str, build: Any, takes: tuple[str, ...], given: dict[str, Any
         if name in ("n", "space", "grid"):
             positional.append(given["n"] if name == "n" else _space(given))
         else:
-            options.update({option: given[option] for option in present})
+            options.update({option: _named_choice(option, given[option]) for option in present})
     mechanism: Mechanism = build(*positional, **options)
     return mechanism
 
 
+def _named_choice(option: str, written: Any) -> Any:
+    """The value of an option; where it is a name, in its own spelling."""
+    from ..names import find_name
+
+    if option == "border":
+        return find_name(written, ("remap", "normalise"), "a treatment of the border", {"normalize": "normalise"})
+    if option == "kind":
+        return find_name(written, ("all-counts", "optimal", "sadeghi"), "a kind of bounded noise")
+    return written
+
+
 def _space(given: dict[str, Any]) -> Any:
+    from ..errors import InvalidInput
     from ..spaces import Counts, Labels
 
     if given["labels"] is not None:
-        return Labels([label.strip() for label in given["labels"].split(",")])
+        labels = [label.strip() for label in given["labels"].split(",")]
+        if "" in labels:
+            raise InvalidInput(f"--labels lists answers with one comma between two; got {given['labels']!r}.")
+        return Labels(labels)
     return Counts(given["n"]) if given["n"] is not None else _grid(given["grid"])
 
 
@@ -254,12 +270,13 @@ def _grid(text: str | None) -> Any:
     return Grid(int(match[1]), int(match[2]), as_fraction(match[3], "cell"))  # type: ignore[arg-type]
 
 
-def _refuse_ending(output: Path | None) -> None:
-    """Mechanism files end in .json: by that they are told from matrices."""
-    from ..errors import InvalidInput
+PICTURES = (".png", ".svg", ".html", ".json")
 
-    if output is not None and output.suffix.lower() != ".json":
-        raise InvalidInput(f"a mechanism file ends in .json; got {output}.")
+
+def _refuse_files(output: Path | None, plot: Path | None = None) -> None:
+    """Mechanism files end in .json: by that they are told from matrices."""
+    refuse_unwritable(output, (".json",), "a mechanism file")
+    refuse_unwritable(plot, PICTURES, "a picture")
 
 
 def compare(
@@ -277,9 +294,13 @@ def compare(
     """
     from ..comparison import TITLES
     from ..comparison import compare as put
+    from ..errors import InvalidInput
 
-    names = None if families is None else [name.strip() for name in families.split(",")]
-    comparison = put(n, alpha=alpha, epsilon=epsilon, families=names, loss=[one.strip() for one in loss.split(",")])
+    refuse_unwritable(report, PICTURES, "a report")
+    if not _several(loss):
+        raise InvalidInput("--loss names at least one loss, such as L0,L1,L2; it is empty.")
+    names = None if families is None else _several(families)
+    comparison = put(n, alpha=alpha, epsilon=epsilon, families=names, loss=_several(loss))
     if report is not None:
         comparison.save(report)
     if json:
@@ -297,6 +318,11 @@ def compare(
         say(f"report    {report}")
 
 
+def _several(text: str) -> list[str]:
+    """What is listed with commas or pluses."""
+    return [part.strip() for part in re.split("[,;+]", text) if part.strip()]
+
+
 def calibrate(
     family: Annotated[str, typer.Option(help="geometric, explicit-fair, randomized-response, planar-geometric, ...")],
     n: Annotated[int | None, typer.Option("-n", "--largest", help="The largest count.")] = None,
@@ -307,6 +333,7 @@ def calibrate(
     mean_error: Annotated[str | None, typer.Option(help="Mean absolute error at most this.")] = None,
     within: Annotated[str | None, typer.Option(help="D:P, within D of the truth with probability at least P.")] = None,
     ratio: Annotated[str | None, typer.Option(help="R:D, likelihood ratio at most R within distance D.")] = None,
+    between: Annotated[str | None, typer.Option(help="LOW:HIGH, where to look for epsilon.")] = None,
     border: Annotated[str | None, typer.Option(help="For planar families: remap or normalise.")] = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Where to save the mechanism (.json).")] = None,
     json: Json = False,
@@ -317,30 +344,37 @@ def calibrate(
     `discreet calibrate --family planar-geometric --grid 30x30x150 --distance 450`
     """
     from ..errors import InvalidInput
+    from ..names import MECHANISMS, find_name, plain
     from ..optimise.calibration import FAMILIES
     from ..optimise.calibration import calibrate as find
 
-    name = family.replace("-", "_")
-    if name not in FAMILIES:
-        names = ", ".join(known.replace("_", "-") for known in FAMILIES)
-        raise InvalidInput(f"{family!r} cannot be calibrated; what can is {names}.")
+    if family.strip().lower() == "list":
+        for one in FAMILIES:
+            say(plain(one))
+        return
+    name = plain(find_name(family, FAMILIES, "a family that can be calibrated", MECHANISMS, listed=_spelled(FAMILIES)))
     if sum(value is not None for value in (n, labels, grid)) != 1:
         raise InvalidInput("give exactly one of -n (counts 0..n), --labels and --grid.")
+    wanted = _OPTIONS[_families()[name][1][0]][0]
+    if not any({"n": n, "labels": labels, "grid": grid}[option] is not None for option in wanted):
+        raise InvalidInput(f"{name} needs {' or '.join(map(_flag, wanted))}.")
     if border is not None and grid is None:
         raise InvalidInput("--border is for planar families, with --grid.")
     wishes = {"distance": distance, "truth": truth, "mean-error": mean_error, "within": within, "ratio": ratio}
     chosen = [wish for wish, value in wishes.items() if value is not None]
     if len(chosen) != 1:
         raise InvalidInput(f"give exactly one of {', '.join('--' + wish for wish in wishes)}; got {len(chosen)}.")
-    _refuse_ending(output)
-    options: dict[str, Any] = {} if border is None else {"border": border}
+    _refuse_files(output)
+    options: dict[str, Any] = {} if border is None else {"border": _named_choice("border", border)}
+    if between is not None:
+        options["between"] = _pair(between, "--between", "LOW:HIGH, such as 0.1:10")
     if within is not None:
         options["within"] = _pair(within, "--within", "D:P, such as 2:0.9")
     elif ratio is not None:
         options["likelihood_ratio"], options["within"] = _pair(ratio, "--ratio", "R:D, such as 2:10")
     else:
         options[chosen[0].replace("-", "_")] = wishes[chosen[0]]
-    found = find(name, _space({"n": n, "labels": labels, "grid": grid}), **options)
+    found = find(family, _space({"n": n, "labels": labels, "grid": grid}), **options)
     if output is not None:
         found.mechanism.save(output)
     if json:
@@ -349,6 +383,13 @@ def calibrate(
     say(str(found))
     if output is not None:
         say(f"saved     {output} (discreet verify {output})")
+
+
+def _spelled(names: Iterable[str]) -> str:
+    """Names as the command line writes them."""
+    from ..names import plain
+
+    return ", ".join(map(plain, names))
 
 
 def _pair(text: str, option: str, form: str) -> tuple[str, str]:

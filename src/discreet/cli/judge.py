@@ -12,12 +12,15 @@ from .output import Json, decide, print_json, print_table, say
 from .ptable import claim_beside, table_as_json, tell_table
 
 if TYPE_CHECKING:
-    from ..mechanism import Mechanism
     from ..privacy.verify import Verdict
     from ..privacy.witness import Witness
 
 File = Annotated[
-    Path, typer.Argument(help="A mechanism (.json), a matrix of probabilities (.csv), rows are truths, or a p-table.")
+    Path,
+    typer.Argument(
+        help="A mechanism (.json), a matrix of probabilities (.csv), rows are truths, or a p-table; - reads it from "
+        "standard input."
+    ),
 ]
 
 
@@ -25,7 +28,8 @@ def verify(
     file: Annotated[
         Path,
         typer.Argument(
-            help="A mechanism (.json), a matrix (.csv, rows are truths), a p-table, or a bundle (a folder)."
+            help="A mechanism (.json), a matrix (.csv, rows are truths), a p-table, or a bundle (a folder); - reads "
+            "one of the first three from standard input."
         ),
     ],
     epsilon: Annotated[str | None, typer.Option(help="Judge this epsilon instead of only measuring.")] = None,
@@ -38,13 +42,13 @@ def verify(
 
     A mechanism file carries a claim, which is proved again; a CSV matrix carries none, so it is measured, or judged
     against `--epsilon` and `--delta`. A p-table is judged against what the file beside it states, if there is one. A
-    bundle is what `discreet release` wrote.
+    bundle is what `discreet release` wrote. A file that was altered, or claims more than its numbers prove, does not
+    hold (exit code 1); one that is none of these cannot be used (2).
 
     Examples: `discreet verify m.json` · `discreet verify matrix.csv --epsilon 1 --delta 1e-6` ·
     `discreet verify ptable.csv` · `discreet verify health_by_site/ --ledger study.ledger`
     """
-    from ..errors import InvalidInput
-    from ..files import read_subject
+    from ..errors import Altered, InvalidInput, NotPrivate
 
     if file.is_dir():
         if epsilon is not None or delta is not None or notion is not None:
@@ -57,9 +61,10 @@ def verify(
     if delta is not None and epsilon is None:
         raise InvalidInput("--delta goes with --epsilon: give both, or neither.")
     delta = delta or "0"
-    found = read_subject(file)
-    subject: Any = found[0]
-    notes = found[1]
+    try:
+        subject, notes = _subject(file)
+    except (Altered, NotPrivate) as problem:
+        _refuted(file, str(problem), json)
     stated = _stated(subject) if epsilon is None else None
     epsilon, delta = (epsilon, delta) if stated is None else stated
     verdict = _verdict(subject, notion, notes)
@@ -83,12 +88,37 @@ def _verify_bundle(folder: Path, ledger: Path | None, json: bool) -> NoReturn:
     decide(report.holds)
 
 
+def _subject(file: Path) -> tuple[Any, tuple[str, ...]]:
+    """What a file or standard input holds, and what had to be said about it."""
+    import sys
+
+    from ..files import read_subject, subject_from_text
+
+    return subject_from_text(sys.stdin.buffer.read(), _name(file)) if str(file) == "-" else read_subject(file)
+
+
+def _name(file: Path) -> str:
+    return "standard input" if str(file) == "-" else str(file)
+
+
+def _refuted(file: Path, problem: str, json: bool) -> NoReturn:
+    """A file that does not have what it says is an answer to whoever asked for it to be verified."""
+    if json:
+        print_json({"file": str(file), "holds": False, "problem": problem})
+    else:
+        say(f"{_name(file)}: DOES NOT HOLD")
+        say(f"problem   {problem}")
+    decide(False)
+
+
 def _verdict(subject: Any, notion: str | None, notes: tuple[str, ...]) -> Verdict:
     from dataclasses import replace
 
+    from ..names import find_name
+    from ..privacy.notions import NOTIONS
     from ..privacy.verify import verify as judge
 
-    wanted = notion
+    wanted = None if notion is None else find_name(notion, NOTIONS, "a notion")
     if notion is None and hasattr(subject, "certificate"):
         wanted = subject.certificate.notion
     verdict = judge(subject, wanted)
@@ -160,6 +190,7 @@ def _as_json(
 ) -> dict[str, Any]:
     content: dict[str, Any] = {
         "file": str(file),
+        "holds": claim is not False,
         "notion": verdict.notion,
         "epsilon": _number(verdict.epsilon),
         "ratio": _ratio(verdict),
@@ -194,13 +225,13 @@ def _tell(
     from ..exact.rationals import text_up
 
     if hasattr(subject, "certificate"):
-        say(f"{file}: {subject!r}")
+        say(f"{_name(file)}: {subject!r}")
         say("claim     proved again from the numbers in the file")
     elif _is_table(subject):
-        tell_table(file, subject, verdict)
+        tell_table(_name(file), subject, verdict)
     else:
         rows, columns = subject.shape
-        say(f"{file}: a matrix of {rows} truths by {columns} reports; it carries no claim")
+        say(f"{_name(file)}: a matrix of {rows} truths by {columns} reports; it carries no claim")
     per = {"metric": " per unit of distance", "local": " between any two truths", "central": " between adjacent counts"}
     say(f"privacy   {verdict.notion}: epsilon = {text_up(verdict.epsilon)}{per[verdict.notion]}")
     ratio = _ratio(verdict)
@@ -226,7 +257,7 @@ def _named(results: dict[str, Any], holds: bool) -> str:
 
 def check(
     file: File,
-    require: Annotated[str | None, typer.Option(help="Properties that must hold, such as WH,CM.")] = None,
+    require: Annotated[str | None, typer.Option(help="Properties that must hold, such as WH,CM or bias<=0.")] = None,
     json: Json = False,
 ) -> None:
     """Check the structural properties of a mechanism: symmetric, honest, monotone, fair.
@@ -234,14 +265,12 @@ def check(
     Examples: `discreet check m.json` · `discreet check matrix.csv --require WH,CM`
     """
     from ..errors import InvalidInput
-    from ..files import read_subject
     from ..properties import check as examine
 
-    subject, _ = read_subject(file)
-    wanted = None if require is None else [code.strip() for code in require.split(",") if code.strip()]
-    if wanted == []:
+    subject, _ = _subject(file)
+    if require is not None and not require.strip(" ,;+"):
         raise InvalidInput("--require names properties, such as WH,CM; it is empty.")
-    results = examine(subject, wanted)
+    results = examine(subject, None if require is None else _required(require))
     holds = all(result.holds for result in results.values())
     if json:
         print_json(
@@ -266,8 +295,16 @@ def check(
         decide(holds)
 
 
+def _required(text: str) -> list[Any]:
+    """Properties by their codes, and requirements with a number, such as bias<=0."""
+    from ..properties import listed
+    from ..requirements import resolve
+
+    return [resolve(code)[0] if "=" in code else code for code in listed(text) if code]
+
+
 def explain(
-    file: Annotated[Path, typer.Argument(help="A mechanism (.json).")],
+    file: Annotated[Path, typer.Argument(help="A mechanism (.json); - reads it from standard input.")],
     prior: Annotated[str, typer.Option(help="What someone believes beforehand, a probability.")] = "1/2",
     people: Annotated[int, typer.Option(help="How far one person can move the count.")] = 1,
     distance: Annotated[str | None, typer.Option(help="For maps: how far apart two places are.")] = None,
@@ -277,10 +314,15 @@ def explain(
 
     Example: `discreet explain m.json --prior 0.1`
     """
+    from ..errors import InvalidInput
     from ..explanation import explain as put
-    from ..files import load
 
-    mechanism: Mechanism = load(file)
+    mechanism, _ = _subject(file)
+    if not hasattr(mechanism, "certificate"):
+        raise InvalidInput(
+            f"{file} carries no claim that could be explained; measure it with: discreet verify {file}, or make it a "
+            "mechanism with dc.from_matrix in Python."
+        )
     words = put(mechanism, prior=prior, people=people, distance=distance)
     if json:
         print_json(

@@ -61,7 +61,7 @@ def init(
 def _refuse_slips(data: str, unit: str) -> None:
     """A ledger is for good: if the data is there, the unit must be a column of it."""
     from ..errors import InvalidInput
-    from ..release.sources import columns_of
+    from ..sources.files import columns_of
 
     columns = columns_of(data)
     if columns is not None and unit != "row" and unit.casefold() not in {name.casefold() for name in columns}:
@@ -137,7 +137,7 @@ def verify(
 
 def _dataset(data: str) -> str:
     """The name of a data set: that of its file, without folder and endings."""
-    from ..release.sources import dataset_name
+    from ..sources.files import dataset_name
 
     return dataset_name(data)
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sys
 import traceback
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, NoReturn
 
 import typer
 
 from . import collector, design, judge, ledger, release
+from .output import in_options
 
 app = typer.Typer(
     name="discreet",
@@ -72,23 +75,73 @@ app.command()(collector.estimate)
 
 def main() -> None:
     """Run the command line; a user's mistake is a message and exit code 2, never a traceback."""
+    try:
+        _run()
+    except (SystemExit, BrokenPipeError) as leaving:
+        if not _reader_left(leaving):
+            raise
+    with contextlib.suppress(OSError):
+        for stream in (1, 2):  # what is still to be written has nobody to read it
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
+    sys.exit(CLOSED_PIPE)
+
+
+#: What a shell says of a program whose reader left, as in ``discreet compare ... | head``. 0 would say that it holds.
+CLOSED_PIPE = 141
+
+
+def _reader_left(leaving: BaseException | None) -> bool:
+    """Whether a program that leaves does so because its pipe was closed; the layers above say 1 to that."""
+    while leaving is not None:
+        if isinstance(leaving, BrokenPipeError):
+            return True
+        leaving = leaving.__context__
+    return False
+
+
+def _run() -> NoReturn:
     from ..errors import BudgetExceeded, DiscreetError
 
     try:
         app()
-    except BrokenPipeError:  # the reader of a pipe left early
-        sys.stderr.close()
-        sys.exit(0)
+    except BrokenPipeError:
+        raise
     except BudgetExceeded as problem:  # an answer: the ledger says no
-        typer.echo(f"discreet: {problem}", err=True)
+        _tell(str(problem))
         sys.exit(1)
     except DiscreetError as problem:
-        typer.echo(f"discreet: {problem}", err=True)
+        _tell(str(problem))
         sys.exit(2)
     except OSError as problem:
-        typer.echo(f"discreet: {problem.filename or 'a file'}: {problem.strerror or problem}.", err=True)
+        _tell(f"{problem.filename or 'a file'}: {problem.strerror or problem}.")
         sys.exit(2)
     except Exception:  # not a user's mistake, and not an answer: neither 1 nor 2
         traceback.print_exc()
         typer.echo("discreet: this should not have happened; please report it.", err=True)
         sys.exit(70)
+    sys.exit(0)
+
+
+def _tell(message: str) -> None:
+    """A mistake, in the words of the verb's options."""
+    typer.echo(f"discreet: {in_options(message, _options_of_the_verb())}", err=True)
+
+
+#: Arguments whose option has another name.
+_RENAMED = {"likelihood_ratio": "ratio", "output": "counts"}
+
+
+def _options_of_the_verb() -> dict[str, str]:
+    """The arguments of what was asked for on this command line -> their options."""
+    command: Any = typer.main.get_command(app)
+    for word in sys.argv[1:]:
+        inner = getattr(command, "commands", {}).get(word)
+        if inner is None:
+            break
+        command = inner
+    found = {
+        parameter.name: next((flag for flag in parameter.opts if flag == "-n"), max(parameter.opts, key=len))
+        for parameter in command.params
+        if parameter.param_type_name == "option"
+    }
+    return found | {name: found[own] for name, own in _RENAMED.items() if own in found and name not in found}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .output import print_json, say
+from .output import print_json, refuse_unwritable, say
 
 if TYPE_CHECKING:
     from ..privacy.verify import Verdict
@@ -26,6 +26,7 @@ def design_table(given: dict[str, Any], output: Path | None, layout: str | None,
 
     from ..errors import InvalidInput
     from ..optimise.ptable_design import design_ptable
+    from ..ptables.writing import read_layout
 
     allowed = ("epsilon", "reach", "variance", "js", "stay", "keys")
     for option, value in given.items():
@@ -35,6 +36,11 @@ def design_table(given: dict[str, Any], output: Path | None, layout: str | None,
     for needed in ("epsilon", "reach"):
         if given[needed] is None:
             raise InvalidInput(f"--ptable needs --{needed}.")
+    if output is None and layout is not None:
+        raise InvalidInput("--layout says how the table is written, and goes with -o FILE.")
+    if output is not None:
+        refuse_unwritable(output, (), "a p-table")
+        read_layout(output, layout)
     options = {name: given[name] for name in ("variance", "js", "stay", "keys") if given[name] is not None}
     if sys.stderr.isatty():
         options["progress"] = lambda words: print(f"searching {words} ...", file=sys.stderr)
@@ -67,11 +73,11 @@ def claim_beside(table: PTable) -> tuple[str, str] | None:
     return None if epsilon is None or delta is None else (str(epsilon), str(delta))
 
 
-def tell_table(file: Path, table: PTable, verdict: Verdict) -> None:
+def tell_table(name: str, table: PTable, verdict: Verdict) -> None:
     """What a p-table is, and its delta at some epsilons."""
     from ..exact.rationals import text_down, text_up
 
-    say(f"{file}: {table}")
+    say(f"{name}: {table}")
     told = ", ".join(f"{text_up(verdict.delta(epsilon), 4)} at {epsilon}" for epsilon in CURVE)
     say(f"delta     {told} (epsilon)")
     cells = table.cell_keys()

@@ -114,6 +114,8 @@ def release(
         print_json({**released.as_json(), "recorded": free, "left": book.left().describe()})
         return
     say(released.describe())
+    for note in released.plan.notes:
+        say(f"note: {note}")
     left = book.left()
     paid = (
         "the recorded answer: nothing was spent" if free else f"spent epsilon {short(released.cost.epsilon, up=True)}"

@@ -1,208 +1,395 @@
-"""Columns of files, a batch at a time: CSV, Parquet and DuckDB files larger than memory.
+"""Columns of files, a batch at a time: what people's devices would do to true values, and what a collector counts.
 
 True values are read in batches, replaced by reports, and never written: the reading connection may not spill to disk,
-and what is written holds reports alone. The engine's own messages are withheld, because they quote what they could not
-read.
+and what is written holds reports alone. What goes wrong with a row is told by its number, never by its value, and is
+raised where neither the rows nor the engine's own words are in reach.
 """
 
 from __future__ import annotations
 
+import re
 import tempfile
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from glob import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import DiscreetError, ForeignValue, InvalidInput, UnreadableFile, WrongType
+from ..errors import DiscreetError, InvalidInput, UnreadableFile
 from ..mechanism import Mechanism
-from ..release.expressions import quoted, text_literal
-from ..spaces import Labels, Space
+from ..sources.files import open_files
+from ..sources.sql import quoted, text_literal
+from ..spaces import Space
+from .readings import Reading, is_text, reading_of
+
+IntArray = NDArray[np.int64]
+
+#: Told how much of a file has been read, from 0 to 1.
+Tell = Callable[[float], None]
 
 #: How many rows are held at once.
 BATCH = 250_000
 
+#: The most memory the engine takes. It keeps what it has read of a CSV file until it has no more.
+MEMORY = "1GB"
+
 #: The name of the column of reports.
 REPORT = "report"
 
-_READERS = {".csv": "read_csv", ".tsv": "read_csv", ".txt": "read_csv", ".gz": "read_csv", ".parquet": "read_parquet"}
-_DATABASES = (".duckdb", ".db")
-_WHOLE = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"}
 
+class Batch(NamedTuple):
+    """Some rows: the indices of their values in a space, and the numbers of their groups if there are groups."""
 
-@contextmanager
-def _engine(path: Path) -> Iterator[None]:
-    """The engine's errors, without their text: it may quote values."""
-    import duckdb
-
-    try:
-        yield
-    except duckdb.Error as problem:
-        raise UnreadableFile(
-            f"{path}: the database engine cannot read it ({type(problem).__name__}; its message is withheld, because "
-            "it may quote values)."
-        ) from None
+    indices: IntArray
+    groups: IntArray | None
 
 
 class Source:
-    """One column of a file.
+    """One column of a table in a file, or the two columns of a place, and perhaps a column that names a group.
 
     Parameters
     ----------
     path
-        A CSV, Parquet or DuckDB file.
+        A CSV, Parquet or DuckDB file; a folder of Parquet files.
     column
-        The column's name; may be left out where there is one only.
+        The column's name, or the names of two, how far east and north a place is; may be left out where there is one
+        column only.
     table
         For DuckDB files: the table's name; may be left out where there is one only.
+    group
+        The column that says by which mechanism a row is reported, where there are several.
     """
 
-    def __init__(self, path: str | Path, column: str | None = None, table: str | None = None) -> None:
+    def __init__(
+        self,
+        path: str | Path,
+        column: str | Sequence[str] | None = None,
+        table: str | None = None,
+        *,
+        group: str | None = None,
+    ) -> None:
+        self.path = Path(path)
+        self._files = open_files(path, skip_unreadable=False)
+        self._table = self._chosen_table(table)
+        kinds = self._files.columns(self._table)
+        self.group = None if group is None else self._spelled(group, list(kinds))
+        wanted = [column] if isinstance(column, str) else list(column or ())
+        if wanted:
+            self.columns = tuple(self._spelled(name, list(kinds)) for name in wanted)
+        else:
+            left = [name for name in kinds if name != self.group]
+            if len(left) != 1:
+                raise InvalidInput(f"{self.path} has {len(left)} columns; name one with column=...: {_listed(left)}.")
+            self.columns = (left[0],)
+        self.kinds = tuple(kinds[name] for name in self.columns)
+
+    def _chosen_table(self, wanted: str | None) -> str:
+        names = self._files.tables()
+        if wanted is not None:
+            if not self._files.named_tables:
+                raise InvalidInput("a table is named for DuckDB files only; drop table=...")
+            return self._files.spelled(wanted)
+        tables = [name for name in names if self._files.view(name) is None]
+        if len(tables) != 1:
+            raise InvalidInput(f"{self.path} has {len(tables)} tables; name one with table=...: {_listed(names)}.")
+        return tables[0]
+
+    def _spelled(self, wanted: str, names: list[str]) -> str:
+        """The column of that name: exactly, or the only one that differs in case."""
+        alike = [name for name in names if name.casefold() == wanted.casefold()]
+        if wanted in names or len(alike) == 1:
+            return wanted if wanted in names else alike[0]
+        if wanted.casefold() in self._files.shared_names:
+            raise InvalidInput(f"{self.path} has several columns called {wanted!r}; give each a name of its own.")
+        hint = ""
+        if not self._files.typed and len(names) == 1 and re.search("[;\t|]", names[0]):
+            hint = " Fields are told apart by commas in .csv files and by tabs in .tsv files; this heading has others."
+        raise InvalidInput(f"{self.path} has no column {wanted!r}; its columns are {_listed(names)}.{hint}")
+
+    @property
+    def column(self) -> str:
+        """The name of the column, or of both."""
+        return ", ".join(self.columns)
+
+    def _reading(self, space: Space) -> Reading:
+        return reading_of(space, self.columns, self.kinds, self._files.typed, f"column {self.column!r} of {self.path}")
+
+    def _select(self, reading: Reading) -> str:
+        """SQL of the values, and of the group where there is one."""
+        columns = [*self.columns, *([] if self.group is None else [self.group])]
+        wanted = [*reading.expressions, *([] if self.group is None else [f"CAST({quoted(self.group)} AS VARCHAR)"])]
+        named = ", ".join(f"{sql} AS v{k}" for k, sql in enumerate(wanted))
+        return f"SELECT {named} FROM {self._files.relation(self._table, list(dict.fromkeys(columns)))}"
+
+    def batches(
+        self, space: Space, groups: Sequence[str] = (), tell: Tell | None = None
+    ) -> Iterator[Batch | DiscreetError]:
+        """The values as indices in a space, a batch at a time, in the order of the rows.
+
+        What goes wrong comes as an error that is not raised yet, and is the last: whoever raises it should not hold
+        rows.
+
+        Parameters
+        ----------
+        space
+            What the values are.
+        groups
+            The groups by name, in the order they are numbered.
+        tell
+            Is told how much has been read.
+        """
         import duckdb
 
-        self.path = Path(path)
-        kind = self.path.suffix.lower()
-        if not self.path.is_file():
-            raise UnreadableFile(f"there is no file {self.path}.")
-        if kind not in _READERS and kind not in _DATABASES:
-            raise InvalidInput(f"data is read from .csv, .parquet and .duckdb files; got {self.path.name!r}.")
-        # nothing that was read may end up on disk
-        self._connection = duckdb.connect(config={"temp_directory": "", "autoinstall_known_extensions": False})
-        with _engine(self.path):
-            if kind in _DATABASES:
-                self._connection.execute(f"ATTACH {text_literal(str(self.path))} AS source (READ_ONLY)")
-                self._from = f"source.{quoted(self._table(table))}"
-            else:
-                if table is not None:
-                    raise InvalidInput("a table is named for DuckDB files only.")
-                # one file, whatever its name looks like: no patterns, no columns from the names of folders
-                self._from = f"{_READERS[kind]}({text_literal(escape(str(self.path)))}, hive_partitioning = false)"
-            described = self._connection.execute(f"DESCRIBE SELECT * FROM {self._from}").fetchall()
-        kinds = {str(name): str(kind) for name, kind, *_ in described}
-        self.column = self._choose(column, list(kinds))
-        self.kind = kinds[self.column]
-
-    def _table(self, wanted: str | None) -> str:
-        query = "SELECT table_name FROM duckdb_tables() WHERE database_name = 'source' ORDER BY 1"
-        names = [str(name) for (name,) in self._connection.execute(query).fetchall()]
-        if wanted is not None:
-            if wanted not in names:
-                raise InvalidInput(f"{self.path} has no table {wanted!r}; its tables are {', '.join(names)}.")
-            return wanted
-        if len(names) != 1:
-            raise InvalidInput(f"{self.path} has {len(names)} tables; name one: {', '.join(names)}.")
-        return names[0]
-
-    def _choose(self, wanted: str | None, names: list[str]) -> str:
-        if wanted is not None:
-            if wanted not in names:
-                raise InvalidInput(f"{self.path} has no column {wanted!r}; its columns are {', '.join(names)}.")
-            return wanted
-        if len(names) == 1:
-            return names[0]
-        raise InvalidInput(f"{self.path} has {len(names)} columns; name one: {', '.join(names)}.")
-
-    def _expression(self, space: Space) -> str:
-        """The column as the space wants it: labels that are text as text, everything else as whole numbers."""
-        name = quoted(self.column)
-        if isinstance(space, Labels) and all(isinstance(label, str) for label in space.labels):
-            return f"CAST({name} AS VARCHAR)"
-        if self.kind not in _WHOLE and not isinstance(space, Labels):
-            with _engine(self.path):
-                some = self._connection.execute(f"SELECT 1 FROM {self._from} LIMIT 1").fetchone()
-            if some is None:  # a column of nothing passes for text
-                raise InvalidInput(f"column {self.column!r} of {self.path} has no rows.")
-            raise WrongType(
-                f"column {self.column!r} of {self.path} holds {self.kind}; whole numbers are needed. Convert it first."
-            )
-        return name
-
-    def batches(self, space: Space) -> Iterator[tuple[int, NDArray[Any]]]:
-        """The indices of the values in a space, a batch at a time, with the number of rows before it."""
-        with _engine(self.path):
-            rows = self._connection.execute(f"SELECT {self._expression(space)} FROM {self._from}")
-        done = 0
-        while True:
-            with _engine(self.path):
-                batch = [value for (value,) in rows.fetchmany(BATCH)]
-            if not batch:
-                return
-            yield done, self._indices(batch, space, done)
-            done += len(batch)
-
-    def _indices(self, batch: list[Any], space: Space, done: int) -> NDArray[Any]:
+        reading = self._reading(space)
         try:
-            return np.asarray(space.indices(batch))
-        except DiscreetError:
-            for k, value in enumerate(batch):
-                if value is None:
-                    raise WrongType(
-                        f"row {done + k + 1} of column {self.column!r} is missing. Drop such rows, or decide what "
-                        "they are."
-                    ) from None
-                try:
-                    space.index(value)
-                except DiscreetError as problem:
-                    kind = type(problem) if isinstance(problem, ForeignValue | WrongType) else InvalidInput
-                    raise kind(f"row {done + k + 1} of column {self.column!r}: {problem}") from None
-            raise
+            yield from self._batches(reading, {name: k for k, name in enumerate(groups)}, tell)
+            return
+        except duckdb.Error as problem:
+            failure = self._failure(problem)
+        yield failure
 
-    def counts(self, space: Space) -> dict[Any, int]:
-        """How often each value occurs. Made by the engine: only the distinct values reach this process."""
-        expression = self._expression(space)
-        query = f"SELECT {expression} AS value, count(*) FROM {self._from} GROUP BY value"
-        with _engine(self.path):
-            found = self._connection.execute(query).fetchall()
-        missing = sum(int(count) for value, count in found if value is None)
-        if missing:
-            raise WrongType(
-                f"column {self.column!r} of {self.path} has missing reports ({missing}). Drop them, or decide what "
-                "they are."
+    def _batches(
+        self, reading: Reading, groups: Mapping[str, int], tell: Tell | None
+    ) -> Iterator[Batch | DiscreetError]:
+        counted = self._files.typed and tell is not None
+        with self._files.engine(ordered=True, watched=tell is not None and not counted, memory=MEMORY) as engine:
+            total = (
+                engine.execute(f"SELECT count(*) FROM ({self._select(reading)}) AS t").fetchone()[0] if counted else 0
             )
-        return {value: int(count) for value, count in found}
+            rows, done = engine.execute(self._select(reading)), 0
+            while batch := rows.fetchmany(BATCH):
+                numbers = None
+                if self.group is not None:
+                    found = np.fromiter((groups.get(row[-1], -1) for row in batch), np.int64, len(batch))
+                    if found.min() < 0:
+                        yield self._at(done + int(found.argmin()), _no_mechanism(self.group, groups))
+                        return
+                    numbers = found
+                indices = reading.indices(batch)
+                if indices is None:
+                    place, problem = reading.first_wrong(batch)
+                    yield self._at(done + place, problem)
+                    return
+                yield Batch(indices, numbers)
+                done += len(batch)
+                if tell is not None:
+                    tell(done / max(total, done) if counted else max(0.0, engine.query_progress() / 100))
 
-    def close(self) -> None:
-        self._connection.close()
+    def no_rows(self) -> InvalidInput:
+        """The column is empty."""
+        return InvalidInput(f"column {self.column!r} of {self.path} has no rows.")
+
+    def _at(self, place: int, problem: DiscreetError) -> DiscreetError:
+        """A problem with a row, told by the row's number."""
+        below = "" if self._files.typed else " (the heading is not counted)"
+        return type(problem)(f"row {place + 1:,} of column {self.column!r}{below}: {problem}")
+
+    def _failure(self, problem: Exception) -> UnreadableFile:
+        """What may be told of the engine's words: what it says after these quotes rows."""
+        import duckdb
+
+        withheld = "The engine's own message is withheld, because it may quote values."
+        line = re.match(r"Invalid Input Error: CSV Error on Line: (\d+)\n", str(problem))
+        if line is not None:
+            return UnreadableFile(
+                f"{self.path}: line {int(line[1]):,} (line ends inside quotes not counted) cannot be read: it has "
+                f"fewer fields than the heading, is not UTF-8, or is longer than two million bytes. {withheld}"
+            )
+        if isinstance(problem, duckdb.OutOfMemoryException):
+            return UnreadableFile(
+                f"{self.path}: the engine needs more memory than {MEMORY} for it. It does not spill to a disk, where "
+                "true values would be left. Name a table instead of a view, or split the file."
+            )
+        return UnreadableFile(f"{self.path}: the engine could not read it to its end; it may be damaged. {withheld}")
+
+    def counts(self, space: Space, tell: Tell | None = None) -> dict[Any, int]:
+        """How often each value occurs. Made by the engine: only the distinct values reach this process."""
+        return self.counts_by_group([space], [None], tell)[0]
+
+    def counts_by_group(
+        self, spaces: Sequence[Space], groups: Sequence[str | None], tell: Tell | None = None
+    ) -> list[dict[Any, int]]:
+        """How often each value occurs in each group.
+
+        Parameters
+        ----------
+        spaces
+            What the values of each group are.
+        groups
+            The groups by name; None where there are none.
+        tell
+            Is told how much has been read.
+        """
+        if len({is_text(space) for space in spaces}) > 1:
+            raise InvalidInput("some of the mechanisms report whole numbers and others text; estimate them apart.")
+        readings = [self._reading(space) for space in spaces]
+        found = self._counted(readings[0], tell)
+        if isinstance(found, DiscreetError):
+            raise found
+        if not found:
+            raise self.no_rows()
+        counts: list[dict[Any, int]] = [{} for _ in spaces]
+        for row in found:
+            name = row[-2] if self.group is not None else None
+            if name not in groups:
+                raise InvalidInput(f"{_rows(row[-1])} of {self.path}: {_no_mechanism(str(self.group), groups)}")
+            number = groups.index(name)
+            problem = readings[number].wrong(row[:-1])
+            if problem is not None:
+                raise type(problem)(f"{_rows(row[-1])} of column {self.column!r} of {self.path}: {problem}")
+            counts[number][readings[number].value(row[:-1])] = int(row[-1])
+        return counts
+
+    def _counted(self, reading: Reading, tell: Tell | None) -> list[tuple[Any, ...]] | DiscreetError:
+        import duckdb
+
+        query = f"SELECT *, count(*) FROM ({self._select(reading)}) AS t GROUP BY ALL"
+        try:
+            with self._files.engine(watched=tell is not None, memory=MEMORY) as engine, _told(engine, tell):
+                return list(engine.execute(query).fetchall())
+        except duckdb.Error as problem:
+            return self._failure(problem)
 
 
-def perturb_column(mechanism: Mechanism, source: Source, output: str | Path) -> int:
+@contextmanager
+def _told(engine: Any, tell: Tell | None) -> Iterator[None]:
+    """Ask the engine from beside how far it is, while it works."""
+    if tell is None:
+        yield
+        return
+    stop = threading.Event()
+
+    def watch() -> None:
+        while not stop.wait(0.1):
+            tell(max(0.0, engine.query_progress() / 100))
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        watcher.join()
+
+
+def _no_mechanism(column: str, groups: Iterable[str | None]) -> InvalidInput:
+    return InvalidInput(
+        f"the group, in column {column!r}, is none of those with a mechanism, which are "
+        f"{_listed([str(name) for name in groups])}. Give its mechanism too, or drop such rows."
+    )
+
+
+def _rows(number: int) -> str:
+    return f"{number:,} row{'s' * (number > 1)}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join([*names[:20], *(["..."] if len(names) > 20 else [])]) or "none"
+
+
+# ------------------------------------------------------------------------------------------------ writing reports
+
+_WRITTEN = {
+    ".parquet": "FORMAT parquet",
+    ".csv": "FORMAT csv, HEADER",
+    ".csv.gz": "FORMAT csv, HEADER, COMPRESSION gzip",
+    ".tsv": "FORMAT csv, HEADER, DELIMITER '\t'",
+    ".tsv.gz": "FORMAT csv, HEADER, DELIMITER '\t', COMPRESSION gzip",
+    ".duckdb": "",
+    ".db": "",
+}
+
+
+def perturb_column(
+    mechanism: Mechanism | Mapping[str, Mechanism],
+    source: Source,
+    output: str | Path,
+    tell: Tell | None = None,
+) -> int:
     """Write one report for each value of a column: what each person's device would send. Returns how many.
 
-    The output has one column, ``report``, in the order of the rows. It is written when all rows have been read, so that
-    a mistake in the last row leaves no file behind.
+    The output has the column ``report``, in the order of the rows, and the column of groups before it if there is one.
+    It is written when all rows have been read, so that a mistake in the last row leaves no file behind.
+
+    Parameters
+    ----------
+    mechanism
+        What the devices use; one for each group, by its name, where the source has groups.
+    source
+        The true values.
+    output
+        A file that does not exist yet: .parquet, .csv, .tsv (also .gz) or .duckdb.
+    tell
+        Is told how much has been read.
     """
     import duckdb
 
     file = Path(output)
-    kind = file.suffix.lower()
-    if kind not in (".parquet", ".csv", *_DATABASES):
-        raise InvalidInput(f"reports are written to .parquet, .csv or .duckdb files; got {file.name!r}.")
+    ending = next((ending for ending in _WRITTEN if file.name.lower().endswith(ending)), None)
+    if ending is None:
+        raise InvalidInput(f"reports are written to .parquet, .csv, .tsv (.gz) or .duckdb files; got {file.name!r}.")
     if file.exists():
         raise InvalidInput(f"{file} exists already; it is not overwritten. Choose another name, or remove it.")
     if not file.parent.is_dir():
         raise InvalidInput(f"there is no folder {file.parent} to write {file.name} to.")
-    outputs = mechanism.outputs
-    text = isinstance(outputs, Labels) and not all(type(label) is int for label in outputs.labels)
-    total = 0
+    groups = dict(mechanism) if isinstance(mechanism, Mapping) else {"": mechanism}
+    _refuse_different_truths(list(groups.values()))
+    if source.group is not None and source.group.casefold() == REPORT:
+        raise InvalidInput(f"the column of groups cannot be called {source.group!r}: the reports will be. Rename it.")
     with tempfile.TemporaryDirectory(dir=file.parent or None, prefix=".discreet-") as folder:
-        made = Path(folder) / f"reports{kind if kind in _DATABASES else '.duckdb'}"
+        made = Path(folder) / f"reports{ending if not _WRITTEN[ending] else '.duckdb'}"
         with duckdb.connect(str(made)) as store:
-            store.execute(f"CREATE TABLE reports ({REPORT} {'VARCHAR' if text else 'BIGINT'})")
-            for _, indices in source.batches(mechanism.inputs):
-                reports = mechanism.release(mechanism.inputs.values(indices))
-                column = np.array([str(r) for r in reports], object) if text else np.asarray(reports, np.int64)
-                store.register("batch", {REPORT: column})
-                store.execute(f"INSERT INTO reports SELECT {REPORT} FROM batch")
-                store.unregister("batch")
-                total += len(column)
-            if not total:
-                raise InvalidInput(f"column {source.column!r} of {source.path} has no rows.")
-            if kind not in _DATABASES:
-                made = Path(folder) / f"reports{kind}"
-                options = "FORMAT parquet" if kind == ".parquet" else "FORMAT csv, HEADER"
-                store.execute(f"COPY reports TO {text_literal(str(made))} ({options})")
+            outcome = _fill(store, source, groups, tell)
+            if isinstance(outcome, DiscreetError):
+                raise outcome
+            if _WRITTEN[ending]:
+                made = Path(folder) / f"reports{ending}"
+                store.execute(f"COPY reports TO {text_literal(str(made))} ({_WRITTEN[ending]})")
         made.replace(file)
-    return total
+    return outcome
+
+
+def _refuse_different_truths(mechanisms: Sequence[Mechanism]) -> None:
+    first = mechanisms[0].inputs
+    for other in mechanisms[1:]:
+        if other.inputs != first:
+            raise InvalidInput(
+                f"all mechanisms must take the same true values; one takes {first!r} and another {other.inputs!r}."
+            )
+
+
+def _fill(store: Any, source: Source, groups: Mapping[str, Mechanism], tell: Tell | None) -> int | DiscreetError:
+    """Draw reports into a table; returns how many there are, or what went wrong, to be raised elsewhere."""
+    names, mechanisms = list(groups), list(groups.values())
+    text = any(is_text(mechanism.outputs) for mechanism in mechanisms)
+    kind = "VARCHAR" if text else "BIGINT"
+    chosen = "" if source.group is None else f"{quoted(source.group)} VARCHAR, "
+    store.execute(f"CREATE TABLE reports ({chosen}{REPORT} {kind})")
+    total = 0
+    for batch in source.batches(mechanisms[0].inputs, names, tell):
+        if isinstance(batch, DiscreetError):
+            return batch
+        columns: dict[str, NDArray[Any]] = {}
+        if batch.groups is not None:
+            columns["g"] = np.array(names, object)[batch.groups]
+        columns["r"] = _drawn(mechanisms, batch, text)
+        store.register("batch", columns)
+        store.execute(f"INSERT INTO reports SELECT {', '.join(columns)} FROM batch")
+        store.unregister("batch")
+        total += len(batch.indices)
+    return total or source.no_rows()
+
+
+def _drawn(mechanisms: Sequence[Mechanism], batch: Batch, text: bool) -> NDArray[Any]:
+    """A report for each row, by the mechanism of its group."""
+    reports = np.empty(len(batch.indices), object if text else np.int64)
+    for k, mechanism in enumerate(mechanisms):
+        mine = slice(None) if batch.groups is None else np.flatnonzero(batch.groups == k)
+        truths = batch.indices[mine]
+        if truths.size:
+            drawn = mechanism.release(mechanism.inputs.values(truths))
+            reports[mine] = [str(report) for report in drawn.tolist()] if text else drawn
+    return reports

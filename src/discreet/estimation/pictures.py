@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,11 +24,6 @@ MOST_WHISKERS, MOST_BAND = 60, 2000
 
 #: Cells with fewer people than this are drawn as empty.
 DUST = 1e-3
-
-_STYLE = (
-    "<style>table,p{font:14px sans-serif;max-width:900px}td,th{padding:4px 10px;text-align:right}"
-    "td:first-child,th:first-child{text-align:left}</style>"
-)
 
 
 def draw(estimate: Estimate, title: str | None, band: bool | float) -> Chart:
@@ -93,22 +87,14 @@ def save(estimate: Estimate, path: Path, level: float) -> Path:
     if path.suffix == ".json":
         path.write_text(json.dumps(estimate.to_json(), indent=1) + "\n", encoding="utf-8")
     elif path.suffix == ".html":
-        head, end, tail = _drawn(estimate, level).html().rpartition("</body>")
-        path.write_text(head + _STYLE + _tables(estimate, level) + end + tail, encoding="utf-8")
+        from .page import page_html
+
+        path.write_text(page_html(estimate, level), encoding="utf-8")
     else:
-        _drawn(estimate, level).save(path)
+        drawn(estimate, level).save(path)
     return path
 
 
-def _drawn(estimate: Estimate, level: float) -> Chart:
+def drawn(estimate: Estimate, level: float) -> Chart:
     """With a band where there are not too many counts for one unasked."""
     return draw(estimate, None, level if len(estimate.distribution) <= MOST_BAND else False)
-
-
-def _tables(estimate: Estimate, level: float) -> str:
-    """The summary as paragraphs, and the distribution as a table."""
-    words = "".join(f"<p>{escape(line)}</p>" for line in estimate.sentences(level))
-    headings, cells = estimate.table(level=level)
-    lines = ["".join(f"<th>{escape(cell)}</th>" for cell in headings)]
-    lines += ["".join(f"<td>{escape(cell)}</td>" for cell in line) for line in cells]
-    return f"{words}<table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>"

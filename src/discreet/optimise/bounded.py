@@ -25,6 +25,7 @@ from ..mechanisms.bounded import (
     truncated_geometric_law,
     zeros_bound,
 )
+from ..names import find_name
 from ..privacy.verify import verify
 from ..spaces import Counts, Integers, Space, positive_integer
 from .bounded_programs import Found, Wanted, largest_stay, least_delta
@@ -113,8 +114,7 @@ def bounded_noise(
     >>> every.probability(0, 0), every.probability(9, 16)
     (Fraction(4, 5), Fraction(0, 1))
     """
-    if kind not in KINDS:
-        raise InvalidInput(f"kind must be one of {', '.join(map(repr, KINDS))}; got {kind!r}.")
+    kind = find_name(kind, KINDS, "a kind of bounded noise")
     eps, D = read_epsilon(epsilon), read_reach(reach)
     eta = None if stay is None else read_stay(stay)
     spread, target = _read_variance(variance), _read_delta(delta)
@@ -184,9 +184,11 @@ def _refuse_options(
 ) -> None:
     """Refuse what would be ignored, and what leaves the noise undetermined."""
     if delta is not None and stay is not None:
-        raise InvalidInput("give stay, or delta (stay is then as large as it can be), not both.")
+        raise InvalidInput("give stay=..., or delta=... (stay is then as large as it can be), not both.")
     if stay is None and variance is None and delta is None:
-        raise InvalidInput("give stay (the probability of the truth), variance or delta: something must limit it.")
+        raise InvalidInput(
+            "give stay=... (the probability of the truth), variance=... or delta=...: something must limit the noise."
+        )
     if kind in ("sadeghi", "single-event") and (stay is None or variance is not None):
         raise InvalidInput(f"kind={kind!r} is determined by epsilon, stay and reach alone.")
     if js and kind != "all-counts":

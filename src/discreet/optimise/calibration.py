@@ -28,6 +28,7 @@ from ..mechanisms.planar import (
     planar_laplace,
 )
 from ..mechanisms.response import randomized_response
+from ..names import MECHANISMS, find_name, plain
 from .targets import Target, read_target
 
 #: Families that can be named.
@@ -228,9 +229,8 @@ def calibrate(
 
 def _read_family(family: Any) -> Callable[..., Mechanism]:
     if isinstance(family, str):
-        if family in FAMILIES:
-            return FAMILIES[family]
-        raise InvalidInput(f"{family!r} is not a family that can be named. Give one of {', '.join(FAMILIES)}.")
+        shown = ", ".join(plain(name) for name in FAMILIES)
+        return FAMILIES[find_name(family, FAMILIES, "a family that can be calibrated", MECHANISMS, listed=shown)]
     if not callable(family):
         raise WrongType(
             f"family must be a function called as family(space, epsilon=...), such as dc.geometric, or a name "
@@ -337,8 +337,8 @@ class _Search:
         closest = Trial(epsilon, self.target.value(self.propose(epsilon)))
         return InvalidInput(
             f"no epsilon of {self.name} between {float(self.lowest):.3g} and {float(self.highest):.3g} gives "
-            f"{self.target.sentence}. The closest possible is {closest}. Ask for less, or search elsewhere with "
-            "between=(low, high)."
+            f"{self.target.sentence}. The closest possible is {closest}. Ask for less, or give "
+            "between=... to search elsewhere."
         )
 
     def _trivial(self, epsilon: Fraction) -> InvalidInput:

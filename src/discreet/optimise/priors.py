@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ..errors import InvalidInput, UnreadableFile
 from ..exact.rationals import as_fraction
+from ..names import plain
 
 #: How likely count j of 0..n is, up to a factor.
 NAMES = {
@@ -25,6 +26,7 @@ def named_prior(name: str, n: int) -> list[Fraction] | None:
     >>> named_prior("triangular", 2)
     [Fraction(1, 4), Fraction(1, 2), Fraction(1, 4)]
     """
+    name = plain(name)
     if name not in NAMES:
         return None
     weights = [NAMES[name](n, j) for j in range(n + 1)]

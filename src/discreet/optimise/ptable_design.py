@@ -74,7 +74,9 @@ def design_ptable(
     size = positive_integer(keys, "keys", least=4)
     spread, floor = _limit(variance, "variance"), _limit(stay, "stay")
     if spread is None and floor is None:
-        raise InvalidInput("give stay (the least probability of the truth), variance, or both: they limit the noise.")
+        raise InvalidInput(
+            "give stay=... (the least probability of the truth), variance=..., or both: they limit the noise."
+        )
     if floor is not None and floor >= 1:
         raise InvalidInput(f"stay is a probability below 1; got {stay!r}.")
     if D + small > LARGEST_PROGRAM:

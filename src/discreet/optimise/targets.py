@@ -249,7 +249,7 @@ def _read_within(within: Any) -> tuple[Fraction, Fraction]:
 def _probability(value: object, what: str) -> Fraction:
     p = as_fraction(value, what)
     if not 0 < p <= 1:
-        raise InvalidInput(f"{what} must be a probability above 0; got {value!r}.")
+        raise InvalidInput(f"{what} must be a probability above 0 and at most 1; got {value!r}.")
     return p
 
 

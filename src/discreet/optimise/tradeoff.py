@@ -11,6 +11,7 @@ from ..errors import InvalidInput
 from ..exact.rationals import as_fraction, read_epsilon
 from ..mechanisms import bounded as closed
 from ..mechanisms.bounded import PaperFormulas, moment, read_reach, read_stay, truncated_geometric_law
+from ..names import find_name
 from .bounded import LARGEST_PROGRAM
 from .bounded_programs import NoiseProgram, Wanted, delta_of, largest_stay, least_delta
 
@@ -74,8 +75,7 @@ def noise_tradeoff(
     >>> best["delta"] <= paper["delta"]
     True
     """
-    if kind not in KINDS:
-        raise InvalidInput(f"kind must be one of {', '.join(map(repr, KINDS))}; got {kind!r}.")
+    kind = find_name(kind, KINDS, "a kind of bounded noise")
     epsilons = [read_epsilon(e) for e in _listed(epsilon)]
     reaches = [read_reach(d) for d in _listed(reach)]
     if kind == "all-counts" and max(reaches) > LARGEST_PROGRAM:

@@ -39,6 +39,9 @@ INK, QUIET, PALE, DARK, ACCENT = "#222222", "#888888", "#8FBCDB", "#00436B", "#D
 #: The width of the plot of a chart with lines or bars, in nominal pixels.
 WIDTH = 440
 
+#: Letters without a shape of their own that Persian, Indic scripts and emoji need.
+_JOINERS = "\u200c\u200d"
+
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 
 _TEXT = {"titleFontSize": 12, "titleFontWeight": "normal", "titleColor": INK, "labelFontSize": 11, "labelColor": INK}
@@ -87,11 +90,11 @@ class Chart:
 
     def png(self, scale: float = 2) -> bytes:
         """The picture in pixels, ``scale`` of them for each nominal one."""
-        return bytes(_converter().vegalite_to_png(self.spec, scale=scale))
+        return bytes(_converter().vegalite_to_png(_drawable(self.spec), scale=scale))
 
     def svg(self) -> str:
         """The picture as scalable vector graphics."""
-        drawn = _converter().vegalite_to_svg(self.spec)
+        drawn = _converter().vegalite_to_svg(_drawable(self.spec))
         # The converter numbers gradients and clips on and on; the same picture should be the same file.
         numbers: dict[str, int] = {}
         return re.sub(
@@ -171,6 +174,25 @@ def _converter() -> Any:
         return import_module("vl_convert")
     except ImportError:
         raise MissingExtra("vl-convert-python", "plots") from None
+
+
+def printable(text: str) -> str:
+    """Text that a terminal, a page and a drawing program can bear: blanks are blanks, and what would steer is replaced.
+
+    An escape recolours a terminal, and a letter that XML does not know ends the program that draws.
+    """
+    if text.isprintable():
+        return text
+    return "".join(one if one.isprintable() or one in _JOINERS else " " if one.isspace() else "\ufffd" for one in text)
+
+
+def _drawable(part: Any) -> Any:
+    """A specification in which every text is printable: the drawing program takes the whole process down otherwise."""
+    if isinstance(part, str):
+        return printable(part)
+    if isinstance(part, Mapping):
+        return {_drawable(name): _drawable(value) for name, value in part.items()}
+    return [_drawable(one) for one in part] if isinstance(part, list | tuple) else part
 
 
 def beside(charts: Iterable[Chart], title: str, subtitle: str = "", *, columns: int = 2) -> Chart:

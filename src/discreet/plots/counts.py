@@ -10,7 +10,7 @@ from typing import Any
 from unicodedata import east_asian_width
 
 from ..errors import InvalidInput, Unsupported
-from .chart import INK, QUIET, Chart, Spec, finish
+from .chart import INK, QUIET, Chart, Spec, finish, printable
 
 #: A picture with more cells than this is a wall; the table has them all.
 MOST_CELLS = 500
@@ -20,9 +20,6 @@ FILLS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#777
 
 _WIDE = 640
 _MOST_BARS, _MOST_PANELS, _MOST_ROWS_IN_A_COLUMN = 40, 12, 64
-
-#: Letters without a shape of their own that Persian, Indic scripts and emoji need.
-_JOINERS = "\u200c\u200d"
 
 #: What stands where no count is: a cell that cannot exist, and one that was held back.
 _MARKS = {"M": "×", "Q": "?"}
@@ -86,7 +83,7 @@ def counts(
     numeric = len(layout.along) == 1 and all(type(cell[layout.along[0]]) is int for cell in cells)
     heading = " · ".join(label(column, 60) for column in layout.along)
     if along != [""] and len(along) * len(hues) <= _MOST_BARS and _fits(along, hues, len(panels)):
-        drawn = _bars(along, hues, heading, len(panels))
+        drawn = _bars(table, along, hues, heading, len(panels))
     elif numeric and len(along) > 12:
         drawn = _points(table, heading, len(panels))
     else:
@@ -146,16 +143,6 @@ def _named(values: Iterable[Any], most: int) -> dict[Any, str]:
     return names
 
 
-def printable(text: str) -> str:
-    """Text that a terminal, a page and a drawing program can bear: blanks are blanks, and what would steer is replaced.
-
-    An escape recolours a terminal, and a letter that XML does not know ends the program that draws.
-    """
-    if text.isprintable():
-        return text
-    return "".join(one if one.isprintable() or one in _JOINERS else " " if one.isspace() else "\ufffd" for one in text)
-
-
 def _arrange(columns: list[str], values: Mapping[str, Mapping[Any, str]]) -> _Layout:
     if not columns:
         return _Layout((), None, ())
@@ -204,7 +191,7 @@ def _fits(labels: list[str], hues: list[str], panels: int) -> bool:
 # ------------------------------------------------------------------------------------------------ three forms
 
 
-def _bars(along: list[str], hues: list[str], heading: str, panels: int) -> tuple[Spec, str, float]:
+def _bars(table: list[Spec], along: list[str], hues: list[str], heading: str, panels: int) -> tuple[Spec, str, float]:
     """Bars that stand, in groups."""
     step = min(64.0 if len(hues) == 1 else 150.0, _room(panels) / len(along))
     width = round(step * len(along))
@@ -221,10 +208,10 @@ def _bars(along: list[str], hues: list[str], heading: str, panels: int) -> tuple
         _whisker("y", {"stroke": INK, "strokeWidth": 1.6 if side > 8 else 1}),
         _absent("y", {"baseline": "bottom", "dy": -2}),
     ]
-    if side >= 22:
-        layers.append(_numbers("y", {"baseline": "bottom", "dy": -4}))
-    encoding = {"x": x} | ({"xOffset": offset} if len(hues) > 1 else {})
     height = 300 if panels == 1 else 170
+    if side >= 22:
+        layers.append(_numbers("y", {"baseline": "bottom", "dy": -4}, _reach(table, height, 22)))
+    encoding = {"x": x} | ({"xOffset": offset} if len(hues) > 1 else {})
     return {"layer": layers, "encoding": encoding, "width": width, "height": height}, "bars", width
 
 
@@ -277,7 +264,7 @@ def _lines(
             _bar("x", 16),
             _whisker("x", {"stroke": INK, "strokeWidth": 1.6}),
             _absent("x", {"align": "left", "dx": 3, "baseline": "middle"}),
-            _numbers("x", {"align": "left", "dx": 5, "baseline": "middle"}),
+            _numbers("x", {"align": "left", "dx": 5, "baseline": "middle"}, _reach(table, width, _longest(table))),
         ]
     else:
         layers = [
@@ -301,8 +288,14 @@ def _column(spec: Spec, table: list[Spec], panel: str) -> Spec:
 # ------------------------------------------------------------------------------------------------ parts of them
 
 
+#: Each figure by itself: an axis to 1,000 whose steps were all told in thousands would read 0.2k, 0.4k, ...
+_FIGURES = "format(datum.value, abs(datum.value) >= 1e6 ? '~s' : ',~d')"
+
+
 def _count(channel: str, field: str) -> Spec:
-    axis = {"format": "~s", "tickMinStep": 1, "tickCount": 5, "domain": False, "ticks": False, "grid": True}
+    axis = {
+        "labelExpr": _FIGURES, "tickMinStep": 1, "tickCount": 5, "domain": False, "ticks": False, "grid": True,
+    }  # fmt: skip
     return {channel: {"field": field, "type": "quantitative", "title": "count", "stack": None, "axis": axis}}
 
 
@@ -326,12 +319,30 @@ def _absent(channel: str, look: Spec) -> Spec:
     }
 
 
-def _numbers(channel: str, look: Spec) -> Spec:
-    """The count in figures beyond the end of its interval."""
+def _reach(table: list[Spec], pixels: float, figure: float) -> float | None:
+    """How far the axis must go so that a figure beyond the longest interval does not touch the frame."""
+    ends = [max(row.get("high", row["count"]), row["count"]) for row in table if row["status"] == "A"]
+    lowest = min([0, *(min(row.get("low", 0), row["count"]) for row in table if row["status"] == "A")])
+    highest = max([0, *ends])
+    if highest == lowest:
+        return None
+    return float(f"{highest + (highest - lowest) * figure / (pixels - figure):.3g}")
+
+
+def _longest(table: list[Spec]) -> float:
+    """The width of the longest figure, in pixels, with room on either side."""
+    return 12 + 6.5 * max([1, *(len(f"{row['count']:,}") for row in table if row["status"] == "A")])
+
+
+def _numbers(channel: str, look: Spec, reach: float | None) -> Spec:
+    """The count in figures beyond the end of its interval, on an axis that goes this far."""
+    place = _count(channel, "above")
+    if reach is not None:
+        place[channel]["scale"] = {"domainMax": reach}
     return {
         "transform": [{"filter": "datum.status === 'A'"}, {"calculate": "max(datum.high, datum.count)", "as": "above"}],
         "mark": {"type": "text", "fontSize": 11, **look},
-        "encoding": _count(channel, "above") | {"text": {"field": "count", "format": ",d"}, "color": {"value": INK}},
+        "encoding": place | {"text": {"field": "count", "format": ",d"}, "color": {"value": INK}},
     }
 
 

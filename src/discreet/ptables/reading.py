@@ -10,12 +10,12 @@ import csv
 import json
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from ..errors import InvalidInput, UnreadableFile
+from ..errors import Altered, InvalidInput, UnreadableFile
 from ..exact.rationals import text_down
 from ..spaces import positive_integer
 from .table import Block, PTable
@@ -82,16 +82,24 @@ def read_ptable(path: str | Path, layout: str | None = None, *, small_n: int | N
     kind = layout or recognise(text, Path(path).suffix)
     if kind is None or kind not in LAYOUTS:
         raise UnreadableFile(f"{path} is not a p-table of a known layout; the layouts are {', '.join(LAYOUTS)}.")
-    readers = {"ptable": _read_text, "cellkey": _read_yaml, "ons": _read_ons}
     beside = _beside(path)
     if small_n is None and isinstance(beside.get("small_n"), int):
         small_n = beside["small_n"]
+    return ptable_from_text(text, kind, str(path), small_n=small_n, beside=beside)
+
+
+def ptable_from_text(
+    text: str, kind: str, name: str, *, small_n: int | None = None, beside: Mapping[str, Any] | None = None
+) -> PTable:
+    """A p-table from the text of a file of this layout; errors call it by the name."""
+    readers = {"ptable": _read_text, "cellkey": _read_yaml, "ons": _read_ons}
     try:
         table = _read_superstar(text, small_n) if kind == "superstar" else readers[kind](text)
-    except UnreadableFile as problem:
-        raise UnreadableFile(f"{path}: {problem}") from None
+    except Altered as problem:
+        raise Altered(f"{name}: {problem}") from None
     except InvalidInput as problem:
-        raise UnreadableFile(f"{path}: {problem}") from None
+        raise UnreadableFile(f"{name}: {problem}") from None
+    beside = dict(beside or {})
     return PTable(table.blocks, table.keys, table.cycle, kind, (*table.notes, *_about_zeros(table)), beside)
 
 
@@ -187,7 +195,7 @@ def _read_text(text: str) -> PTable:
         bound = _number(cells[upper], number, "the upper bound")
         before = found[-1][2] if found and found[-1][0] == count else Fraction(0)
         if abs(_number(cells[2], number, "p") - (bound - before)) > _ROUNDED_P:
-            raise UnreadableFile(
+            raise Altered(
                 f"line {number}: p is not the step between the upper bounds, which is what programs use. One of the "
                 "two was changed; write the table anew."
             )

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..errors import InvalidInput, Unsupported
 from ..exact.rationals import text_down
+from ..names import find_name
 from .reading import ONS_LAST, SUPERSTAR_KEYS
 from .table import PTable
 
@@ -38,9 +39,7 @@ def write_ptable(table: PTable, path: str | Path, layout: str | None = None, **a
         Where it was written.
     """
     target = Path(path)
-    kind = layout or ENDINGS.get(target.suffix.lower())
-    if kind not in LAYOUTS:
-        raise InvalidInput(f"a layout is needed, one of {', '.join(LAYOUTS)}; got {kind!r} for {target.name!r}.")
+    kind = read_layout(target, layout)
     writers = {"ptable": _text, "sas": _sas, "cellkey": _yaml, "ons": _ons, "superstar": _superstar}
     target.write_text("\n".join(writers[kind](table)) + "\n", encoding="ascii")
     beside = {
@@ -51,6 +50,18 @@ def write_ptable(table: PTable, path: str | Path, layout: str | None = None, **a
         beside["small_n"] = table.cycle
     Path(f"{target}.json").write_text(json.dumps(beside, indent=1) + "\n", encoding="utf-8")
     return target
+
+
+def read_layout(path: Path, layout: str | None) -> str:
+    """The layout that is asked for, or that the ending of the file's name stands for."""
+    if layout is not None:
+        return find_name(layout, LAYOUTS, "a layout of p-tables")
+    if path.suffix.lower() not in ENDINGS:
+        raise InvalidInput(
+            f"the name {path.name!r} does not say which layout is meant; end it in {', '.join(ENDINGS)}, or give "
+            f"layout='ons' or another of {', '.join(LAYOUTS)}."
+        )
+    return ENDINGS[path.suffix.lower()]
 
 
 def _lines(table: PTable) -> Iterator[tuple[int, int, Fraction, Fraction]]:

@@ -265,7 +265,7 @@ class Behaviour:
         if not (isinstance(mechanism.inputs, Counts | Integers) and isinstance(mechanism.outputs, Counts | Integers)):
             raise Unsupported(
                 f"released cells are counts; {mechanism.family} takes {mechanism.inputs.noun}s and reports "
-                f"{mechanism.outputs.noun}s. Choose a mechanism on Counts(n) or Integers()."
+                f"{mechanism.outputs.noun}s. Choose a mechanism for counts."
             )
         kernel = mechanism.kernel
         if not isinstance(kernel, Noise):

@@ -23,6 +23,7 @@ from typing import Any
 
 from ..errors import InvalidInput
 from ..exact.rationals import as_fraction, log_bounds, read_integer, show_integer
+from ..names import find_name
 from ..privacy.bounds import pure_rho
 
 FILTERS = ("sum", "zcdp")
@@ -265,6 +266,7 @@ class Terms:
     def new(cls, dataset: str, unit: str, relation: str, epsilon: object, delta: object, filter: str) -> Terms:
         """Terms with a new random name and a new secret key."""
         total, chance = as_fraction(epsilon, "the epsilon of the budget"), as_fraction(delta, "the delta of the budget")
+        relation, filter = find_name(relation, RELATIONS, "a relation"), find_name(filter, FILTERS, "a filter")
         name, key = secrets.token_hex(16), secrets.token_bytes(32)
         terms = cls(dataset, unit, relation, total, chance, filter, name, key)
         if filter == "sum":

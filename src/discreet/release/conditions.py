@@ -41,6 +41,7 @@ from .expressions import (
     Term,
     Test,
     atoms,
+    compared,
     depth,
     joined,
 )
@@ -62,16 +63,16 @@ class Condition:
     >>> from sqlglot import parse_one
     >>> condition = read_condition(parse_one("year=1 and (NOT (health) in ('poor','fair'))", read="duckdb"))
     >>> condition.text
-    "year = 1 AND health NOT IN ('fair', 'poor')"
+    "health NOT IN ('fair', 'poor') AND year = 1"
     >>> condition.sql({"year": "integer", "health": "text"})
-    '"year" = 1 AND ("health" COLLATE "binary") NOT IN (\\'fair\\', \\'poor\\')'
+    '("health" COLLATE "binary") NOT IN (\\'fair\\', \\'poor\\') AND "year" = 1'
     """
 
     test: Test
 
     @cached_property
     def text(self) -> str:
-        """Normalised SQL: the same for the same condition in other spacing, case of keywords or parentheses."""
+        """Normalised SQL: the same for the same condition in other spacing, parentheses or order of its parts."""
         return self.test.text
 
     @cached_property
@@ -252,7 +253,7 @@ class _Reader:
             )
         if op.startswith("IS"):
             raise refused(f"{op} between two columns is not accepted", "Write = or <>, and IS NULL of each column.")
-        return Compare(term, op, other)
+        return compared(term, op, other)
 
     def like(self, node: Expression, op: str) -> Test:
         only(node, "this", "expression", "negate")

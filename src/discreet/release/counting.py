@@ -29,9 +29,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InvalidInput
+from ..sources.sql import quoted, text_literal
 from .conditions import Condition
 from .domains import Values
-from .expressions import quoted, reading, text_literal
+from .expressions import reading
 from .groups import Groups
 from .question import Question
 

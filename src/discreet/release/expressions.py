@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 
 from ..errors import InvalidInput
+from ..sources.sql import quoted, text_literal
 
 #: What a column of a table can be, as far as its reading matters. ``integer`` are the types whose comparison with a
 #: 64-bit integer cannot fail: all but the unsigned 128-bit one, which is ``other``. ``timestamp`` are moments without
@@ -58,15 +59,6 @@ RESERVED = frozenset({
 })  # fmt: skip
 
 
-def quoted(name: str) -> str:
-    """A name as every engine of SQL reads it, whatever it contains.
-
-    >>> quoted('say "ah" twice')
-    '"say ""ah"" twice"'
-    """
-    return '"' + name.replace('"', '""') + '"'
-
-
 def name_text(name: str) -> str:
     """A name in the normalised text: bare if it can be, in quotes if it must be.
 
@@ -104,15 +96,6 @@ def reading(column: str, type_: str, kind: str) -> str:
     if type_ == "VARCHAR":
         return text
     return f"TRY_CAST({quoted(column) if kind in READINGS[type_] else text} AS {type_})"
-
-
-def text_literal(value: str) -> str:
-    """A text in SQL.
-
-    >>> text_literal("it's")
-    "'it''s'"
-    """
-    return "'" + value.replace("'", "''") + "'"
 
 
 @dataclass(frozen=True)
@@ -202,7 +185,7 @@ class Compare:
 
     def renamed(self, names: Callable[[str], str]) -> Compare:
         right = self.right.renamed(names) if isinstance(self.right, Term) else self.right
-        return Compare(self.left.renamed(names), self.op, right)
+        return compared(self.left.renamed(names), self.op, right)
 
     def negated(self) -> Test:
         return Compare(self.left, NEGATED[self.op], self.right)
@@ -255,7 +238,7 @@ class Missing:
 
 @dataclass(frozen=True)
 class Joined:
-    """``a AND b AND ...`` or ``a OR b OR ...``: at least two, none of the same word."""
+    """``a AND b AND ...`` or ``a OR b OR ...``: at least two, none of the same word, each once, in one order."""
 
     word: str
     parts: tuple[Test, ...]
@@ -272,8 +255,8 @@ class Joined:
             f"({write(part)})" if isinstance(part, Joined) else write(part) for part in self.parts
         )
 
-    def renamed(self, names: Callable[[str], str]) -> Joined:
-        return Joined(self.word, tuple(part.renamed(names) for part in self.parts))
+    def renamed(self, names: Callable[[str], str]) -> Test:
+        return joined(self.word, [part.renamed(names) for part in self.parts])
 
     def negated(self) -> Test:
         """By De Morgan, which holds with NULL as well."""
@@ -284,11 +267,32 @@ Test = Compare | Member | Missing | Joined
 
 
 def joined(word: str, parts: list[Test]) -> Test:
-    """AND or OR of one or more tests, without parentheses that change nothing."""
+    """AND or OR of one or more tests, without parentheses that change nothing.
+
+    The order in which people write the parts, and writing one twice, mean nothing (with NULL as well), so they make no
+    other question: the parts are put in one order, each once.
+    """
     flat: list[Test] = []
     for part in parts:
         flat.extend(part.parts if isinstance(part, Joined) and part.word == word else [part])
-    return flat[0] if len(flat) == 1 else Joined(word, tuple(flat))
+    distinct = sorted(dict.fromkeys(flat), key=_order)
+    return distinct[0] if len(distinct) == 1 else Joined(word, tuple(distinct))
+
+
+def compared(left: Term, op: str, right: Literal | Term) -> Compare:
+    """A comparison; of two terms, always the same one stands on the left."""
+    if isinstance(right, Term) and right.text < left.text:
+        return Compare(right, FLIPPED.get(op, op), left)
+    return Compare(left, op, right)
+
+
+def _order(test: Test) -> tuple[object, ...]:
+    """Where a test stands among others: by column, then by value, so that a range is read from its lower end."""
+    if isinstance(test, Joined):
+        return (1, test.text)
+    first = test.literals[0] if isinstance(test, Member) else test.right if isinstance(test, Compare) else None
+    value = (first.type, first.value) if isinstance(first, Literal) else ("", 0)
+    return (0, test.left.text, *value, test.text)
 
 
 def atoms(test: Test) -> Iterator[Compare | Member | Missing]:

@@ -434,7 +434,7 @@ def _group_column(name: str, by: Sequence[str]) -> str:
 def _product(found: Mapping[str, Values], by: Sequence[str]) -> Groups:
     for column in by:
         if column not in found:
-            raise InvalidInput(f"the groups of {column!r} are not declared; add --domain {column}=... with its values.")
+            raise InvalidInput(f"the groups of {column!r} are not declared; add domain=['{column}=...'].")
     kinds = tuple(_kind(found[column], column) for column in by)
     return Groups(tuple(by), kinds, tuple(found[column] for column in by))
 

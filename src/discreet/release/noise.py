@@ -29,6 +29,7 @@ from ..mechanisms.gaussian import discrete_gaussian
 from ..mechanisms.geometric import two_sided_geometric
 from ..mechanisms.laplace import rounded_laplace
 from ..mechanisms.response import randomized_response
+from ..names import MECHANISMS, find_name
 from ..spaces import LARGEST_INTEGER, Counts, Integers, is_integer
 from .accuracy import (
     FREE_ABOVE,
@@ -92,9 +93,9 @@ class CellNoise:
 
     def __post_init__(self) -> None:
         if self.output not in OUTPUTS:
-            raise InvalidInput(f"output must be one of {', '.join(OUTPUTS)}; got {self.output!r}.")
+            raise InvalidInput(f"counts=... must be one of {', '.join(OUTPUTS)}; got {self.output!r}.")
         if self.output == "in-range" and self.high is None:
-            raise InvalidInput("output in range needs a largest count: give bound=... or the sizes of the groups.")
+            raise InvalidInput("counts='in-range' needs a largest count: give bound=... or sizes=...")
         for name in ("which", "high"):
             array = getattr(self, name)
             if isinstance(array, np.ndarray):
@@ -354,12 +355,7 @@ def cell_noise(
         return _of_mechanism(mechanism, limit, known, output)
     if callable(mechanism):
         return _of_tables("a design", mechanism, as_fraction(epsilon, "epsilon"), limit, output)
-    name = str(mechanism).replace("_", "-")
-    if name not in NAMES:
-        raise InvalidInput(
-            f"the mechanisms for cells are {', '.join(NAMES)}; got {mechanism!r}. For another one, give the file that "
-            "m.save(path) wrote."
-        )
+    name = cell_mechanism(mechanism)
     if (name == "discrete-gaussian") != (sigma2 is not None) or (name == "discrete-gaussian") == (epsilon is not None):
         wanted = "sigma2=..., and no epsilon" if name == "discrete-gaussian" else "epsilon=..., and no sigma2"
         raise InvalidInput(f"{name} needs {wanted}.")
@@ -373,10 +369,15 @@ def cell_noise(
     return _of_mechanism(made, limit, known, output)
 
 
+def cell_mechanism(written: object) -> str:
+    """The name of a mechanism for cells, however it is written."""
+    return find_name(written, NAMES, "a mechanism for cells, nor a file of one", MECHANISMS)
+
+
 def _read_limit(bound: object, sizes: Any) -> tuple[int | IntArray | None, bool]:
     """The largest count, one or one per cell, and whether it is a public size."""
     if bound is not None and sizes is not None:
-        raise InvalidInput("give a bound or the sizes of the groups, not both: the sizes are bounds already.")
+        raise InvalidInput("give bound=... or sizes=..., not both: the sizes are bounds already.")
     if sizes is not None:
         array = np.asarray(sizes)
         if array.dtype.kind not in "iu" or array.ndim != 1 or not array.size:
@@ -397,11 +398,11 @@ def _of_mechanism(mechanism: Mechanism, limit: int | IntArray | None, known: boo
     if behaviour.law is None:
         if limit is not None and not (isinstance(limit, int) and limit == behaviour.largest):
             raise InvalidInput(
-                f"{mechanism.family} is a table for the counts 0..{behaviour.largest} and no others. Leave bound and "
-                "sizes out, or choose noise that suits every range, such as geometric."
+                f"{mechanism.family} is a table for the counts 0..{behaviour.largest} and no others. Leave bound=... "
+                "and sizes=... out, or choose noise that suits every range, such as geometric."
             )
         if output not in (None, "in-range"):
-            raise InvalidInput(f"the reports of {mechanism.family} lie in its own range; output must be in-range.")
+            raise InvalidInput(f"the reports of {mechanism.family} lie in its own range; leave counts=... out.")
         top = len(behaviour.rows[0].weights) - 1
         if top != behaviour.largest:
             raise Unsupported(f"{mechanism.family} reports up to {top} for counts up to {behaviour.largest}.")
@@ -413,7 +414,7 @@ def _of_mechanism(mechanism: Mechanism, limit: int | IntArray | None, known: boo
     if output is None:
         output = narrow if limit is None else "in-range"
     if output in OUTPUTS and OUTPUTS.index(output) < OUTPUTS.index(narrow):
-        raise InvalidInput(f"the reports of {mechanism.family} are {narrow} by themselves; output cannot be {output}.")
+        raise InvalidInput(f"the reports of {mechanism.family} are {narrow} anyway; leave counts={output!r} out.")
     return CellNoise((mechanism,), None, output, None if output == "signed" else 0, limit, known)
 
 
@@ -422,9 +423,9 @@ def _of_tables(
 ) -> CellNoise:
     """One table for each different size of a group."""
     if limit is None:
-        raise InvalidInput(f"{name} needs a largest count: give bound=... or the sizes of the groups.")
+        raise InvalidInput(f"{name} needs a largest count: give bound=... or sizes=...")
     if output not in (None, "in-range"):
-        raise InvalidInput(f"the reports of {name} lie in its own range; output must be in-range, got {output!r}.")
+        raise InvalidInput(f"the reports of {name} lie in its own range; leave counts={output!r} out.")
     if isinstance(limit, int):
         refuse_large(limit + 1, limit + 1)
         return CellNoise((family(limit, epsilon),), None, "in-range", 0, limit)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from html import escape
+from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from ..errors import MissingExtra
 from ..exact.rationals import bound_up, text_up
 from ..explanation import Explanation, explain
-from ..plots.chart import Chart
-from ..plots.counts import label, printable
+from ..pages import Ruler, drawing, facts, page, text
+from ..plots.chart import printable
+from ..plots.counts import label
 from ..privacy.certificate import Certificate
 from .budget import short
 from .released import (
@@ -49,16 +48,8 @@ def page_html(release: Release, pictures: Sequence[str] | None = None) -> str:
     sections = "".join(_section(release, k, picture) for k, picture in zip(range(len(shown)), pictures, strict=True))
     more = len(release.tables) - len(shown)
     left_out = f"<p>{more} more tables are in the CSV files.</p>" if more else ""
-    head = f"<header><p class=eyebrow>Private counts</p><h1>{_text(release.title)}</h1>{_facts(release)}</header>"
-    body = f"{head}<main>{sections}{left_out}{_guarantee(release)}{_reading(release)}{_checking(release)}</main>"
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        # nothing is loaded and nothing runs, whatever a label says
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta name="color-scheme" content="light dark">\n'
-        f"<title>{_text(release.title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n{body}\n</body>\n</html>\n"
-    )
+    body = f"{sections}{left_out}{_guarantee(release)}{_reading(release)}{_checking(release)}"
+    return page(release.title, "Private counts", _facts(release), body)
 
 
 # ------------------------------------------------------------------------------------------------ pictures
@@ -66,7 +57,7 @@ def page_html(release: Release, pictures: Sequence[str] | None = None) -> str:
 
 def drawn(release: Release) -> list[str]:
     """The picture of each table shown, as SVG between marks; empty where the ``plots`` extra is not there."""
-    return [_marked(_svg(table, k)) for k, table in enumerate(release.tables[:MOST_TABLES])]
+    return [_marked(drawing(table.chart(), k)) for k, table in enumerate(release.tables[:MOST_TABLES])]
 
 
 def pictures_in(text: str) -> list[str]:
@@ -86,42 +77,25 @@ def _marked(svg: str) -> str:
     return f"<!--picture {drawing_program()}-->{svg}<!--/picture-->"
 
 
-def _svg(table: ReleasedTable, number: int) -> str:
-    chart = table.chart()
-    # the page has its own title and its own background
-    spec = {name: value for name, value in chart.spec.items() if name != "title"}
-    spec["config"] = spec["config"] | {"background": None, "padding": 4}
-    try:
-        svg = Chart(spec).svg()
-    except (MissingExtra, ValueError):  # no drawing program, or one that trips over a label: the table has bars too
-        return ""
-    return re.sub(r'(id="|url\(#)(gradient_|clip)', rf"\g<1>p{number}_\g<2>", svg)
-
-
 # ------------------------------------------------------------------------------------------------ parts of the page
-
-
-def _text(value: object) -> str:
-    return escape(printable(str(value)))
 
 
 def _facts(release: Release) -> str:
     """The three or four numbers to take home."""
     words = explained(release)
     cells = sum(table.counts.size for table in release.tables)
-    facts = []
+    told = []
     if release.cost.delta:
-        facts.append(
+        told.append(
             (f"ε = {text_up(words.epsilon, 4)}", f"privacy of the whole release, with δ = {text_up(words.delta, 3)}")
         )
     else:
-        facts.append((f"× {text_up(words.odds_ratio, 3)}", f"the most the odds about one {_who(release)} can change"))
-        facts.append((f"ε = {text_up(words.epsilon, 4)}", "privacy of the whole release"))
+        told.append((f"× {text_up(words.odds_ratio, 3)}", f"the most the odds about one {_who(release)} can change"))
+        told.append((f"ε = {text_up(words.epsilon, 4)}", "privacy of the whole release"))
     reach = max(table.plan.noise.expected(table.level).half_width for table in release.tables)
-    facts.append((f"± {reach:,}", f"or better: how far a count is from the truth, {percent(release.plan.level)} sure"))
-    facts.append((f"{cells:,}", "count" if cells == 1 else "counts"))
-    items = "".join(f"<div><b>{_text(number)}</b><span>{_text(words)}</span></div>" for number, words in facts)
-    return f"<div class=facts>{items}</div>"
+    told.append((f"± {reach:,}", f"or better: how far a count is from the truth, {percent(release.plan.level)} sure"))
+    told.append((f"{cells:,}", "count" if cells == 1 else "counts"))
+    return facts(told)
 
 
 def _who(release: Release) -> str:
@@ -131,7 +105,7 @@ def _who(release: Release) -> str:
 def _section(release: Release, number: int, picture: str) -> str:
     table = release.tables[number]
     many = len(release.tables) > 1
-    title = f"<h2>{_text(table.title)}</h2>" if many else ""
+    title = f"<h2>{text(table.title)}</h2>" if many else ""
     cut = ""
     if table.counts.size > MOST_CELLS:
         size = f"{MOST_CELLS:,} of {table.counts.size:,}"
@@ -143,9 +117,9 @@ def _section(release: Release, number: int, picture: str) -> str:
     caption = f"{_form(picture)} {sure} {_marks(table)}"
     figure = f"<figure>{picture}<figcaption>{caption}</figcaption></figure>" if "<svg" in picture else picture
     return (
-        f'<section id="table-{number + 1}">{title}<p class=question>{_text(question_in_words(release, table))}</p>'
-        f"{cut}{figure}{_table(table)}<p class=note>{_text(error_in_words(table))}</p>"
-        f"<details><summary>The question in SQL</summary><pre><code>{_text(table.question.text)}</code></pre></details>"
+        f'<section id="table-{number + 1}">{title}<p class=question>{text(question_in_words(release, table))}</p>'
+        f"{cut}{figure}{_table(table)}<p class=note>{text(error_in_words(table))}</p>"
+        f"<details><summary>The question in SQL</summary><pre><code>{text(table.question.text)}</code></pre></details>"
         "</section>"
     )
 
@@ -195,48 +169,32 @@ def error_in_words(table: ReleasedTable) -> str:
 def _table(table: ReleasedTable) -> str:
     rows = table.rows(MOST_CELLS)
     ends = [row[end] for row in rows for end in ("low", "high", "count") if row[end] is not None]
-    left, right = min([0, *ends]), max([1, *ends])
-
-    def place(value: float) -> str:
-        return f"{(value - left) / (right - left) * 100:.2f}%"
-
-    def length(first: float, last: float) -> str:
-        return f"{abs(last - first) / (right - left) * 100:.2f}%"
-
+    ruler = Ruler(min([0, *ends]), max([1, *ends]))
     names = [*table.by, *(["measure"] if len(table.measures) > 1 else [])]
-    head = "".join(f"<th>{_text(name)}</th>" for name in names)
+    head = "".join(f"<th>{text(name)}</th>" for name in names)
     head += f"<th class=n>count</th><th class=n>{percent(table.level)} interval</th><th class=wide></th>"
     lines = []
     for row in rows:
-        labels = "".join(f"<td><bdi>{_text(label(row[name], 200))}</bdi></td>" for name in names)
-        lines.append(f"<tr>{labels}{_cells(row, place, length, (left, right))}</tr>")
+        labels = "".join(f"<td><bdi>{text(label(row[name], 200))}</bdi></td>" for name in names)
+        lines.append(f"<tr>{labels}{_cells(row, ruler)}</tr>")
     box = " class=scroll" if len(rows) > 40 else ""
     return f"<div{box}><table><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table></div>"
 
 
-def _cells(
-    row: Mapping[str, Any],
-    place: Callable[[float], str],
-    length: Callable[[float, float], str],
-    ends: tuple[float, float],
-) -> str:
+def _cells(row: Mapping[str, Any], ruler: Ruler) -> str:
     if row["status"] == IMPOSSIBLE:
         return "<td class=n>0</td><td class=n>exact</td><td class=quiet>cannot exist</td>"
     if row["status"] == SUPPRESSED:
         return "<td class=n>–</td><td class=n>–</td><td class=quiet>suppressed</td>"
     low, high, count = row["low"], row["high"], row["count"]
     words = f"{low:,} or more" if high is None else f"{low:,} to {high:,}"
-    first, last = low, ends[1] if high is None else high
-    bar = (
-        f'<i style="left:{place(min(0, count))};width:{length(0, count)}"></i>'
-        f'<b style="left:{place(first)};width:{length(first, last)}"></b>'
-    )
+    bar = ruler.bar(count, low, ruler.right if high is None else high)
     shown = f"{count:,}".replace("-", "−")
-    return f"<td class=n><strong>{shown}</strong></td><td class=n>{words}</td><td><div class=bar>{bar}</div></td>"
+    return f"<td class=n><strong>{shown}</strong></td><td class=n>{words}</td><td>{bar}</td>"
 
 
 def _guarantee(release: Release) -> str:
-    sentences = "".join(f"<li>{_text(sentence)}</li>" for sentence in release.guarantee)
+    sentences = "".join(f"<li>{text(sentence)}</li>" for sentence in release.guarantee)
     beliefs = _beliefs(release)
     table = ""
     if beliefs:
@@ -251,9 +209,9 @@ def _guarantee(release: Release) -> str:
 def _reading(release: Release) -> str:
     flags = {str(flag) for table in release.tables for flag in set(table.status.reshape(-1).tolist())}
     legend = "".join(
-        f"<dt>{flag}</dt><dd>{_text(STATUS_MEANING[flag])}</dd>" for flag in STATUS_MEANING if flag in flags
+        f"<dt>{flag}</dt><dd>{text(STATUS_MEANING[flag])}</dd>" for flag in STATUS_MEANING if flag in flags
     )
-    columns = "".join(f"<dt>{name}</dt><dd>{_text(meaning)}</dd>" for name, meaning in _COLUMNS.items())
+    columns = "".join(f"<dt>{name}</dt><dd>{text(meaning)}</dd>" for name, meaning in _COLUMNS.items())
     return (
         "<section><h2>How to read the numbers</h2><p>A count is the true one, after everyone was limited to the stated "
         "number of groups, plus random noise. A negative count, or a total that differs from the sum of its parts, is "
@@ -266,7 +224,7 @@ def _reading(release: Release) -> str:
 
 def _checking(release: Release) -> str:
     receipt = "".join(
-        f"<dt>{_text(name)}</dt><dd><code>{_text(value)}</code></dd>" for name, value in release.ledger.items()
+        f"<dt>{text(name)}</dt><dd><code>{text(value)}</code></dd>" for name, value in release.ledger.items()
     )
     return (
         "<section><h2>How to re-check it</h2><p>In the folder of this page:</p>"
@@ -274,9 +232,9 @@ def _checking(release: Release) -> str:
         "<p>The second line reads the question again, proves the noise again, and works out the cost and the error of "
         "every count again. That the counts are those which were drawn, only the ledger can tell: "
         "<code>--ledger FILE</code>.</p>"
-        f"<dl><dt>data set</dt><dd>{_text(release.plan.dataset)}</dd>"
-        + (f"<dt>edition</dt><dd>{_text(release.plan.edition)}</dd>" if release.plan.edition else "")
-        + f"{receipt}<dt>program</dt><dd>discreet {_text(release.version)}</dd></dl></section>"
+        f"<dl><dt>data set</dt><dd>{text(release.plan.dataset)}</dd>"
+        + (f"<dt>edition</dt><dd>{text(release.plan.edition)}</dd>" if release.plan.edition else "")
+        + f"{receipt}<dt>program</dt><dd>discreet {text(release.version)}</dd></dl></section>"
     )
 
 
@@ -341,7 +299,7 @@ def _markdown(text: str) -> str:
     return re.sub(r"([\\`*_\[\]|#~!])", r"\\\1", quiet)
 
 
-# ------------------------------------------------------------------------------------------------ the look
+# ------------------------------------------------------------------------------------------------ the columns
 
 _COLUMNS = {
     "count": "the noisy count",
@@ -350,55 +308,3 @@ _COLUMNS = {
     "bias_low, bias_high": "mean of noisy minus true count: between these, whatever the truth is",
     "exact_probability": "probability that the count is exactly right, at least",
 }
-
-_STYLE = """
-:root{--paper:#fdfdfb;--card:#fff;--ink:#222;--soft:#5a5f66;--line:#e3e3de;--hue:#0072B2;--tint:#0072b21f}
-@media(prefers-color-scheme:dark){:root{--paper:#15181b;--card:#1c2024;--ink:#e8e6e1;--soft:#a3a8ad;--line:#33383d;
---hue:#58b1e4;--tint:#58b1e42b}}
-*{box-sizing:border-box}
-body{margin:0;background:var(--paper);color:var(--ink);font:16px/1.6 system-ui,"Segoe UI",Roboto,"Helvetica Neue",Arial,
-"Noto Sans","Liberation Sans",sans-serif;-webkit-text-size-adjust:100%}
-header,main{max-width:60rem;margin:0 auto;padding:0 1.25rem}
-header{padding-top:3rem}
-.eyebrow{margin:0;color:var(--hue);font-weight:600;font-size:.8rem;letter-spacing:.09em;text-transform:uppercase}
-h1{margin:.2rem 0 1.4rem;font-size:clamp(1.6rem,4.5vw,2.5rem);line-height:1.18;letter-spacing:-.018em;
-overflow-wrap:anywhere}
-h2{margin:0 0 .7rem;font-size:1.3rem;line-height:1.25;letter-spacing:-.01em;overflow-wrap:anywhere}
-section{margin:2.6rem 0}
-.facts{display:grid;grid-template-columns:repeat(auto-fit,minmax(11rem,1fr));gap:.8rem}
-.facts div{background:var(--card);border:1px solid var(--line);border-radius:.7rem;padding:.8rem 1rem}
-.facts b{display:block;font-size:1.55rem;line-height:1.2;letter-spacing:-.01em;font-variant-numeric:tabular-nums}
-.facts span{display:block;margin-top:.2rem;color:var(--soft);font-size:.86rem;line-height:1.35}
-.question{font-size:1.12rem;margin:.2rem 0 1.1rem;overflow-wrap:anywhere}
-.note,figcaption,.quiet{color:var(--soft);font-size:.9rem}
-figure{margin:0 0 1.5rem;padding:1rem;background:var(--card);border:1px solid var(--line);border-radius:.7rem;
-overflow-x:auto}
-figure svg{display:block;max-width:100%;height:auto;margin:0 auto}
-figcaption{margin-top:.6rem;text-align:center}
-table{width:100%;border-collapse:collapse;font-size:.93rem;font-variant-numeric:tabular-nums}
-.small{width:auto;margin-top:.4rem}
-.scroll{max-height:40rem;overflow:auto;border:1px solid var(--line);border-radius:.7rem;padding:0 .8rem .4rem}
-.scroll thead th{position:sticky;top:0;background:var(--paper);z-index:1}
-th{padding:.5rem .6rem;text-align:left;font-weight:600;border-bottom:2px solid var(--line);white-space:nowrap}
-td{padding:.28rem .6rem;border-bottom:1px solid var(--line);max-width:22rem;overflow-wrap:anywhere}
-th.n,td.n{text-align:right;white-space:nowrap}
-.wide{width:34%;min-width:8rem}
-.bar{position:relative;height:16px}
-.bar i{position:absolute;top:2px;bottom:2px;background:var(--hue);opacity:.38;border-radius:2px}
-.bar b{position:absolute;top:7px;height:2px;min-width:2px;background:var(--ink);border-radius:1px}
-ul{padding-left:1.2rem}li{margin:.35rem 0}
-dl{display:grid;grid-template-columns:max-content 1fr;gap:.3rem 1.1rem;margin:.8rem 0}
-dt{font-weight:600}dd{margin:0;overflow-wrap:anywhere}
-pre{background:var(--tint);border-radius:.5rem;padding:.8rem 1rem;overflow-x:auto;white-space:pre-wrap}
-code{font:.9em/1.5 ui-monospace,"SF Mono",Menlo,Consolas,"Liberation Mono",monospace}
-details{margin-top:.6rem}summary{cursor:pointer;color:var(--soft);font-size:.9rem}
-@media(prefers-color-scheme:dark){
-figure [fill="#222222" i],figure [fill="#000000" i],figure [fill="#000" i]{fill:var(--ink)}
-figure [fill="#888888" i]{fill:var(--soft)}
-figure [stroke="#222222" i],figure [stroke="#000000" i]{stroke:var(--ink)}
-figure [stroke="#EEEEEE" i],figure [stroke="#DDDDDD" i],figure [stroke="#888888" i]{stroke:var(--line)}
-figure [fill="#0072B2" i]{fill:#3d9bd8}figure [stroke="#0072B2" i]{stroke:#3d9bd8}}
-@media(max-width:40rem){body{font-size:15px}.wide,td:has(.bar){display:none}dl{grid-template-columns:1fr}dd{margin-bottom:.5rem}
-figure svg{max-width:none}}
-@media print{.scroll{max-height:none;overflow:visible}body{background:#fff}section{break-inside:auto}}
-"""

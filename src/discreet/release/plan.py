@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -122,6 +122,8 @@ class Plan:
         Epsilon, delta (and rho) for the whole release, per unit.
     level
         The coverage of the intervals.
+    notes
+        What to know about how the question reads the table's columns; no part of the request.
 
     Examples
     --------
@@ -140,6 +142,7 @@ class Plan:
     cost: Cost
     level: Fraction
     edition: str = ""
+    notes: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def cells(self) -> int:
@@ -229,6 +232,7 @@ class Plan:
         if guarantee:
             labels = ["guarantee"] + [""] * len(self.guarantee)
             lines += list(zip(labels, self.guarantee, strict=False))
+        lines += [("note", note) for note in self.notes]
         return "\n".join(f"{label:<10} {text}".rstrip() for label, text in lines)
 
     def __str__(self) -> str:
@@ -254,6 +258,7 @@ class Plan:
                 for table in self.tables
             ],
             "guarantee": list(self.guarantee),
+            "notes": list(self.notes),
         }
 
 

@@ -15,17 +15,20 @@ from numpy.typing import NDArray
 from ..errors import InvalidInput
 from ..exact.rationals import as_fraction, claimed, read_epsilon
 from ..mechanism import Mechanism
+from ..names import find_name
 from ..ptables.table import PTable
+from ..sources.files import dataset_name
 from ..spaces import is_integer
 from . import groups as declared
 from .accuracy import read_level
 from .groups import Groups
-from .noise import CellNoise, TableFamily, cell_noise
+from .noise import OUTPUTS, CellNoise, TableFamily, cell_mechanism, cell_noise
 from .plan import Plan, TablePlan
 from .pricing import composition, price, weakest_noise
-from .protection import ROW, Protection
+from .protection import RELATIONS, ROW, Protection
 from .question import Question, expand_view, find_column, read_question, read_view
-from .sources import Counting, Source, dataset_name, open_source
+from .readings import reading_notes
+from .sources import Counting, Source, open_source
 from .wanted import epsilon_for, sigma2_for
 
 IntArray = NDArray[np.int64]
@@ -127,16 +130,18 @@ def plan_release(
     cells = _cells(asked, domain, groups, zeros)
     if source is not None:
         _refuse_texts(asked, cells, source)
+    notes = [note for base in bases if source is not None for note in reading_notes(base, source.table(base.table))]
     if sum(g.size * len(q.aggregates) for q, g in zip(asked, cells, strict=True)) > MOST_CELLS:
         raise InvalidInput(f"that is more than {MOST_CELLS:,} cells; declare fewer groups.")
     shares = _shares(split, len(asked))
     largest = None if sizes is None else _sizes(sizes, asked, cells)
     if suppress_below is not None and not is_integer(suppress_below):
-        raise InvalidInput(f"suppress_below must be a whole number; got {suppress_below!r}.")
+        raise InvalidInput(f"suppress_below=... must be a whole number; got {suppress_below!r}.")
     withheld = None if suppress_below is None else int(suppress_below)
     wanted = read_level(level)
     family = _designed(mechanism, properties, loss, error)
-    wish = _Wish(family, counts, bound, largest, _optional(epsilon), _read_delta(delta), error, wanted)
+    form = None if counts is None else find_name(counts, OUTPUTS, "a form of counts")
+    wish = _Wish(family, form, bound, largest, _optional(epsilon), _read_delta(delta), error, wanted)
     drafts = [
         _Draft(question, group, share, protection.touched(question, group), withheld)
         for question, group, share in zip(bases, cells, shares, strict=True)
@@ -145,7 +150,8 @@ def plan_release(
         Counting(question, group, unit, max_groups, b"")  # refuses what cannot be counted, before anything is spent
     tables = wish.fill(drafts)
     cost = price(tables, *wish.claim(tables))
-    return Plan(_name(data, source), protection, tuple(tables), cost, wanted, _read_edition(edition))
+    told = tuple(dict.fromkeys(notes))
+    return Plan(_name(data, source), protection, tuple(tables), cost, wanted, _read_edition(edition), told)
 
 
 # ------------------------------------------------------------------------------------------------ reading the request
@@ -172,11 +178,12 @@ def _name(data: str | Path | Source, source: Source | None) -> str:
     return dataset_name(data)  # type: ignore[arg-type]
 
 
-def _relation(relation: str | None, sizes: Any) -> str:
+def _relation(written: str | None, sizes: Any) -> str:
+    relation = None if written is None else find_name(written, RELATIONS, "a neighbour relation")
     if sizes is not None and relation == "add-remove":
         raise InvalidInput(
             "with public sizes the number of units in each group is known, so none can join or leave unseen: the "
-            "relation is substitution. Leave --relation out, or --sizes."
+            "relation is substitution. Leave relation=... out, or sizes=..."
         )
     return relation or ("add-remove" if sizes is None else "substitution")
 
@@ -192,7 +199,7 @@ def _expanded(asked: Sequence[Question], unit: str, source: Source | None) -> tu
     units = sorted({column for _, column in found})
     if ROW in units and unit != ROW:
         raise InvalidInput(
-            f"the unit {unit!r} is the column {ROW!r} of the table, but --unit {ROW} means that each row is its own "
+            f"the unit {unit!r} is the column {ROW!r} of the table, but unit='{ROW}' means that each row is its own "
             "unit. Give the column another name."
         )
     if len(units) > 1:
@@ -215,18 +222,17 @@ def _base(question: Question, unit: str, source: Source) -> tuple[Question, str]
 
 def _cells(asked: Sequence[Question], domain: Any, groups: Any, zeros: Any) -> list[Groups]:
     if domain is not None and groups is not None:
-        raise InvalidInput("give the groups by their domain or by a list, not both.")
+        raise InvalidInput("give the groups by domain=... or by groups=..., not both.")
     if (groups is not None or zeros is not None) and len(asked) > 1:
         raise InvalidInput(
             "a list of groups or of structural zeros belongs to one question; release several by domain."
         )
-    used: set[str] = set()
+    _refuse_unused(domain, groups, {column for question in asked for column in question.by})
     found = []
     for question in asked:
         if not question.by:
             found.append(declared.TOTAL)
             continue
-        used |= set(question.by)
         if groups is not None:
             found.append(
                 declared.read_groups(groups, question.by)
@@ -235,13 +241,12 @@ def _cells(asked: Sequence[Question], domain: Any, groups: Any, zeros: Any) -> l
             )
         elif domain is None:
             raise InvalidInput(
-                f"declare the groups of {', '.join(question.by)}: --domain {question.by[0]}=1..6 or "
-                f"--domain {question.by[0]}=a,b,c for each, or --groups FILE. Groups are public; they never come from "
-                "the data."
+                f"declare the groups of {', '.join(question.by)}: domain=['{question.by[0]}=1..6'] or "
+                f"domain=['{question.by[0]}=a,b,c'] for each, or groups='FILE'. Groups are public; they never come "
+                "from the data."
             )
         else:
             found.append(_from_domain(domain, question.by))
-    _refuse_unused(domain, groups, used)
     if zeros is not None:
         found = [declared.with_zeros(found[0], zeros)]
     return found
@@ -298,7 +303,8 @@ def _shares(split: Sequence[Any] | None, number: int) -> list[Fraction]:
     parts = [as_fraction(part, "a part of the split") for part in split]
     if len(parts) != number or min(parts) <= 0:
         raise InvalidInput(
-            f"the split needs one positive number for each of the {number} questions; got {list(split)!r}."
+            f"split=... needs as many positive numbers as there are questions, {number}; got "
+            f"{', '.join(map(str, split))}."
         )
     return [part / sum(parts) for part in parts]
 
@@ -311,12 +317,14 @@ def _designed(
         raise InvalidInput(f"this cannot be priced: {getattr(mechanism, 'why', 'it does not compose')}.")
     if isinstance(mechanism, PTable):
         mechanism = mechanism.mechanism()
+    if isinstance(mechanism, str):
+        mechanism = cell_mechanism(mechanism)
     if properties is None and loss is None:
         return mechanism
     if mechanism != "geometric" or error is not None:
         raise InvalidInput(
-            "properties and loss ask for a design, which is made for an epsilon and a bound or sizes; leave mechanism "
-            "and error out."
+            "properties=... and loss=... ask for a design, which is made for an epsilon and a bound or sizes; leave "
+            "mechanism=... and error=... out."
         )
     from ..optimise.designing import design
 
@@ -371,14 +379,14 @@ class _Wish:
     def fill(self, drafts: Sequence[_Draft]) -> Sequence[TablePlan]:
         if isinstance(self.mechanism, Mechanism):
             if self.error is not None:
-                raise InvalidInput("a saved mechanism has its error already; leave --error out.")
+                raise InvalidInput("a saved mechanism has its error already; leave error=... out.")
             return [draft.table(self._noise()) for draft in drafts]
         if self.epsilon is not None and self.error is not None:
-            raise InvalidInput("give the epsilon or the error, not both: one follows from the other.")
+            raise InvalidInput("give epsilon=... or error=..., not both: one follows from the other.")
         if self.epsilon is None and self.error is None:
             raise InvalidInput(
-                "say how much noise: --epsilon (the privacy of the whole release) or --error (how far off a count may "
-                "be)."
+                "say how much noise: epsilon=... (the privacy of the whole release) or error=... (how far off a count "
+                "may be)."
             )
         gaussian = self.mechanism == "discrete-gaussian"
         if self.error is not None:
@@ -391,7 +399,7 @@ class _Wish:
         if gaussian:
             if not self.delta:
                 raise InvalidInput(
-                    "discrete-gaussian needs a delta: --delta 1e-6, far below one over the number of people."
+                    "discrete-gaussian needs a delta: delta='1e-6', far below one over the number of people."
                 )
             return weakest_noise(lambda rho: self._gaussian(drafts, rho), self.epsilon, self.delta, self.epsilon**2 / 8)
         if not self.delta:

@@ -64,7 +64,7 @@ def price(tables: Sequence[Priced], epsilon: Fraction | None, delta: Fraction) -
         if math.isinf(least):
             raise InvalidInput(
                 f"no finite epsilon holds for this noise with delta = {float(delta):g}; allow a delta, for example "
-                "--delta 1e-6."
+                "delta='1e-6'."
             )
         epsilon = as_fraction(text_up(least))
     if not together.holds(epsilon, delta):

@@ -37,15 +37,15 @@ class Protection:
     def __post_init__(self) -> None:
         if not isinstance(self.unit, str) or not self.unit:
             raise InvalidInput(
-                "say whose data is protected: --unit row, or --unit COLUMN for the column that names the person."
+                "say whose data is protected: unit='row', or unit='COLUMN' for the column that names the person."
             )
         if self.relation not in RELATIONS:
             raise InvalidInput(f"the neighbour relation must be one of {', '.join(RELATIONS)}; got {self.relation!r}.")
         object.__setattr__(self, "max_groups", positive_integer(self.max_groups, "max_groups"))
         if self.unit == ROW and self.max_groups != 1:
             raise InvalidInput(
-                f"a row is in one group only, so --max-groups {self.max_groups} means nothing with --unit row; leave "
-                "it out, or name the person's column with --unit COLUMN."
+                f"a row is in one group only, so max_groups={self.max_groups} means nothing with unit='row'; leave "
+                "it out, or name the person's column with unit='COLUMN'."
             )
 
     def touched(self, question: Question, groups: Groups) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
@@ -121,7 +122,9 @@ def find_column(name: str, columns: Iterable[str]) -> str:
     if alike:
         raise refused(f"{name!r} could be any of the columns {', '.join(map(repr, alike))}", "Spell it exactly.")
     listed = ", ".join(known[:20]) + (", ..." if len(known) > 20 else "")
-    raise refused(f"there is no column {name!r}", f"The columns are {listed}.")
+    near = get_close_matches(name.casefold(), {column.casefold(): column for column in known}, n=1)
+    meant = next((f"Did you mean {column!r}? " for column in known if [column.casefold()] == near), "")
+    raise refused(f"there is no column {name!r}", f"{meant}The columns are {listed}.")
 
 
 def read_question(sql: str, *, unit: str) -> Question:

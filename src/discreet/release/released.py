@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InvalidInput
-from ..plots.counts import MOST_CELLS, label, printable
+from ..plots.chart import printable
+from ..plots.counts import MOST_CELLS, label
 from .accuracy import NO_END
 
 if TYPE_CHECKING:

@@ -1,0 +1,79 @@
+"""Names as people write them: in any case, with hyphens, underscores or spaces, in full or short.
+
+One reading for every verb and every function that takes the name of something; a name that is none is refused with
+the nearest one that is.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Mapping
+
+from .errors import InvalidInput, WrongType
+
+#: Other names of mechanisms -> their own. The short ones are those of [C], the paper of the explicit fair mechanism.
+MECHANISMS: Mapping[str, str] = {
+    "GM": "geometric",
+    "truncated geometric": "geometric",
+    "EM": "explicit-fair",
+    "fair": "explicit-fair",
+    "UM": "uniform",
+    "k-RR": "randomized-response",
+    "kRR": "randomized-response",
+    "RR": "randomized-response",
+    "randomised response": "randomized-response",
+    "Laplace": "rounded-laplace",
+    "Gaussian": "discrete-gaussian",
+    "two sided": "two-sided-geometric",
+}
+
+
+def plain(name: str) -> str:
+    """A name without what people write differently.
+
+    >>> plain("Explicit_Fair"), plain(" explicit  fair ")
+    ('explicit-fair', 'explicit-fair')
+    """
+    return re.sub(r"[\s_-]+", "-", name.strip()).casefold()
+
+
+def find_name(
+    written: object, known: Iterable[str], what: str, others: Mapping[str, str] | None = None, *, listed: str = ""
+) -> str:
+    """The known name that is meant, in its own spelling; refused with the nearest one if there is none.
+
+    Parameters
+    ----------
+    written
+        What somebody wrote.
+    known
+        The names there are.
+    what
+        What they are names of, for the message: "a notion".
+    others
+        Further names -> what they stand for (which counts only where it is known).
+    listed
+        The names there are as the message lists them, where more should be said of each.
+
+    Examples
+    --------
+    >>> find_name("Explicit_Fair", ["geometric", "explicit-fair"], "a mechanism")
+    'explicit-fair'
+    >>> find_name("EM", ["geometric", "explicit_fair"], "a mechanism", MECHANISMS)
+    'explicit_fair'
+    >>> find_name("geometrik", ["geometric", "explicit-fair"], "a mechanism")
+    Traceback (most recent call last):
+    discreet.errors.InvalidInput: 'geometrik' is not a mechanism; did you mean geometric? Known are geometric, ...
+    """
+    names = list(known)
+    if not isinstance(written, str):
+        raise WrongType(f"{what} is named by a text, one of {', '.join(names)}; got {type(written).__name__}.")
+    own = {plain(name): name for name in names}
+    read = {plain(name): own[plain(full)] for name, full in (others or {}).items() if plain(full) in own} | own
+    if plain(written) in read:
+        return read[plain(written)]
+    near = difflib.get_close_matches(plain(written), read, n=1, cutoff=0.7)
+    meant = f"did you mean {read[near[0]]}? " if near else ""
+    text = written if len(written) <= 60 else written[:57] + "..."
+    raise InvalidInput(f"{text!r} is not {what}; {meant}{'K' if near else 'k'}nown are {listed or ', '.join(names)}.")

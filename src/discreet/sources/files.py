@@ -1,0 +1,390 @@
+"""CSV and Parquet files and DuckDB databases, opened by DuckDB in this process: the one way to read people's data.
+
+The names and types of columns are known without reading a row. What is done with the rows is up to the rooms below:
+a release counts them, a collector replaces them by reports.
+
+- CSV is read by a fixed dialect (comma, or tab for ``.tsv``; quotes doubled inside quotes; UTF-8; a heading line),
+  since guessing a dialect reads rows. Every column is text and an empty field is NULL. Fields beyond the heading's are
+  ignored. A blank line is no record (in a file of one column it is a record with NULL). A field that begins with a
+  quote ends at the next single quote, however far that is. A record with fewer fields than the heading, a record
+  longer than two million bytes, and a record where a field that is read is not UTF-8 cannot be read: either such
+  records vanish, or the reading stops (``skip_unreadable``).
+- In Parquet, bytes that are no UTF-8 are read as question marks.
+- Rows are read as they are stored: a computed column of a DuckDB table is not offered, since computing it can fail.
+
+Whatever the engine says when it stops is withheld, also from the chain of exceptions: it quotes rows. It writes nothing
+to disk, loads no extensions and opens nothing but the files it was given.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import glob
+import gzip
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from ..errors import InvalidInput, UnreadableFile
+from .sql import quoted, text_literal
+
+
+def dataset_name(data: str | Path) -> str:
+    """The name of a table's file: its stem, without what tells the format.
+
+    >>> dataset_name("data/doctor_visits.csv.gz"), dataset_name("visits/"), dataset_name("visits-2024-*.parquet")
+    ('doctor_visits', 'visits', 'visits-2024')
+    """
+    path = Path(data)
+    if glob.has_magic(path.name) and not path.exists():
+        name = path.name
+        for mark in "*?[":
+            name = name.split(mark)[0]
+        name = name.rstrip("-_. ")
+        return name or dataset_name(Path(*path.parts[:-1]).resolve())
+    name = path.name or path.resolve().name
+    for ending in (*_COMPRESSED, *_FORMATS):
+        if name.lower().endswith(ending) and len(name) > len(ending):
+            name = name[: -len(ending)]
+    return name
+
+
+def columns_of(data: str | Path) -> set[str] | None:
+    """The names of all columns of all tables of a file, or None if there is no such file."""
+    if not Path(data).exists() and not glob.has_magic(str(data)):
+        return None
+    files = open_files(data, skip_unreadable=True)
+    return {column for table in files.tables() for column in files.columns(table)}
+
+
+def open_files(data: str | Path, *, skip_unreadable: bool) -> Files:
+    """Open the data behind a path, to be read.
+
+    Parameters
+    ----------
+    data
+        ``.csv`` or ``.tsv`` (also ``.gz``, ``.zst``); ``.parquet``: a file, a folder of such files, or a pattern like
+        ``visits_*.parquet``; ``.duckdb`` or ``.db``.
+    skip_unreadable
+        Whether a record of CSV that cannot be read vanishes; otherwise it stops the reading.
+
+    Examples
+    --------
+    >>> open_files("visits.xlsx", skip_unreadable=True)
+    Traceback (most recent call last):
+    discreet.errors.UnreadableFile: cannot read visits.xlsx: there is no such file.
+    """
+    path = Path(data)
+    if path.is_dir():
+        return _Parquet(dataset_name(path), _existing(path, sorted(path.rglob("*.parquet"))), skip_unreadable)
+    if not path.exists() and glob.has_magic(str(path)):
+        found = sorted(Path(name) for name in glob.glob(str(path), recursive=True))
+        found = [name for name in found if _format(name) == ".parquet"]
+        return _Parquet(dataset_name(path), _existing(path, found), skip_unreadable)
+    if not path.is_file():
+        raise UnreadableFile(f"cannot read {path}: there is no such file.")
+    ending = _format(path)
+    if ending is None:
+        raise UnreadableFile(
+            f"cannot read {path}: its name must end in {', '.join(_FORMATS)} (.csv and .tsv also .gz, .zst)."
+        )
+    return _FORMATS[ending](dataset_name(path), [path], skip_unreadable)
+
+
+def _format(path: Path) -> str | None:
+    name = path.name.lower()
+    for packed in _COMPRESSED:
+        if name.endswith(packed):
+            name = name.removesuffix(packed)
+            return next((ending for ending in (".csv", ".tsv") if name.endswith(ending)), None)
+    return next((ending for ending in _FORMATS if name.endswith(ending)), None)
+
+
+def _existing(path: Path, found: list[Path]) -> list[Path]:
+    if not found:
+        raise UnreadableFile(f"cannot read {path}: there is no file in it whose name ends in .parquet.")
+    return found
+
+
+# ------------------------------------------------------------------------------------------------ in common
+
+
+class Files(ABC):
+    """Files that DuckDB reads in this process.
+
+    Attributes
+    ----------
+    name
+        The stem of the file, the folder or the pattern.
+    files
+        Where they are.
+    skip_unreadable
+        Whether a record of CSV that cannot be read vanishes.
+    typed
+        Whether columns have types of their own; all of CSV is text.
+    named_tables
+        Whether tables have names of their own; elsewhere there is one, called after the file.
+    shared_names
+        Names that several columns of a table have, in whatever case (here in one). Those columns are not offered.
+    """
+
+    typed = True
+    named_tables = False
+
+    def __init__(self, name: str, files: Sequence[Path], skip_unreadable: bool) -> None:
+        self.name = name
+        self.files = [file.resolve() for file in files]
+        self.skip_unreadable = skip_unreadable
+        self.shared_names: set[str] = set()
+
+    def __repr__(self) -> str:
+        return f"<the data {self.name}>"
+
+    @abstractmethod
+    def _read_schemas(self) -> dict[str, Mapping[str, str]]:
+        """Each table's columns and their types, without those whose name is not theirs alone."""
+
+    @abstractmethod
+    def relation(self, table: str, columns: Sequence[str]) -> str:
+        """SQL that stands after FROM and has these columns under their own names."""
+
+    def _own(self, columns: Sequence[tuple[str, str]]) -> dict[str, str]:
+        """The columns whose name no other has, in whatever case: the engine could not tell the others apart."""
+        times = Counter(name.casefold() for name, _ in columns)
+        self.shared_names |= {name for name, several in times.items() if several > 1}
+        return {name: stored for name, stored in columns if times[name.casefold()] == 1 and name and "\0" not in name}
+
+    @cached_property
+    def _schemas(self) -> dict[str, Mapping[str, str]]:
+        return self._read_schemas()
+
+    def tables(self) -> list[str]:
+        """The names of the tables and views."""
+        return list(self._schemas)
+
+    def spelled(self, name: str) -> str:
+        """The table of that name: exactly, or the only one that differs in case."""
+        if name in self._schemas:
+            return name
+        alike = [table for table in self._schemas if table.casefold() == name.casefold()]
+        if len(alike) == 1:
+            return alike[0]
+        shown = ", ".join(sorted(self._schemas)[:20]) or "none"
+        raise InvalidInput(f"there is no table {name!r} in {self.name}; ask of one of: {shown}.")
+
+    def columns(self, table: str) -> Mapping[str, str]:
+        """The columns of a table or view and DuckDB's type of each; no row is read."""
+        return self._schemas[self.spelled(table)]
+
+    def view(self, name: str) -> str | None:
+        """The definition of a view; None for a table."""
+        self.spelled(name)
+        return None
+
+    def states(self) -> list[tuple[int, int, int]]:
+        """What tells that a file was replaced or written to while it was read."""
+        return [(state.st_ino, state.st_size, state.st_mtime_ns) for state in (file.stat() for file in self.files)]
+
+    @contextmanager
+    def engine(self, *, ordered: bool = False, watched: bool = False, memory: str = "50%") -> Iterator[Any]:
+        """A connection that can read these files, write nowhere and load nothing.
+
+        Parameters
+        ----------
+        ordered
+            Whether rows come in the order they are stored in.
+        watched
+            Whether the engine keeps account of how far it is, for ``query_progress()``.
+        memory
+            The most memory it takes, of the machine's or in bytes.
+        """
+        import duckdb
+
+        own = {"preserve_insertion_order": str(ordered).lower(), "memory_limit": memory}
+        engine = duckdb.connect(":memory:", config={**_SETTINGS, **own})
+        try:
+            self._admit(engine)
+            engine.execute("SET enable_progress_bar_print = false")  # beside our own output
+            engine.execute(f"SET enable_progress_bar = {str(watched).lower()}")
+            engine.execute("SET enable_external_access = false")
+            engine.execute("SET lock_configuration = true")
+            yield engine
+        finally:
+            engine.close()
+
+    def _admit(self, engine: Any) -> None:
+        """Open the files, before everything outside is closed."""
+        names = dict.fromkeys(name for file in self.files for name in (str(file), glob.escape(str(file))))
+        engine.execute(f"SET allowed_paths = [{', '.join(map(text_literal, names))}]")
+
+    def _schema_rows(self, sql: str) -> list[tuple[Any, ...]]:
+        """The answer to a question about the schema; the engine's words are not passed on here either."""
+        try:
+            with self.engine() as engine:
+                return list(engine.execute(sql).fetchall())
+        except Exception as problem:
+            reason = _reason(problem)
+        raise UnreadableFile(f"cannot read {self.name}: {reason}")
+
+
+#: No spilling to disk (rows would be in a file), no extensions, no variables of the calling program as tables.
+_SETTINGS: dict[str, str] = {
+    "temp_directory": "",
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "python_enable_replacements": "false",
+    "enable_external_file_cache": "false",
+    "allow_persistent_secrets": "false",
+}
+
+#: What the engine says when it cannot open a file -> what is told instead.
+_REASONS = {
+    "lock on file": "another program has it open for writing. Close it there, or read a copy.",
+    "permission denied": "this user may not read it.",
+    "with version number": "another version of DuckDB wrote it. Export it there to Parquet, or with EXPORT DATABASE.",
+}
+
+
+def _reason(problem: Exception) -> str:
+    said = str(problem).lower()
+    for sign, words in _REASONS.items():
+        if sign in said:
+            return words
+    return "the engine does not take it for what its name says. It may be damaged, or of another format."
+
+
+# ------------------------------------------------------------------------------------------------ the formats
+
+
+class _Csv(Files):
+    """A CSV file: columns are known by place, so that no name of the heading can disturb the reading."""
+
+    delimiter = ","
+    typed = False
+
+    def _read_schemas(self) -> dict[str, Mapping[str, str]]:
+        return {self.name: self._own([(name, "VARCHAR") for name in self._heading()])}
+
+    def _heading(self) -> list[str]:
+        file = self.files[0]
+        names: list[str] | None = None
+        try:
+            if file.name.lower().endswith(".zst"):
+                names = self._first_record_of_zst()
+            else:
+                opener = gzip.open if file.name.lower().endswith(".gz") else open
+                # more than the heading is decoded, and what follows it may be no text
+                with opener(file, "rt", encoding="utf-8-sig", errors="surrogateescape", newline="") as lines:
+                    names = next(csv.reader(lines, delimiter=self.delimiter), None)
+        except (OSError, EOFError, ValueError, csv.Error):
+            pass  # their words could quote what follows the heading
+        if not names or any("\ud800" <= letter <= "\udfff" for name in names for letter in name):
+            raise UnreadableFile(
+                f"cannot read {file.name}: it must begin with a heading line of column names, in UTF-8."
+            )
+        return names
+
+    def _first_record_of_zst(self) -> list[str] | None:
+        """The heading of a file that Python's own library cannot unpack; it must be one line."""
+        lines = _csv_call(self.files[0], 1, "\x1f", quote="", header=False)
+        found = self._schema_rows(f"SELECT c0 FROM {lines} LIMIT 1")
+        if not found or found[0][0] is None:
+            return None
+        text = str(found[0][0]).removeprefix(codecs.BOM_UTF8.decode())
+        return next(csv.reader([text], delimiter=self.delimiter), None)
+
+    def relation(self, table: str, columns: Sequence[str]) -> str:
+        heading = self._heading()
+        places = ", ".join(f"c{heading.index(column)} AS {quoted(column)}" for column in columns) or "c0"
+        call = _csv_call(self.files[0], len(heading), self.delimiter, skip_unreadable=self.skip_unreadable)
+        return f"(SELECT {places} FROM {call}) AS csv"
+
+
+class _Tsv(_Csv):
+    delimiter = "\t"
+
+
+def _csv_call(
+    file: Path, fields: int, delimiter: str, quote: str = '"', header: bool = True, skip_unreadable: bool = True
+) -> str:
+    """Reading a file by a fixed dialect, with nothing left to guess.
+
+    Two settings keep one person's row from deciding about others' rows. In strict mode a stray quote makes the records
+    after it vanish. Read in parallel, a block that begins inside quotes is misread, and its records vanish.
+    """
+    columns = ", ".join(f"'c{place}': 'VARCHAR'" for place in range(fields))
+    packed = {".gz": "gzip", ".zst": "zstd"}.get(file.suffix.lower(), "none")
+    return (
+        f"read_csv({text_literal(glob.escape(str(file)))}, columns = {{{columns}}}, delim = {text_literal(delimiter)}, "
+        f"quote = {text_literal(quote)}, escape = {text_literal(quote)}, header = {str(header).lower()}, "
+        f"compression = '{packed}', auto_detect = false, ignore_errors = {str(skip_unreadable).lower()}, "
+        "strict_mode = false, parallel = false, null_padding = false, encoding = 'utf-8', comment = '')"
+    )
+
+
+class _Parquet(Files):
+    """One Parquet file or several of the same columns."""
+
+    def _read_schemas(self) -> dict[str, Mapping[str, str]]:
+        first, *others = self.files
+        described = self._describe(first)
+        for other in others:
+            if self._describe(other) != described:
+                raise UnreadableFile(
+                    f"the files of {self.name} must have the same columns of the same types in the same order; "
+                    f"{other.name} differs from {first.name}."
+                )
+        return {self.name: self._own(described)}
+
+    def _describe(self, file: Path) -> list[tuple[str, str]]:
+        return [(row[0], row[1]) for row in self._schema_rows(f"DESCRIBE SELECT * FROM {_parquet_call([file])}")]
+
+    def relation(self, table: str, columns: Sequence[str]) -> str:
+        return _parquet_call(self.files)
+
+
+def _parquet_call(files: Sequence[Path]) -> str:
+    listed = ", ".join(text_literal(glob.escape(str(file))) for file in files)
+    return f"read_parquet([{listed}], hive_partitioning = false, union_by_name = false, utf8_validation = 'replace')"
+
+
+class _Database(Files):
+    """A DuckDB database, opened for reading only; the tables and views of its schema ``main``."""
+
+    named_tables = True
+
+    def _admit(self, engine: Any) -> None:
+        engine.execute(f"ATTACH {text_literal(str(self.files[0]))} AS data (READ_ONLY, TYPE duckdb)")
+
+    def _read_schemas(self) -> dict[str, Mapping[str, str]]:
+        tables: dict[str, list[tuple[str, str]]] = {}
+        for table, column, stored, computed in self._schema_rows(
+            "SELECT table_name, column_name, data_type, is_generated FROM duckdb_columns() "
+            "WHERE database_name = 'data' AND schema_name = 'main' AND NOT internal ORDER BY table_name, column_index"
+        ):
+            columns = tables.setdefault(table, [])
+            if not computed:
+                columns.append((column, stored))
+        return {table: self._own(columns) for table, columns in tables.items()}
+
+    @cached_property
+    def _views(self) -> dict[str, str]:
+        sql = "SELECT view_name, sql FROM duckdb_views() WHERE database_name = 'data' AND schema_name = 'main'"
+        return dict(self._schema_rows(sql))
+
+    def view(self, name: str) -> str | None:
+        return self._views.get(self.spelled(name))
+
+    def relation(self, table: str, columns: Sequence[str]) -> str:
+        return f"data.main.{quoted(table)}"
+
+
+_COMPRESSED = (".gz", ".zst")
+_FORMATS: dict[str, type[Files]] = {
+    ".csv": _Csv, ".tsv": _Tsv, ".parquet": _Parquet, ".duckdb": _Database, ".db": _Database,
+}  # fmt: skip

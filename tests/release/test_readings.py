@@ -1,0 +1,80 @@
+"""What is said, before a row is read, about comparisons that the types of columns make doubtful or impossible."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import discreet as dc
+from discreet.errors import InvalidInput
+from discreet.release.question import read_question
+from discreet.release.readings import reading_notes
+
+KINDS = {"t": "text", "n": "integer", "x": "number", "b": "boolean", "d": "date", "m": "timestamp", "o": "other"}
+
+
+def notes(condition: str) -> tuple[str, ...]:
+    return reading_notes(read_question(f"SELECT COUNT(*) FROM v WHERE {condition}", unit="row"), KINDS)
+
+
+@pytest.mark.parametrize(
+    ("condition", "words"),
+    [
+        ("t > 10", "t > 10 reads t, which is text here, as a number"),
+        ("t IN (1, 2)", "as a number"),
+        ("COALESCE(t, 0) > 1", "as a number"),
+        ("t >= DATE '2020-01-31'", "as a date"),
+        ("t < TIMESTAMP '2020-01-31 10:00'", "as a moment"),
+        ("t", "as a truth value"),
+        ("n > '10'", "leave the quotes out"),
+        ("t > '10'", "leave the quotes out"),
+        ("x BETWEEN '1' AND '2.5'", "leave the quotes out"),
+        ("b = 'TRUE'", "write b = TRUE"),
+    ],
+)  # fmt: skip
+def test_a_doubtful_comparison_is_told(condition: str, words: str) -> None:
+    (told,) = notes(condition)
+    assert words in told
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "t = 'a'", "t > 'm'", "n > 10", "n = '10'", "x > 1.5", "b", "b = 1", "d > DATE '2020-01-31'",
+        "m > DATE '2020-01-31'", "d = '2020-01-31'", "TRY_CAST(t AS DOUBLE) > 10", "LOWER(t) = 'a'", "t IS NULL",
+        "t LIKE '1%'", "o = 1", "TRY_CAST(t AS DOUBLE) < TRY_CAST(n AS DOUBLE)",
+    ],
+)  # fmt: skip
+def test_nothing_is_told_of_what_fits(condition: str) -> None:
+    assert notes(condition) == ()
+
+
+@pytest.mark.parametrize(
+    ("condition", "instead"),
+    [
+        ("d > 1980", "DATE '2020-01-31'"), ("m = 2020", "DATE"), ("n > DATE '2020-01-31'", "Write a number"),
+        ("x = TIMESTAMP '2020-01-31 10:00'", "Write a number"), ("d", "DATE"), ("t = 'a' OR d IN (1, 2)", "DATE"),
+    ],
+)  # fmt: skip
+def test_a_comparison_that_no_row_can_meet_is_refused(condition: str, instead: str) -> None:
+    with pytest.raises(InvalidInput, match="no row can match") as refusal:
+        notes(condition)
+    assert instead in str(refusal.value)
+
+
+def test_each_column_is_told_once_and_counts_are_looked_at_too() -> None:
+    question = read_question("SELECT COUNT_IF(t > 1 OR t > 2), COUNT_IF(n > '3') FROM v", unit="row")
+    assert [note.split(" reads")[0].split(" compares")[0] for note in reading_notes(question, KINDS)] == [
+        "t > 1", "n > '3'",
+    ]  # fmt: skip
+
+
+def test_the_plan_says_it_and_the_key_of_the_question_stays_the_same(tmp_path: Path) -> None:
+    file = tmp_path / "v.csv"
+    file.write_text("health,age\npoor,7\n", encoding="utf-8")
+    asked = {"data": file, "unit": "row", "epsilon": 1}
+    plan = dc.plan_release("SELECT COUNT(*) FROM v WHERE health > 10", **asked)
+    assert "reads health, which is text here" in str(plan) and plan.as_json()["notes"] == list(plan.notes)
+    absent = dc.plan_release("SELECT COUNT(*) FROM v WHERE health > 10", **{**asked, "data": tmp_path / "no" / "v.csv"})
+    assert absent.notes == () and absent.key == plan.key

@@ -1,0 +1,284 @@
+"""The command line for people who never saw it: its own words for mistakes, every spelling of a name, pipes."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+import discreet as dc
+from command_line import run
+from discreet.cli.main import app
+from discreet.cli.output import in_options
+from discreet.errors import DiscreetError, InvalidInput, WrongType
+from discreet.names import MECHANISMS, find_name, plain
+
+SOURCE = Path(dc.__file__).parent
+VISITS = Path(__file__).parent.parent / "data" / "doctor_visits.csv.gz"
+
+
+@pytest.fixture
+def mechanism(tmp_path: Path) -> Path:
+    file = tmp_path / "m.json"
+    dc.explicit_fair(8, alpha="10/11").save(file)
+    return file
+
+
+# ------------------------------------------------------------------------------------------------ options in messages
+
+OPTIONS = {name: "--" + name.replace("_", "-") for name in ("epsilon", "level", "unit", "domain", "worst_case", "over")}
+
+
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [
+        ("give epsilon=... or alpha=...", "give --epsilon or alpha=..."),
+        ("drop worst_case=True.", "drop --worst-case."),
+        ("say over=Counts(n).", "say --over n."),
+        ("drop over=Counts(9)", "drop --over 9"),
+        ("over= is for counts; level=, unit=", "--over is for counts; --level, --unit"),
+        ("with unit='row', or unit='COLUMN'.", "with --unit row, or --unit COLUMN."),
+        ("with unit='family size'", "with --unit 'family size'"),
+        ("add domain=['site=1..6'] or domain=['level=a,b'].", "add --domain site=1..6 or --domain level=a,b."),
+        ("level=3 means nothing, epsilon=1e-6.", "--level 3 means nothing, --epsilon 1e-6."),
+        ("worst_case must be given; not worst_case.", "--worst-case must be given; not --worst-case."),
+        ("give epsilon=...", "give --epsilon."),
+        ("the file worst_case.json, 'worst_case', a/worst_case and m.worst_case", None),
+        ("a domain: level=1..6, level=1,2 or level=a,b; 'level=...' as you wrote", None),
+        ("epsilon = 1 and bias<=0 and m.epsilon=... and f(level=3)", None),
+    ],
+)
+def test_arguments_are_shown_as_options_and_nothing_else_is(message: str, shown: str | None) -> None:
+    assert in_options(message, OPTIONS) == (message if shown is None else shown)
+
+
+ASKED = ["release", "SELECT COUNT(*) FROM doctor_visits", "--data", VISITS, "--unit", "person", "--plan"]
+GROUPED = ["release", "SELECT site, COUNT(*) FROM doctor_visits GROUP BY site", *ASKED[2:]]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["compare", "-n", 4, "--epsilon", 1, "--alpha", "1/2"], "exactly one of --epsilon and --alpha"),
+        (["design", "-n", 4, "--epsilon", 1, "--prior", "uniform", "--worst-case"], "either --prior or --worst-case"),
+        (["verify", "grid.json", "--notion", "central"], "Ask for --notion metric"),
+        (["verify", "gaussian.json", "--notion", "local"], "ask for --notion central"),
+        (["calibrate", "--family", "geometric", "-n", 4, "--truth", "1"], "--between to search elsewhere"),
+        (ASKED, "--epsilon (the privacy of the whole release) or --error"),
+        ([*ASKED, "--epsilon", 1, "--mechanism", "explicit-fair"], "give --bound or --sizes"),
+        ([*ASKED, "--epsilon", 1, "--counts", "in-range"], "--counts in-range needs a largest count: give --bound"),
+        ([*ASKED, "--epsilon", 1, "--mechanism", "gaussian"], "--delta 1e-6"),
+        ([*ASKED, "--epsilon", 1, "--max-groups", 2, "--unit", "row"], "--max-groups 2 means nothing with --unit row"),
+        ([*GROUPED, "--epsilon", 1], "--domain site=1..6 or --domain site=a,b,c for each, or --groups FILE"),
+        (["design", "--family", "bounded-noise", "--epsilon", 1, "--reach", 3, "--stay", "1/2", "--js", 1, "--kind",
+          "optimal"], "--kind all-counts"),
+    ],
+)  # fmt: skip
+def test_mistakes_are_told_in_the_options_of_the_verb(
+    arguments: list[object], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dc.planar_geometric(dc.Grid(2, 2, cell=10.0), epsilon=0.1).save(tmp_path / "grid.json")
+    dc.discrete_gaussian(sigma2=4).save(tmp_path / "gaussian.json")
+    monkeypatch.chdir(tmp_path)
+    said = run(*arguments, code=2).stderr
+    assert words in said
+    assert not re.search(r"\w=(\.\.\.|True|'|Counts|\[)", said)
+
+
+def test_python_users_keep_their_arguments() -> None:
+    with pytest.raises(InvalidInput, match=r"epsilon=\.\.\. and alpha=\.\.\."):
+        dc.geometric(4)
+    with pytest.raises(InvalidInput, match=r"domain=\['site=1\.\.6'\]"):
+        dc.plan_release("SELECT site, COUNT(*) FROM v GROUP BY site", data="v", unit="row", epsilon=1)
+
+
+def test_no_message_of_the_library_names_an_option() -> None:
+    """Whole command lines may be shown anywhere; an option alone means nothing to who writes Python."""
+    seen = 0
+    for file in SOURCE.rglob("*.py"):
+        if file.parent.name == "cli" or file.name in ("page.py", "demonstration.py"):
+            continue
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Raise) and node.exc is not None:
+                seen += 1
+                text = ast.unparse(node.exc)
+                assert not re.search(r"(?<![\w-])--[a-z]", text) or "discreet " in text, (file.name, text)
+    assert seen > 300
+
+
+# ------------------------------------------------------------------------------------------------ pipes
+
+
+def feed(text: str, *arguments: object, code: int = 0) -> subprocess.CompletedProcess[str]:
+    """Run the program with this text on its standard input."""
+    command = [sys.executable, "-m", "discreet.cli", *map(str, arguments)]
+    done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=120)
+    assert done.returncode == code, (done.stdout, done.stderr)
+    return done
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--help"],
+        ["design", "--help"],
+        ["ledger", "--help"],
+        ["design", "--family", "list"],
+        ["compare", "-n", "4", "--alpha", "1/2"],
+        ["compare", "-n", "4", "--alpha", "1/2", "--json"],
+    ],
+)
+def test_a_reader_that_leaves_is_no_error(arguments: list[str]) -> None:
+    read, write = os.pipe()
+    os.close(read)  # nobody will read what is written
+    command = [sys.executable, "-m", "discreet.cli", *arguments]
+    done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, text=True, timeout=120)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+def test_a_mistake_that_nobody_reads_is_no_error_of_the_program_either() -> None:
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run([sys.executable, "-m", "discreet.cli", "design", "-n", "4"], stderr=write, timeout=120)
+    os.close(write)
+    assert done.returncode == 141
+
+
+@pytest.mark.parametrize("content", ["mechanism", "matrix", "p-table"])
+def test_verify_check_and_explain_read_standard_input(content: str, mechanism: Path) -> None:
+    text = {
+        "mechanism": mechanism.read_text(encoding="utf-8"),
+        "matrix": "2/3,1/3\n1/3,2/3\n",
+        "p-table": "i;j;p;v;p_int_ub\n0;0;1;0;1\n1;0;.25;-1;.25\n1;1;.5;0;.75\n1;2;.25;1;1\n",
+    }[content]
+    told = json.loads(feed(text, "verify", "-", "--json").stdout)
+    assert told["holds"] is True and ("certificate" in told) == (content == "mechanism")
+    assert ("table" in told) == (content == "p-table")
+    assert "standard input: " in feed(text, "verify", "-").stdout
+    if content != "p-table":
+        assert "WH" in feed(text, "check", "-", "--require", "wh").stdout
+    feed(text, "explain", "-", code=0 if content == "mechanism" else 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [("", "is empty"), ("{}", "not a mechanism file"), ("{", "not JSON"), ("a,b\nc", "a matrix needs")],
+)
+def test_standard_input_that_is_nothing_known_is_refused_by_that_name(text: str, words: str) -> None:
+    said = feed(text, "verify", "-", code=2).stderr
+    assert words in said and "standard input" in said
+
+
+# ------------------------------------------------------------------------------------------------ altered files
+
+
+def forge(file: Path, **changes: object) -> None:
+    """Change a file and its digest, so that only its numbers can give it away."""
+    from discreet.mechanism import fingerprint
+
+    content = json.loads(file.read_text(encoding="utf-8"))
+    content["certificate"].update(changes)
+    content["sha256"] = fingerprint(content)
+    file.write_text(json.dumps(content), encoding="utf-8")
+
+
+@pytest.mark.parametrize("how", ["altered", "forged", "damaged"])
+def test_a_file_that_does_not_have_what_it_says_does_not_hold(how: str, mechanism: Path) -> None:
+    if how == "forged":
+        forge(mechanism, epsilon=0.01, ratio=None)
+    elif how == "damaged":
+        forge(mechanism, epsilon=None)
+    else:
+        mechanism.write_text(mechanism.read_text(encoding="utf-8").replace("10/11", "9/11"), encoding="utf-8")
+    assert "DOES NOT HOLD" in run("verify", mechanism, code=1).stdout
+    told = json.loads(run("verify", mechanism, "--json", code=1).stdout)
+    assert told["holds"] is False and told["problem"]
+    for verb in (["check"], ["explain"]):  # for any other purpose it is a file that cannot be used
+        run(*verb, mechanism, code=2)
+    with pytest.raises(DiscreetError):
+        dc.load(mechanism)
+
+
+def test_a_file_of_another_kind_cannot_be_used(tmp_path: Path) -> None:
+    for name, text in (("a.json", "not JSON"), ("b.json", '{"format": "another"}'), ("c.csv", "no,matrix\n")):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        run("verify", tmp_path / name, code=2)
+
+
+# ------------------------------------------------------------------------------------------------ names
+
+
+def told(*arguments: object) -> dict[str, Any]:
+    """What a verb prints for programs, without a process of its own."""
+    result = CliRunner().invoke(app, [*map(str, arguments), "--json"], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    found: dict[str, Any] = json.loads(result.output)
+    return found
+
+
+@pytest.mark.parametrize("written", ["explicit-fair", "explicit_fair", "Explicit Fair", "EXPLICIT-FAIR", "EM", "em"])
+def test_every_verb_takes_every_spelling_of_a_mechanism(written: str) -> None:
+    made = told("design", "--family", written, "-n", 4, "--epsilon", 1)
+    assert made["family"] == "explicit_fair"
+    compared = told("compare", "-n", 4, "--epsilon", 1, "--families", f"{written},gm")
+    assert [one["name"] for one in compared["mechanisms"]] == ["EM", "GM"]
+    found = told("calibrate", "--family", written, "-n", 4, "--truth", "0.5")
+    assert found["family"] == "explicit_fair"
+    plan = told(*ASKED, "--epsilon", 1, "--mechanism", written, "--bound", 9)
+    assert "explicit_fair" in plan["tables"][0]["noise"]
+
+
+@pytest.mark.parametrize("written", ["WH,CM", "WH+CM", "wh cm", "wh;Cm", "Weakly_Honest, column monotone"])
+def test_every_verb_takes_every_list_of_properties(written: str, mechanism: Path) -> None:
+    assert list(told("check", mechanism, "--require", written)) == ["WH", "CM"]
+    made = told("design", "-n", 3, "--alpha", "1/2", "--properties", written)
+    assert made["parameters"]["properties"] == ["WH", "CM"]
+
+
+def test_other_names_are_taken_in_any_spelling(mechanism: Path, tmp_path: Path) -> None:
+    assert told("verify", mechanism, "--notion", "Local")["notion"] == "local"
+    costs = told("compare", "-n", 3, "--epsilon", 1, "--loss", "l1+L0-1", "--families", "GM")["mechanisms"][0]["costs"]
+    assert list(costs) == ["L1", "L0_1"]
+    told("design", "-n", 3, "--epsilon", 1, "--prior", "Triangular", "--loss", "l2")
+    grid = ["design", "--family", "Planar_Laplace", "--grid", "2x2x10", "--epsilon", "0.1"]
+    assert told(*grid, "--border", "Normalize")["parameters"]["border"] == "normalise"
+    ledger = ["ledger", "init", tmp_path / "l", "--data", "v", "--unit", "row", "--epsilon", 1, "--delta", "1e-6"]
+    made = told(*ledger, "--relation", "Add_Remove", "--filter", "zCDP")
+    assert (made["relation"], made["filter"]) == ("add-remove", "zcdp")
+    plan = told(*ASKED, "--epsilon", 1, "--relation", "Substitution", "--counts", "Signed")
+    assert plan["request"]["relation"] == "substitution" and plan["request"]["tables"][0]["noise"]["output"] == "signed"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["design", "--family", "geometrc", "-n", 4, "--epsilon", 1], "did you mean geometric?"),
+        (["calibrate", "--family", "explicit-fare", "-n", 4, "--truth", ".5"], "did you mean explicit_fair?"),
+        (["compare", "-n", 4, "--epsilon", 1, "--families", "explicitfair"], "did you mean EM?"),
+        ([*ASKED, "--epsilon", 1, "--mechanism", "discrete-gausian"], "did you mean discrete-gaussian?"),
+        ([*ASKED, "--epsilon", 1, "--relation", "add_removal"], "did you mean add-remove?"),
+        (["design", "-n", 4, "--epsilon", 1, "--properties", "weekly honest"], "did you mean WH?"),
+    ],
+)
+def test_the_nearest_name_is_offered(arguments: list[object], words: str) -> None:
+    said = run(*arguments, code=2).stderr
+    assert words in said and "nown are " in said
+
+
+def test_a_name_is_found_in_its_own_spelling_or_refused() -> None:
+    known = ["geometric", "explicit_fair"]
+    assert [find_name(name, known, "a thing", MECHANISMS) for name in ("GM", "Explicit-Fair")] == known
+    with pytest.raises(InvalidInput, match="'uniform' is not a thing; known are geometric, explicit_fair"):
+        find_name("uniform", known, "a thing", MECHANISMS)
+    with pytest.raises(WrongType, match="got int"):
+        find_name(3, known, "a thing")
+    assert len({plain(name) for name in MECHANISMS}) == len(MECHANISMS)
