@@ -55,6 +55,7 @@ def lines() -> Iterator[Line]:
         yield _beside_updates(name, mechanism, times, wanted)
     yield _closed_form()
     yield _ten_thousand()
+    yield _limited_reach()
     yield from _apart()
     yield from _beside_peers()
 
@@ -106,6 +107,23 @@ def _ten_thousand() -> Line:
     plain = measure.seconds(lambda: updates(matrix, counts / counts.sum(), 2)) * UPDATES / 2
     peer = f"{UPDATES} updates {plain:.3g} s"
     return measure.at_most("estimate geometric n=10^4 to gap 1e-8", f"{ours:.3g} s", peer, ours / plain, 2e-4)
+
+
+def _limited_reach() -> Line:
+    """Gaussian noise without end on 2,001 true values: reports reach 110 truths either way."""
+    mechanism, over = dc.discrete_gaussian(sigma2=100), dc.Counts(2000)
+    truths = np.random.default_rng(1).choice(2001, 100_000, p=_population(2001))
+    reports = mechanism.simulate(truths, seed=2)
+    problem = dc.estimate(reports=reports, mechanism=mechanism, over=over)._likelihood.problem
+    matrix, q = problem.block(), problem.counts / problem.people
+    ours, plain = measure.in_turn(
+        lambda: dc.estimate(reports=reports, mechanism=mechanism, over=over, tolerance=1e-8),
+        lambda: updates(matrix, q, 20),
+        rounds=3,
+    )
+    plain *= UPDATES / 20
+    peer = f"{UPDATES} updates {plain:.3g} s"
+    return measure.at_most("estimate Gaussian noise n=2000 to gap 1e-8", f"{ours:.3g} s", peer, ours / plain, 0.03)
 
 
 _APART = """

@@ -15,6 +15,7 @@ A kernel gives the probability of each report for each truth, both by index. Fou
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -197,8 +198,8 @@ class Noise:
         if isinstance(law, GeometricTails):
             tails = np.concatenate([[float((1 + law.atom) / 2)], float(law.side) * _powers(law.ratio, size - 1)])
         else:
-            tails = np.array([law.float_tail(k) for k in range(size)])
-        heads = tails if law.symmetric else np.array([_head(law, -k) for k in range(size)])
+            tails = _until_zero(law.float_tail, size)
+        heads = tails if law.symmetric else _until_zero(lambda k: _head(law, -k), size)
         return heads, tails[::-1]
 
     def forward(self, distribution: FloatArray) -> FloatArray:
@@ -269,6 +270,16 @@ class Noise:
 def _powers(ratio: Fraction, count: int) -> FloatArray:
     """1, ratio, ratio^2, ..., each correct to a few units in the last place."""
     return np.asarray(np.exp(np.maximum(np.arange(count) * float_log(ratio), -745.2)))
+
+
+def _until_zero(falling: Callable[[int], float], size: int) -> FloatArray:
+    """The values at 0, 1, ... of a function that falls, and stays at zero once it is there."""
+    values = np.zeros(size)
+    for k in range(size):
+        values[k] = falling(k)
+        if values[k] == 0.0:
+            break
+    return values
 
 
 def _head(law: Law, z: int) -> float:
