@@ -123,7 +123,7 @@ def _limited_reach() -> Line:
     )
     plain *= UPDATES / 20
     peer = f"{UPDATES} updates {plain:.3g} s"
-    return measure.at_most("estimate Gaussian noise n=2000 to gap 1e-8", f"{ours:.3g} s", peer, ours / plain, 0.03)
+    return measure.at_most("estimate Gaussian noise n=2000 to gap 1e-8", f"{ours:.3g} s", peer, ours / plain, 0.05)
 
 
 _APART = """
