@@ -23,7 +23,7 @@ NAMES = {
     *("design", "design_each", "choose", "Choice", "requirements"),
     *("Explanation", "random_rounding", "suppression", "perturb", "compose", "Composition"),
     *("plan_release", "Plan", "release_counts", "Release", "Ledger", "verify_bundle", "BundleReport"),
-    *("estimate", "Estimate", "Interval", "Band", "Homogeneity", "Stratified"),
+    *("estimate", "Estimate", "Interval", "Band", "Fit", "Homogeneity", "Stratified"),
     *("reconstruction_loss", "ReconstructionLoss", "compare_reconstruction", "LossComparison"),
 }
 

@@ -51,7 +51,10 @@ _ROOMS = {
     ".release.audit": ("verify_bundle", "BundleReport"),
     ".collect.client": ("perturb",),
     ".estimation.methods": ("estimate",),
-    ".estimation.result": ("Estimate", "Interval", "Band", "Homogeneity", "Stratified"),
+    ".estimation.result": ("Estimate",),
+    ".estimation.questions": ("Interval", "Band"),
+    ".estimation.fit": ("Fit",),
+    ".estimation.strata": ("Homogeneity", "Stratified"),
     ".estimation.simulation": (
         "reconstruction_loss",
         "ReconstructionLoss",
@@ -80,7 +83,7 @@ __all__ = [
     # releasing counts of a table
     "plan_release", "Plan", "release_counts", "Release", "Ledger", "verify_bundle", "BundleReport",
     # collecting
-    "perturb", "estimate", "Estimate", "Interval", "Band", "Homogeneity", "Stratified", "reconstruction_loss",
+    "perturb", "estimate", "Estimate", "Interval", "Band", "Fit", "Homogeneity", "Stratified", "reconstruction_loss",
     "ReconstructionLoss", "compare_reconstruction", "LossComparison",
     # what is done in practice, under the judge
     "random_rounding", "suppression",

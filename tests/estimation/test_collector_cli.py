@@ -122,6 +122,21 @@ def test_noise_without_end_needs_a_range(tmp_path: Path) -> None:
     assert "10 true counts" in out and "cross-validation" in out
 
 
+def test_a_range_that_cannot_be_estimated_is_refused(tmp_path: Path) -> None:
+    dc.two_sided_geometric(epsilon=1).save(tmp_path / "m.json")
+    (tmp_path / "r.csv").write_text("report\n1\n2\n", encoding="utf-8")
+    told = run("estimate", tmp_path / "r.csv", "--mechanism", tmp_path / "m.json", "--over", 10**11, code=2).stderr
+    assert re.search(r"100,000,000,001 true values; at most [\d,]+ can be estimated", told)
+
+
+def test_one_report_is_one_report(tmp_path: Path, mechanism: Path) -> None:
+    data, reports = people(tmp_path, "csv", [3]), tmp_path / "r.csv"
+    out = run("perturb", "visits", "--data", data, "--mechanism", mechanism, "-o", reports).stdout
+    assert out.startswith("1 report in ")
+    out = run("estimate", reports, "--mechanism", mechanism).stdout
+    assert out.startswith("distribution of 21 true counts, from 1 report\n")
+
+
 # ------------------------------------------------------------------------------------------------ mistakes
 
 
@@ -129,11 +144,12 @@ def test_noise_without_end_needs_a_range(tmp_path: Path) -> None:
     ("values", "words"),
     [
         ([1, 2, 77], r"row 3 of column 'visits': a value is not a count in 0\.\.20"),
-        ([1.5, 2.5], "holds DOUBLE; whole numbers are needed"),
+        ([4.0, 77.5], "row 2 of column 'visits': the value is not a whole number"),
         ([4, None, 5], "row 2 of column 'visits': the value is missing"),
-        (["ill", "7777"], "holds VARCHAR"),
+        (["4", "ill", "7777"], "row 2 of column 'visits': the value is not a whole number"),
+        ([True, False], "holds BOOLEAN; whole numbers are needed"),
     ],
-    ids=["outside", "floats", "missing", "text"],
+    ids=["outside", "floats", "missing", "text", "truths"],
 )
 def test_a_wrong_true_value_is_told_by_its_place_and_leaves_no_file(
     values: list[object], words: str, tmp_path: Path, mechanism: Path
@@ -157,7 +173,7 @@ def read_problem(data: Path, column: str = "visits", n: int = 20) -> dc.errors.D
 
 
 @pytest.mark.parametrize(
-    "wrong", ["SECRET", "3.7", "3.0", "0x10", "1e1", "1_0", "99999999999999999999", "nan", "4 711"]
+    "wrong", ["SECRET", "3.7", "3.01", ".0", "0x10", "1e1", "1_0", "99999999999999999999", "nan", "4 711"]
 )
 def test_text_that_is_no_whole_number_is_told_by_its_row(wrong: str, tmp_path: Path) -> None:
     """An engine's own cast takes 3.7 for 4, 0x10 for 16 and 1e1 for 10."""
@@ -168,8 +184,33 @@ def test_text_that_is_no_whole_number_is_told_by_its_row(wrong: str, tmp_path: P
 
 
 def test_whole_numbers_may_have_a_sign_and_blanks(tmp_path: Path) -> None:
-    (tmp_path / "people.csv").write_text('visits\n 3\n+3\n"03"\n3 \n-0\n', encoding="utf-8")
-    assert tables.Source(tmp_path / "people.csv").counts(dc.Counts(5)) == {3: 4, 0: 1}
+    (tmp_path / "people.csv").write_text('visits\n 3\n+3\n"03"\n3 \n-0\n3.0\n', encoding="utf-8")
+    assert tables.Source(tmp_path / "people.csv").counts(dc.Counts(5)) == {3: 5, 0: 1}
+
+
+@pytest.mark.parametrize("kind", ["DOUBLE", "FLOAT", "DECIMAL(10,2)", "VARCHAR"])
+def test_whole_numbers_are_read_from_columns_of_other_types(kind: str, tmp_path: Path) -> None:
+    """Programs turn a column of whole numbers into one of these once a value was missing."""
+    with duckdb.connect(str(tmp_path / "p.duckdb")) as store:
+        store.execute(f"CREATE TABLE p AS SELECT CAST(v AS {kind}) AS visits FROM (VALUES ('3.0'), ('4')) t(v)")
+    assert tables.Source(tmp_path / "p.duckdb").counts(dc.Counts(5)) == {3: 1, 4: 1}
+    if kind != "VARCHAR":
+        assert tables.Source(tmp_path / "p.duckdb").counts(dc.Labels([3, 4])) == {3: 1, 4: 1}
+    with duckdb.connect(str(tmp_path / "p.duckdb")) as store:
+        store.execute("INSERT INTO p VALUES ('3.5')")
+    assert "row 3 of column 'visits': the value is not a whole number" in str(read_problem(tmp_path / "p.duckdb"))
+
+
+def test_what_is_no_number_in_a_column_of_floats_is_missing_or_refused(tmp_path: Path) -> None:
+    for wrong, words in (
+        ("nan", "the value is missing"),
+        ("inf", "not a whole number"),
+        ("1e300", "not a whole number"),
+    ):
+        with duckdb.connect(str(tmp_path / f"{wrong}.duckdb")) as store:
+            store.execute(f"CREATE TABLE p AS SELECT CAST(v AS DOUBLE) AS visits FROM (VALUES ('3'), ('{wrong}')) t(v)")
+        problem = str(read_problem(tmp_path / f"{wrong}.duckdb"))
+        assert "row 2 of column 'visits'" in problem and words in problem
 
 
 SPOILT = {
@@ -229,6 +270,42 @@ def test_a_name_that_two_columns_share_is_refused_as_such(tmp_path: Path) -> Non
     (tmp_path / "people.csv").write_text("visits,Visits,name\n1,2,ann\n", encoding="utf-8")
     with pytest.raises(InvalidInput, match="several columns called 'visits'"):
         tables.Source(tmp_path / "people.csv", "visits")
+
+
+def test_a_file_without_a_heading_is_refused_and_its_first_row_not_quoted(tmp_path: Path, mechanism: Path) -> None:
+    reports = tmp_path / "reports.csv"
+    for text in ("17\n4\n5\n", "17.0\n4\n", "17,17\n4,5\n", "ann,17\nbob,4\n"):
+        reports.write_text(text, encoding="utf-8")
+        for told in (
+            run("estimate", reports, "--mechanism", mechanism, code=2).stderr,
+            run("perturb", "visits", "--data", reports, "--mechanism", mechanism, "-o", "r.csv", code=2).stderr,
+        ):
+            told = told.replace(str(tmp_path), "")  # the name of the folder may hold any number
+            assert "the first line must be a heading" in told and "17" not in told and "ann" not in told
+    reports.write_text("17\n4\n5\n", encoding="utf-8")
+    assert tables.Source(reports, "17").counts(dc.Counts(5)) == {4: 1, 5: 1}  # a name that somebody gives is one
+    reports.write_text("yes\nno\nno\n", encoding="utf-8")
+    with pytest.raises(InvalidInput, match="the first line must be a heading"):
+        tables.Source(reports).counts(dc.Labels(["yes", "no"]))
+    dc.randomized_response(["yes", "no"], epsilon=1).save(tmp_path / "m.json")
+    for text in ("yes\nno\nno\n", "yes,yes\nno,no\n", "ann,yes\nbob,no\n"):
+        reports.write_text(text, encoding="utf-8")
+        told = run("perturb", "v", "--data", reports, "--mechanism", tmp_path / "m.json", "-o", "r.csv", code=2).stderr
+        assert "the first line must be a heading" in told and "yes" not in told.replace(str(tmp_path), "")
+
+
+def test_headings_that_cannot_be_used_are_said_so_by_estimates_too(tmp_path: Path) -> None:
+    reports = tmp_path / "reports.csv"
+    reports.write_text("report;x\n3;1\n", encoding="utf-8")
+    with pytest.raises(InvalidInput, match=r"by commas in \.csv files and by tabs"):
+        tables.Source(reports)
+    reports.write_text("report,report\n3,1\n", encoding="utf-8")
+    with pytest.raises(InvalidInput, match="several columns called 'report'"):
+        tables.Source(reports)
+    reports.write_text("report\n3\nreport\n4\n", encoding="utf-8")
+    for space in (dc.Counts(5), dc.Labels(["3", "4"])):
+        with pytest.raises(dc.errors.WrongType, match=r"1 row of column 'report'.*repeats the name of the column"):
+            tables.Source(reports).counts(space)
 
 
 @pytest.mark.parametrize("out", ["tsv", "csv.gz", "tsv.gz"])
@@ -328,7 +405,69 @@ def test_people_who_chose_different_mechanisms_in_one_file(out: str, choices: li
     ]
     found = json.loads(run("estimate", reports, *choices, "--json").stdout)
     assert found["people"] == 4000 and abs(found["mean"] - people["visits"].mean()) < 0.2
-    assert "homogeneity" in found and len(found["stratified"]) == 11
+    assert "homogeneity" in found and len(found["stratified"]["distribution"]) == 11
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "duckdb"])
+@pytest.mark.parametrize("name", ["visits", "VISITS"])
+def test_the_column_of_groups_is_never_that_of_true_values(
+    kind: str, name: str, tmp_path: Path, mechanism: Path
+) -> None:
+    """It is written as it is."""
+    data, out = people(tmp_path, kind, [1, 2]), tmp_path / "r.csv"
+    choices = [option for value in (1, 2) for option in ("--mechanism", f"{value}={mechanism}")]
+    for columns in (("visits", name), ("Visits", name)):
+        told = run("perturb", columns[0], "--data", data, "--group", columns[1], *choices, "-o", out, code=2).stderr
+        assert "column of groups must be another" in told and not out.exists()
+
+
+def test_one_column_is_not_given_twice(tmp_path: Path) -> None:
+    (tmp_path / "places.csv").write_text("east,north\n1,2\n", encoding="utf-8")
+    dc.planar_geometric(dc.Grid(2, 3, cell=100.0), epsilon="1/2").save(tmp_path / "map.json")
+    given, out = ["--data", tmp_path / "places.csv", "-o", tmp_path / "r.csv"], tmp_path / "r.csv"
+    told = run("perturb", "east", "East", *given, "--mechanism", tmp_path / "map.json", code=2).stderr
+    assert "the columns must differ" in told and not out.exists()
+    for group in ("east", "NORTH"):
+        choice = [
+            "--group",
+            group,
+            "--mechanism",
+            f"1={tmp_path / 'map.json'}",
+            "--mechanism",
+            f"2={tmp_path / 'map.json'}",
+        ]
+        told = run("perturb", "east", "north", *given, *choice, code=2).stderr
+        assert "column of groups must be another" in told and not out.exists()
+
+
+def test_groups_that_differ_are_said_so_first_and_told_by_the_stratified_estimate(tmp_path: Path) -> None:
+    shy, bold = (dc.geometric(5, epsilon=e) for e in (1, 3))
+    lines = ["choice,report"]
+    for name, m, truth in (("shy", shy, 1), ("bold", bold, 4)):
+        m.save(tmp_path / f"{name}.json")
+        lines += [f"{name},{report}" for report in m.simulate(np.full(300, truth), seed=1)]
+    reports = tmp_path / "reports.csv"
+    reports.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    options = [reports, "--group", "choice"]
+    for name in ("shy", "bold"):
+        options += ["--mechanism", f"{name}={tmp_path / f'{name}.json'}"]
+    counts = tables.Source(reports, group="choice").counts_by_group([dc.Counts(5)] * 2, ["shy", "bold"])
+    other = dc.estimate(list(zip(counts, (shy, bold), strict=True))).stratified
+    mean = other.interval("mean")
+    out = run("estimate", *options, "--report", tmp_path / "page.html").stdout
+    head, _, rest = out.partition("mean ")
+    assert "use the stratified estimate" in head
+    below = rest.splitlines()[1].split()
+    assert below == ["stratified", *(f"{value:.4g}" for value in (other.mean(), mean.low, mean.high))]
+    row = next(line.split() for line in rest.splitlines() if line.startswith("1 "))
+    assert row[2] == f"{other.distribution[1]:.4f}"
+    found = json.loads(run("estimate", *options, "--json").stdout)["stratified"]
+    assert found["distribution"] == other.distribution.tolist() and found["mean"] == other.mean()
+    assert found["intervals"][0] == {
+        "statistic": "mean", "estimate": other.mean(), "low": mean.low, "high": mean.high
+    }  # fmt: skip
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "Group shy, 300 people" in page and "Group bold" in page and "reports.csv" in page
 
 
 def test_each_group_has_its_own_mechanism(tmp_path: Path) -> None:
@@ -447,7 +586,7 @@ def test_files_that_cannot_be_used_are_said_so(tmp_path: Path, mechanism: Path) 
     with pytest.raises(InvalidInput, match=r"must end in \.csv, \.tsv, \.parquet, \.duckdb"):
         tables.Source(tmp_path / "x.xlsx")
     (tmp_path / "broken.parquet").write_text("no")
-    with pytest.raises(UnreadableFile, match="not take it for what its name says"):
+    with pytest.raises(UnreadableFile, match=r"cannot read broken\.parquet: .*not take it for what its name says"):
         tables.Source(tmp_path / "broken.parquet")
     with pytest.raises(InvalidInput, match="for DuckDB files only"):
         tables.Source(data, "visits", "people")
@@ -483,6 +622,13 @@ def test_estimates_refuse_what_makes_no_sense(tmp_path: Path, mechanism: Path) -
     assert "one for each of the 3 files" in other.stderr
     reports.write_text("report\n1\n99\n", encoding="utf-8")
     assert "0..20" in run("estimate", reports, "--mechanism", mechanism, code=2).stderr
+    reports.write_text("report\n1\n99\n98\n98\n-1\n", encoding="utf-8")
+    assert "4 rows of column 'report'" in run("estimate", reports, "--mechanism", mechanism, code=2).stderr
+    reports.write_text('report\n1\n99\n98\n""\n', encoding="utf-8")
+    told = run("estimate", reports, "--mechanism", mechanism, code=2).stderr
+    assert "2 rows of column 'report'" in told and "Of 1 row more: the value is missing" in told
+    told = run("estimate", reports, "--mechanism", mechanism, "--html", "x", code=2).stderr
+    assert "there is no --html; a page is written by --report x.html" in told
     reports.write_text('report\n1\n""\n', encoding="utf-8")
     assert "missing" in run("estimate", reports, "--mechanism", mechanism, code=2).stderr
 

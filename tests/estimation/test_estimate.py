@@ -361,3 +361,23 @@ def test_a_level_lies_between_0_and_1() -> None:
     for level in (0, 1, 95):
         with pytest.raises(InvalidInput, match="level"):
             dc.estimate([5, 3, 2], RR).interval("mean", level=level)
+
+
+def test_a_series_with_labels_is_read_by_them() -> None:
+    """``value_counts`` sorts by frequency: read by place, it would say something quite different."""
+    m = dc.geometric(20, epsilon=0.5)
+    reports = m.simulate(np.random.default_rng(0).binomial(20, 0.3, 3000), seed=1)
+    counts = np.bincount(reports, minlength=21)
+    expected = dc.estimate(counts, m).distribution
+    assert (dc.estimate(pd.Series(reports).value_counts(), m).distribution == expected).all()
+    assert (dc.estimate(pd.Series(counts), m).distribution == expected).all()
+    labels = dc.randomized_response(["a", "b", "c"], epsilon=1)
+    named = pd.Series([5, 50, 30], index=["c", "a", "b"])
+    assert (dc.estimate(named, labels).distribution == dc.estimate([50, 30, 5], labels).distribution).all()
+    with pytest.raises(InvalidInput, match="twice"):
+        dc.estimate(pd.Series([1, 2], index=["a", "a"]), labels)
+
+
+def test_more_true_values_than_can_be_estimated_are_refused() -> None:
+    with pytest.raises(Unsupported, match="at most 10,000,000"):
+        dc.estimate({1: 2}, dc.two_sided_geometric(epsilon=1), over=dc.Counts(10**11))

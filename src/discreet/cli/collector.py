@@ -57,7 +57,7 @@ def perturb(
 
     made = _mechanisms(mechanism, group)
     words = {name: local_guarantee(one) for name, one in made.items()}
-    source = Source(data, columns, table, group=group)
+    source = Source(data, columns, table, group=group, values=next(iter(made.values())).inputs)
     with _progress(f"reading {data.name}") as tell:
         total = perturb_column(made, source, output, tell)
     if json:
@@ -68,7 +68,7 @@ def perturb(
             content["groups"] = {name: _guarantee(one) for name, one in words.items()}
         print_json(content)
         return
-    say(f"{total:,} reports in {output}; the true values were not written")
+    say(f"{total:,} report{'s' * (total != 1)} in {output}; the true values were not written")
     for name, one in words.items():
         for sentence in one.sentences:
             say(f"privacy   {f'{name}: ' if group is not None else ''}{sentence}")
@@ -117,6 +117,7 @@ def estimate(
     iterations: Annotated[int | None, typer.Option(help="For ibu: how many updates.", min=1)] = None,
     level: Annotated[float, typer.Option(help="The level of intervals.")] = 0.95,
     report: Annotated[Path | None, typer.Option(help="Write a report: .html, .png, .svg or .json.")] = None,
+    html: Annotated[Path | None, typer.Option(hidden=True)] = None,
     json: Json = False,
 ) -> None:
     """Estimate the distribution of true values from noisy reports, with error bars.
@@ -135,6 +136,8 @@ def estimate(
     from ..names import find_name
     from ..spaces import Counts
 
+    if html is not None:
+        raise InvalidInput(f"there is no --html; a page is written by --report {html.with_suffix('.html')}")
     if report is not None and report.suffix not in (".html", ".png", ".svg", ".json"):
         raise InvalidInput(f"a report ends in .html, .png, .svg or .json; got {report.name!r}.")
     if report is not None and not report.parent.is_dir():
@@ -148,20 +151,31 @@ def estimate(
     made = _of_files(mechanism, len(reports)) if group is None else _mechanisms(mechanism, group)
     for one in made.values():
         _refuse_range(one, over)
-    groups = (
+    groups, names = (
         _in_files(reports, list(made.values()), column, table)
         if group is None
         else _in_groups(reports, made, column, table, group)
     )
     found = reconstruct(*groups[0], **options) if len(groups) == 1 else reconstruct(groups, **options)
     if report is not None:
-        found.save(report, level)
+        _save(found, report, level, reports, names)
     if json:
         print_json(_as_json(found, level))
         return
     _tell(found, level)
     if report is not None:
         say(f"report          {report}")
+
+
+def _save(found: Estimate, report: Path, level: float, files: list[Path], groups: list[str]) -> None:
+    """A page has the names of files and groups, which the estimate does not know."""
+    from ..estimation.page import Origin, page_html
+
+    if report.suffix == ".html":
+        origin = Origin(tuple(file.name for file in files), tuple(groups))
+        report.write_text(page_html(found, level, origin), encoding="utf-8")
+    else:
+        found.save(report, level)
 
 
 def _refuse_range(mechanism: Mechanism, over: int | None) -> None:
@@ -195,8 +209,10 @@ def _of_files(given: list[str], files: int) -> dict[str, Mechanism]:
     return {str(number): load(file) for number, file in enumerate(given)}
 
 
-def _in_files(files: list[Path], made: list[Mechanism], column: str | None, table: str | None) -> list[Counted]:
-    """A group for each file; files of one mechanism are added up."""
+def _in_files(
+    files: list[Path], made: list[Mechanism], column: str | None, table: str | None
+) -> tuple[list[Counted], list[str]]:
+    """A group for each file, and its name; files of one mechanism are added up."""
     from ..collect.tables import Source
 
     groups: list[Counted] = []
@@ -208,13 +224,13 @@ def _in_files(files: list[Path], made: list[Mechanism], column: str | None, tabl
             _add(groups[0][0], counts)
         else:
             groups.append((counts, one))
-    return groups
+    return groups, [file.name for file in files[: len(groups)]]
 
 
 def _in_groups(
     files: list[Path], made: dict[str, Mechanism], column: str | None, table: str | None, group: str
-) -> list[Counted]:
-    """The groups that a column names, from all files; a group that nobody is in is left out."""
+) -> tuple[list[Counted], list[str]]:
+    """The groups that a column names, and their names, from all files; a group that nobody is in is left out."""
     from ..collect.tables import Source
 
     outputs, totals = [one.outputs for one in made.values()], [dict[Any, int]() for _ in made]
@@ -223,8 +239,9 @@ def _in_groups(
             found = Source(file, column, table, group=group).counts_by_group(outputs, list(made), tell)
         for total, counts in zip(totals, found, strict=True):
             _add(total, counts)
-    groups = list(zip(totals, made.values(), strict=True))
-    return [one for one in groups if one[0]] or groups[:1]
+    some = [name for name, total in zip(made, totals, strict=True) if total] or list(made)[:1]
+    counted = dict(zip(made, totals, strict=True))
+    return [(counted[name], made[name]) for name in some], some
 
 
 def _add(total: dict[Any, int], counts: dict[Any, int]) -> None:
@@ -248,42 +265,55 @@ def _progress(what: str) -> Iterator[Callable[[float], None] | None]:
 
 
 def _as_json(found: Estimate, level: float) -> dict[str, Any]:
-    from ..estimation.page import answers
+    from ..estimation.page import Answer, answers, stratified_answers
+
+    def with_interval(told: list[Answer]) -> list[dict[str, Any]]:
+        return [
+            {"statistic": words, "estimate": value, "low": interval.low, "high": interval.high}
+            for words, value, interval in told
+            if interval is not None
+        ]
 
     content = found.to_json()
     content["level"] = level
-    content["intervals"] = [
-        {"statistic": words, "estimate": value, "low": interval.low, "high": interval.high}
-        for words, value, interval in answers(found, level)
-        if interval is not None
-    ]
+    content["intervals"] = with_interval(answers(found, level))
     if len(found.problem.groups) > 1:
         test = found.homogeneity()
         content["homogeneity"] = {"p_value": test.p_value, "simulations": test.simulations}
-        content["stratified"] = found.stratified.distribution.tolist()
+        told = stratified_answers(found, level)
+        content["stratified"] = {
+            "distribution": found.stratified.distribution.tolist(),
+            **{words: value for words, value, _ in told if words in ("mean", "variance")},
+            "intervals": with_interval(told),
+        }
     return content
 
 
 def _tell(found: Estimate, level: float) -> None:
-    from ..estimation.page import answers
+    from ..estimation.page import answers, stratified_answers, title, with_stratified
     from ..estimation.questions import COVERS
 
-    for line in found.header():
+    for line in (title(found), *found.header()[1:]):
         say(line)
+    stratified = stratified_answers(found, level)
+    if stratified:
+        say(f"groups          {found.homogeneity()}")
     say()
+    told = answers(found, level)
+    if stratified:  # each number below its own
+        below = [("  stratified", value, ends) for _, value, ends in stratified]
+        told = [answer for pair in zip(told, below, strict=True) for answer in pair]
     cells = [
         [words, f"{value:.4g}", *(["", ""] if ends is None else [f"{ends.low:.4g}", f"{ends.high:.4g}"])]
-        for words, value, ends in answers(found, level)
+        for words, value, ends in told
     ]
     print_table(["", "estimate", f"low ({level:g})", f"high ({level:g})"], cells, numbers=(1, 2, 3))
     say()
-    headings, rows = found.table(level=level)
+    headings, rows = with_stratified(found, *found.table(level=level))
     if len(rows) < len(found.distribution):
         say(f"the {len(rows)} likeliest of {len(found.distribution):,} values; --report FILE.json has all")
     print_table(headings, rows, numbers=range(1, len(headings)))
     say()
     say(f"intervals       {COVERS}")
-    if len(found.problem.groups) > 1:
-        say(f"groups          {found.homogeneity()}")
     for note in found.notes:
         say(f"note            {note}")

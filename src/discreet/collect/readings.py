@@ -1,7 +1,8 @@
 """How a value of a file becomes one of a space: whole numbers, labels, places on a map.
 
-Columns of CSV are text. They are read as whole numbers only where they are written as such: an engine's own cast takes
-``3.7`` for 4, ``0x10`` for 16 and ``1e2`` for 100.
+Whole numbers are read where they are exactly whole, ``3`` and ``3.0``, whatever the type of the column: other programs
+write the latter once a value was missing. An engine's own cast takes ``3.7`` for 4, ``0x10`` for 16 and ``1e2`` for
+100.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import DiscreetError, ForeignValue, InvalidInput, WrongType
-from ..sources.sql import quoted
+from ..sources.sql import quoted, text_literal
 from ..spaces import Grid, Labels, Space
 
 IntArray = NDArray[np.int64]
@@ -24,9 +25,13 @@ Row = tuple[Any, ...]
 #: What stands for a value that is no whole number. No space has it: values lie within 2^62 of zero.
 _UNREADABLE = -(2**63)
 
+#: What stands for the name of the column where a value belongs.
+_HEADING = _UNREADABLE + 1
+
 _EXACT = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
 _LONGER = re.compile(r"UBIGINT|HUGEINT|UHUGEINT|DECIMAL\(\d+,0\)")
-_NUMBERS = re.compile(r"FLOAT|DOUBLE|REAL|DECIMAL.*")
+_FLOATS = ("FLOAT", "DOUBLE", "REAL")
+_DECIMALS = re.compile(r"DECIMAL.*")
 
 
 def is_text(space: Space) -> bool:
@@ -56,7 +61,7 @@ def reading_of(space: Space, columns: Sequence[str], kinds: Sequence[str], typed
         )
         raise InvalidInput(f"this mechanism takes {allowed}; got {len(columns)}: {', '.join(columns)}.")
     if isinstance(space, Labels):
-        return _Names(space, columns[0])
+        return _Names(space, columns[0], kinds[0], typed)
     return _Whole(space, columns[0], kinds[0], typed, where)
 
 
@@ -90,6 +95,21 @@ def _missing() -> WrongType:
     return WrongType("the value is missing. Drop such rows, or decide what they are.")
 
 
+def _again() -> WrongType:
+    return WrongType("it repeats the name of the column, as files joined with their headings do. Drop such rows.")
+
+
+def _fractions(name: str, kind: str) -> str | None:
+    """SQL of a number with a decimal point as a whole one; None for a column of another type."""
+    missing = f"isnan({name})" if kind in _FLOATS else "false"  # other programs write a missing value so
+    if kind not in _FLOATS and not _DECIMALS.fullmatch(kind):
+        return None
+    return (
+        f"CASE WHEN {name} IS NULL OR {missing} THEN NULL "
+        f"WHEN {name} = trunc({name}) THEN coalesce(TRY_CAST({name} AS BIGINT), {_UNREADABLE}) ELSE {_UNREADABLE} END"
+    )
+
+
 class _Whole(Reading):
     """Counts and cell numbers."""
 
@@ -97,19 +117,23 @@ class _Whole(Reading):
         self._space = space
         name = quoted(column)
         number = f"coalesce(TRY_CAST({name} AS BIGINT), {_UNREADABLE})"
-        if not typed:
+        if not typed or kind == "VARCHAR":
+            heading = "" if typed else f"WHEN {name} = {text_literal(column)} THEN {_HEADING} "
             # the first test settles nearly all rows, and is twice as fast as the second
             sql = (
                 f"CASE WHEN CAST(TRY_CAST({name} AS BIGINT) AS VARCHAR) = {name} THEN TRY_CAST({name} AS BIGINT) "
-                rf"WHEN regexp_full_match({name}, '\s*[+-]?[0-9]+\s*') THEN {number} "
-                f"WHEN {name} IS NOT NULL THEN {_UNREADABLE} END"
+                rf"WHEN regexp_full_match({name}, '\s*[+-]?[0-9]+(\.0*)?\s*') THEN {number} "
+                f"{heading}WHEN {name} IS NOT NULL THEN {_UNREADABLE} END"
             )
         elif kind in _EXACT:
             sql = name
         elif _LONGER.fullmatch(kind):
             sql = f"CASE WHEN {name} IS NOT NULL THEN {number} END"
         else:
-            raise WrongType(f"{where} holds {kind}; whole numbers are needed. Convert it first.")
+            found = _fractions(name, kind)
+            if found is None:
+                raise WrongType(f"{where} holds {kind}; whole numbers are needed. Convert it first.")
+            sql = found
         self.expressions = [sql]
 
     def indices(self, rows: Sequence[Row]) -> IntArray | None:
@@ -121,10 +145,12 @@ class _Whole(Reading):
     def wrong(self, row: Row) -> DiscreetError | None:
         if row[0] is None:
             return _missing()
+        if row[0] == _HEADING:
+            return _again()
         if row[0] == _UNREADABLE:
             return WrongType(
-                "the value is not a whole number of at most 64 bits. Numbers with a decimal point are not taken for "
-                "whole ones, nor is text; convert them deliberately first."
+                "the value is not a whole number of at most 64 bits, such as 3 or 3.0. Other numbers are not rounded, "
+                "and text is not guessed at; convert them deliberately first."
             )
         return _refusal(self._space, row[0])
 
@@ -135,13 +161,14 @@ class _Whole(Reading):
 class _Names(Reading):
     """Labels, by their text."""
 
-    def __init__(self, space: Labels, column: str) -> None:
-        self._space = space
+    def __init__(self, space: Labels, column: str, kind: str, typed: bool) -> None:
+        self._space, self._heading = space, None if typed else column
         self._labels = {str(label): label for label in space.labels}
         if len(self._labels) < space.size:
             raise InvalidInput("some labels are written alike, such as 1 and '1', and a file cannot tell them apart.")
         self._places = {text: space.index(label) for text, label in self._labels.items()}
-        self.expressions = [f"CAST({quoted(column)} AS VARCHAR)"]
+        whole = None if is_text(space) else _fractions(quoted(column), kind)
+        self.expressions = [f"CAST({whole or quoted(column)} AS VARCHAR)"]
 
     def indices(self, rows: Sequence[Row]) -> IntArray | None:
         found = np.fromiter((self._places.get(row[0], -1) for row in rows), np.int64, len(rows))
@@ -150,7 +177,9 @@ class _Names(Reading):
     def wrong(self, row: Row) -> DiscreetError | None:
         if row[0] is None:
             return _missing()
-        return None if row[0] in self._labels else _refusal(self._space, None)
+        if row[0] in self._labels:
+            return None
+        return _again() if row[0] == self._heading else _refusal(self._space, None)
 
     def value(self, row: Row) -> Any:
         return self._labels[row[0]]
@@ -162,7 +191,8 @@ class _Places(Reading):
     def __init__(self, grid: Grid, columns: Sequence[str], kinds: Sequence[str], typed: bool, where: str) -> None:
         self._grid = grid
         for kind in kinds:
-            if typed and kind not in _EXACT and not _LONGER.fullmatch(kind) and not _NUMBERS.fullmatch(kind):
+            number = kind in (*_EXACT, *_FLOATS) or _LONGER.fullmatch(kind) or _DECIMALS.fullmatch(kind)
+            if typed and not number:
                 raise WrongType(f"{where} holds {kind}; numbers are needed, in the unit of the map's cells.")
         self.expressions = [
             f"CASE WHEN {name} IS NOT NULL THEN coalesce(TRY_CAST({name} AS DOUBLE), CAST('nan' AS DOUBLE)) END"

@@ -22,7 +22,7 @@ from ..errors import DiscreetError, InvalidInput, UnreadableFile
 from ..mechanism import Mechanism
 from ..sources.files import open_files
 from ..sources.sql import quoted, text_literal
-from ..spaces import Space
+from ..spaces import Labels, Space
 from .readings import Reading, is_text, reading_of
 
 IntArray = NDArray[np.int64]
@@ -61,6 +61,9 @@ class Source:
         For DuckDB files: the table's name; may be left out where there is one only.
     group
         The column that says by which mechanism a row is reported, where there are several.
+    values
+        What the values are, if that is known already: a first row of such values is told from a heading, and no
+        message quotes it.
     """
 
     def __init__(
@@ -70,21 +73,59 @@ class Source:
         table: str | None = None,
         *,
         group: str | None = None,
+        values: Space | None = None,
     ) -> None:
         self.path = Path(path)
+        self._labels = _written(values)
         self._files = open_files(path, skip_unreadable=False)
         self._table = self._chosen_table(table)
         kinds = self._files.columns(self._table)
         self.group = None if group is None else self._spelled(group, list(kinds))
         wanted = [column] if isinstance(column, str) else list(column or ())
+        self._named = bool(wanted)
         if wanted:
             self.columns = tuple(self._spelled(name, list(kinds)) for name in wanted)
         else:
-            left = [name for name in kinds if name != self.group]
-            if len(left) != 1:
-                raise InvalidInput(f"{self.path} has {len(left)} columns; name one with column=...: {_listed(left)}.")
-            self.columns = (left[0],)
+            self.columns = (self._only([name for name in kinds if name != self.group]),)
+        self._refuse_one_column_twice()
         self.kinds = tuple(kinds[name] for name in self.columns)
+
+    def _only(self, names: list[str]) -> str:
+        """The column that need not be named, because there is no other."""
+        self._refuse_data_as_heading(names)
+        if len(names) == 1:
+            if self._separators(names):
+                raise InvalidInput(f"{self.path} has one column, {names[0]!r}.{_SEPARATORS}")
+            return names[0]
+        if not names and self._files.shared_names:
+            shared = sorted(self._files.shared_names)
+            raise InvalidInput(f"{self.path} has several columns called {shared[0]!r}; give each a name of its own.")
+        raise InvalidInput(f"{self.path} has {len(names)} columns; name one with column=...: {_listed(names)}.")
+
+    def _refuse_one_column_twice(self) -> None:
+        """The column of groups is written as it is, so it must never be one of true values, in whatever case."""
+        names = [name.casefold() for name in self.columns]
+        if len(set(names)) < len(names):
+            raise InvalidInput(f"the columns must differ; got {self.column}.")
+        if self.group is not None and self.group.casefold() in names:
+            raise InvalidInput(
+                f"the column of groups must be another than that of the values; got {self.group!r} for both. It names "
+                "each person's mechanism, and is written as it is."
+            )
+
+    def _refuse_data_as_heading(self, names: Sequence[str], found: str = "") -> None:
+        """A first line with numbers or labels in it is taken for somebody's row, and not quoted."""
+        names = [*names, *self._files.shared_names]
+        if not self._files.typed and any(_NUMBER.fullmatch(name) or name.casefold() in self._labels for name in names):
+            raise InvalidInput(f"{self.path}{found}: {_NO_HEADING}")
+
+    def _refuse_value_as_heading(self, space: Space) -> None:
+        """A label instead of a heading, where nobody said that it is one."""
+        if not self._named and not self._files.typed and self.columns[0].casefold() in _written(space):
+            raise InvalidInput(f"{self.path}: {_NO_HEADING}")
+
+    def _separators(self, names: Sequence[str]) -> bool:
+        return not self._files.typed and len(names) == 1 and re.search("[;\t|]", names[0]) is not None
 
     def _chosen_table(self, wanted: str | None) -> str:
         names = self._files.tables()
@@ -104,9 +145,8 @@ class Source:
             return wanted if wanted in names else alike[0]
         if wanted.casefold() in self._files.shared_names:
             raise InvalidInput(f"{self.path} has several columns called {wanted!r}; give each a name of its own.")
-        hint = ""
-        if not self._files.typed and len(names) == 1 and re.search("[;\t|]", names[0]):
-            hint = " Fields are told apart by commas in .csv files and by tabs in .tsv files; this heading has others."
+        self._refuse_data_as_heading(names, f" has no column {wanted!r}")
+        hint = _SEPARATORS if self._separators(names) else ""
         raise InvalidInput(f"{self.path} has no column {wanted!r}; its columns are {_listed(names)}.{hint}")
 
     @property
@@ -115,6 +155,7 @@ class Source:
         return ", ".join(self.columns)
 
     def _reading(self, space: Space) -> Reading:
+        self._refuse_value_as_heading(space)
         return reading_of(space, self.columns, self.kinds, self._files.typed, f"column {self.column!r} of {self.path}")
 
     def _select(self, reading: Reading) -> str:
@@ -232,16 +273,29 @@ class Source:
         if not found:
             raise self.no_rows()
         counts: list[dict[Any, int]] = [{} for _ in spaces]
+        wrong: dict[tuple[type[DiscreetError], str], int] = {}
         for row in found:
             name = row[-2] if self.group is not None else None
-            if name not in groups:
-                raise InvalidInput(f"{_rows(row[-1])} of {self.path}: {_no_mechanism(str(self.group), groups)}")
-            number = groups.index(name)
-            problem = readings[number].wrong(row[:-1])
+            number = groups.index(name) if name in groups else None
+            problem: DiscreetError | None
+            if number is None:
+                problem = _no_mechanism(str(self.group), groups)
+            else:
+                problem = readings[number].wrong(row[:-1])
             if problem is not None:
-                raise type(problem)(f"{_rows(row[-1])} of column {self.column!r} of {self.path}: {problem}")
-            counts[number][readings[number].value(row[:-1])] = int(row[-1])
+                kind = (type(problem), str(problem))
+                wrong[kind] = wrong.get(kind, 0) + int(row[-1])
+            elif number is not None:
+                counts[number][readings[number].value(row[:-1])] = int(row[-1])
+        if wrong:
+            raise self._of_rows(wrong)
         return counts
+
+    def _of_rows(self, wrong: Mapping[tuple[type[DiscreetError], str], int]) -> DiscreetError:
+        """What is wrong with how many rows, the most common first."""
+        (kind, words), *others = sorted(wrong, key=lambda one: -wrong[one])
+        also = "".join(f" Of {_rows(wrong[one])} more: {one[1]}" for one in others)
+        return kind(f"{_rows(wrong[kind, words])} of column {self.column!r} of {self.path}: {words}{also}")
 
     def _counted(self, reading: Reading, tell: Tell | None) -> list[tuple[Any, ...]] | DiscreetError:
         import duckdb
@@ -280,6 +334,22 @@ def _no_mechanism(column: str, groups: Iterable[str | None]) -> InvalidInput:
         f"the group, in column {column!r}, is none of those with a mechanism, which are "
         f"{_listed([str(name) for name in groups])}. Give its mechanism too, or drop such rows."
     )
+
+
+#: A number, as a name of a column hardly is one.
+_NUMBER = re.compile(r"\s*[+-]?\d+([.,]\d*)?\s*")
+
+_NO_HEADING = (
+    "the first line must be a heading, the names of the columns; this one looks like a row of values, which are not "
+    "shown. Put a heading above it; if it is one, name the column."
+)
+
+_SEPARATORS = " Fields are told apart by commas in .csv files and by tabs in .tsv files; this heading has others."
+
+
+def _written(space: Space | None) -> set[str]:
+    """Labels as a file may have them, in one case."""
+    return {str(label).casefold() for label in space.labels} if isinstance(space, Labels) else set()
 
 
 def _rows(number: int) -> str:

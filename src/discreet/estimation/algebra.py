@@ -11,8 +11,9 @@ Matrices are C-contiguous, symmetric ones are their upper triangles (what is bel
 
 from __future__ import annotations
 
+import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
@@ -28,7 +29,8 @@ FloatArray = NDArray[np.float64]
 MANY_PLACES = 4_000_000
 
 _lock = threading.Lock()
-_calm: list[Any] = []  # a limiter for the first who came in, then None for each who came later
+_inside = 0  # how many are
+_before: list[int] = []  # the threads of each library when the first of them came
 
 
 @contextmanager
@@ -38,27 +40,51 @@ def calmly(places: int) -> Iterator[None]:
     The number of threads belongs to the whole process: the first who comes in lowers it, and the last who leaves
     restores what the first one found.
     """
+    global _inside
     if places >= MANY_PLACES:
         yield
         return
     with _lock:
-        _calm.append(None if _calm else _libraries().limit(limits=1, user_api="blas"))
+        if not _inside:
+            _before[:] = [library.get_num_threads() for library in _libraries()]
+            _set_threads([1] * len(_before))
+        _inside += 1
     try:
         yield
     finally:
         with _lock:
-            if len(_calm) == 1:
-                _calm[0].restore_original_limits()
-                _calm.clear()
-            else:
-                _calm.pop()
+            _inside = max(0, _inside - 1)
+            if not _inside:
+                _set_threads(_before)
+
+
+def _set_threads(numbers: Sequence[int]) -> None:
+    for library, number in zip(_libraries(), numbers, strict=True):
+        # newer versions let one Python thread alone change the number, as long as it lives; here a lock takes turns
+        release = getattr(library, "clear_controlling_thread", lambda force: None)
+        release(force=True)
+        library.set_num_threads(number)
+        release(force=True)
 
 
 @cache
-def _libraries() -> Any:
+def _libraries() -> list[Any]:
     from threadpoolctl import ThreadpoolController
 
-    return ThreadpoolController()
+    return list(ThreadpoolController().select(user_api="blas").lib_controllers)
+
+
+def _after_fork() -> None:
+    """A child has one thread, which may be inside or not: whoever else was inside, or held the lock, is gone."""
+    global _lock, _inside
+    _lock = threading.Lock()
+    if _inside:
+        _inside = 0
+        _set_threads(_before)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def times(A: FloatArray, x: FloatArray) -> FloatArray:

@@ -36,6 +36,9 @@ MOST_ITERATIONS = 100
 #: mixed into their result: far less of it would be too near the border, where steps are short.
 UPDATES, SHARE_OF_UNIFORM, TRACE_OF_UNIFORM = 20, 1e-2, 1e-9
 
+#: What is added to the diagonal of a system that is singular to doubles, as a share of the largest weight.
+RIDGE = 1e-13
+
 #: A method that has not lowered the gap for so many steps has reached what doubles can resolve.
 MOST_IDLE = 12
 
@@ -158,7 +161,7 @@ def _step(
     mu = float(p @ z) / model.size
     error = q / u - nu
     try:
-        newton = model.newton(weights, slacks)
+        newton = _system(model, weights, slacks)
     except np.linalg.LinAlgError:
         return None
     dp, du = newton(slope)
@@ -176,6 +179,14 @@ def _step(
     ahead = min(1.0, SHORT_OF_BORDER * _reach(p, dp))
     dual = min(1.0, SHORT_OF_BORDER * min(_reach(z, dz), _reach(nu[seen], dnu[seen])))
     return p + ahead * dp, nu + dual * dnu, z + dual * dz
+
+
+def _system(model: Model, weights: FloatArray, slacks: FloatArray) -> Newton:
+    """The linear system of a step; where reports cannot tell some truths apart, with a little more on the diagonal."""
+    try:
+        return model.newton(weights, slacks)
+    except np.linalg.LinAlgError:
+        return model.newton(weights, slacks + RIDGE * float(weights.max()))
 
 
 def _reach(x: FloatArray, dx: FloatArray) -> float:

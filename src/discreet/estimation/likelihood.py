@@ -116,10 +116,11 @@ class Likelihood:
             if gap <= self.tolerance:
                 return Solution(known, gap, ((float(self.model.q @ np.log(u)), gap),))
         found = self.maximise()
-        return Solution(*self._swept(found.p), found.trace)
+        return Solution(*self._swept(found), found.trace)
 
-    def _swept(self, p: FloatArray) -> tuple[FloatArray, float]:
+    def _swept(self, found: Solution) -> tuple[FloatArray, float]:
         """Without the dust that interior points leave where there is nothing, if the gap stays; and the gap."""
+        p = found.p
         swept = np.where(p < self.tolerance, 0.0, p)
         swept /= swept.sum()
         u = self.model.forward(swept)
@@ -127,7 +128,7 @@ class Likelihood:
             gap = gap_of(self.model, swept, np.maximum(u, 1e-300))
             if gap <= self.tolerance:
                 return swept, gap
-        return p, self.gap(p)
+        return p, found.gap
 
     def _closed_form(self) -> FloatArray | None:
         model = self.model

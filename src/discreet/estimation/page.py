@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..errors import Unsupported
 from ..exact.rationals import text_up
 from ..explanation import explain, local_guarantee
 from ..mechanism import Mechanism
@@ -22,6 +25,7 @@ from .statistics import show
 
 if TYPE_CHECKING:
     from .result import Estimate
+    from .strata import Homogeneity, Stratified
 
 #: The distribution is shown at this many values; the .json report has them all.
 MOST_ROWS = 60
@@ -33,29 +37,100 @@ LARGEST_IN_ODDS = 7
 Answer = tuple[str, float, Interval | None]
 
 
+@dataclass(frozen=True)
+class Origin:
+    """Where the reports came from.
+
+    Attributes
+    ----------
+    files
+        The names of the files.
+    groups
+        What the groups are called, in their order; empty where they have numbers only.
+    """
+
+    files: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+
+    def group(self, number: int) -> str:
+        return f"Group {self.groups[number] if self.groups else number + 1}"
+
+
+def title(estimate: Estimate) -> str:
+    """What was estimated from what, in one line."""
+    size, groups = len(estimate.distribution), len(estimate.problem.groups)
+    of = f" of {groups} groups" if groups > 1 else ""
+    return f"distribution of {size:,} true {estimate.space.noun}s, from {plural(estimate.people, 'report')}{of}"
+
+
+def plural(number: int, noun: str) -> str:
+    """So many of something.
+
+    >>> plural(1, "report"), plural(20190, "report")
+    ('1 report', '20,190 reports')
+    """
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
 def answers(estimate: Estimate, level: float) -> list[Answer]:
     """What follows from the distribution, in a few numbers: mean, variance and quantiles, or the likeliest values.
 
     The value is that of the estimate; the interval is around the maximum of the likelihood, whatever the method.
     """
-    size = len(estimate.distribution)
+    return [_answer(estimate, words, statistic, level) for words, statistic in _asked(estimate)]
 
-    def one(words: str, statistic: Any, value: float, most: int = MOST_VALUES) -> Answer:
-        return words, value, estimate.interval(statistic, level) if size <= most else None
 
+def stratified_answers(estimate: Estimate, level: float) -> list[Answer]:
+    """The same numbers by the stratified estimate, in the same order; empty where there is one group only."""
+    if len(estimate.problem.groups) < 2:
+        return []
+    return [_answer(estimate.stratified, words, statistic, level) for words, statistic in _asked(estimate)]
+
+
+def with_stratified(
+    estimate: Estimate, headings: Sequence[str], cells: Sequence[Sequence[str]]
+) -> tuple[list[str], list[list[str]]]:
+    """The table of an estimate with the stratified probabilities beside its own, where there are several groups."""
+    if len(estimate.problem.groups) < 2:
+        return list(headings), [list(line) for line in cells]
+    # the rows of the table: the likeliest values, in their order
+    chosen = np.sort(np.argsort(-estimate.distribution, kind="stable")[: len(cells)]).tolist()
+    other = [f"{estimate.stratified.distribution[k]:.4f}" for k in chosen]
+    wider = [[*line[:2], p, *line[2:]] for line, p in zip(cells, other, strict=True)]
+    return [*headings[:2], "stratified", *headings[2:]], wider
+
+
+def _asked(estimate: Estimate) -> list[tuple[str, Any]]:
+    """What is told of an estimate, in words and as a statistic."""
     if not isinstance(estimate.space, Counts):
         likeliest = np.argsort(-estimate.distribution, kind="stable")[:5].tolist()
-        values = [(estimate.space.value(k), float(estimate.distribution[k])) for k in likeliest]
-        return [one(f"P({value})", ("cell", value), p) for value, p in values]
-    mean = estimate.mean()
-    assert isinstance(mean, float)
-    found = [one("mean", "mean", mean), one("variance", "variance", estimate.variance(), MOST_FOR_VARIANCE)]
+        values = [estimate.space.value(k) for k in likeliest]
+        return [(f"P({value})", ("cell", value)) for value in values]
+    found: list[tuple[str, Any]] = [("mean", "mean"), ("variance", "variance")]
     if estimate.distribution.min() >= 0:  # an inverse with negative entries has no quantiles
-        found += [one(f"{q:.4g}-quantile", ("quantile", q), estimate.quantile(q)) for q in (0.25, 0.5, 0.75)]
+        found += [(f"{q:.4g}-quantile", ("quantile", q)) for q in (0.25, 0.5, 0.75)]
     return found
 
 
-def page_html(estimate: Estimate, level: float) -> str:
+def _answer(of: Estimate | Stratified, words: str, statistic: Any, level: float) -> Answer:
+    value: Any
+    if statistic == "mean":
+        value = of.mean()
+    elif statistic == "variance":
+        value = of.variance()
+    elif statistic[0] == "quantile":
+        value = of.quantile(statistic[1])
+    else:
+        value = float(of.distribution[of.space.index(statistic[1])])
+    if len(of.distribution) > (MOST_FOR_VARIANCE if statistic == "variance" else MOST_VALUES):
+        return words, value, None
+    try:
+        return words, value, of.interval(statistic, level)
+    except Unsupported:  # groups that are solved by structure have no interval together
+        return words, value, None
+
+
+def page_html(estimate: Estimate, level: float, origin: Origin | None = None) -> str:
     """The page as one HTML text.
 
     Parameters
@@ -64,29 +139,34 @@ def page_html(estimate: Estimate, level: float) -> str:
         What to show.
     level
         Of the intervals.
+    origin
+        The names of the files and groups, where they are known.
     """
-    heading, *lines = estimate.header()
-    told = answers(estimate, level)
+    heading, lines, origin = title(estimate), estimate.header()[1:], origin or Origin()
+    told, stratified = answers(estimate, level), stratified_answers(estimate, level)
+    test = estimate.homogeneity() if stratified else None
     body = "".join(
         (
-            _findings(estimate, told, level),
+            _findings(estimate, told, stratified, level),
             _covers(estimate, level),
             _quality(estimate, lines),
-            _groups(estimate),
-            _privacy(estimate),
-            _about(),
+            _groups(test),
+            _privacy(estimate, origin),
+            _about(origin),
         )
     )
-    return page(
-        heading[:1].upper() + heading[1:], "Estimated from private reports", _facts(estimate, told, level), body
-    )
+    head = _facts(estimate, told, stratified, level) + _warning(test)
+    return page(heading[:1].upper() + heading[1:], "Estimated from private reports", head, body)
 
 
-def _facts(estimate: Estimate, told: list[Answer], level: float) -> str:
+def _facts(estimate: Estimate, told: list[Answer], stratified: list[Answer], level: float) -> str:
     words, value, interval = told[0]
-    reach = "" if interval is None else f", {level:.4g} interval {show(interval.low)} to {show(interval.high)}"
     first = "the mean true count" if words == "mean" else f"{label(words, 60)}, the likeliest value"
-    found = [(show(value), f"{first}{reach}"), (f"{estimate.people:,}", "reports")]
+    found = [(show(value), f"{first}{_reach(interval, level)}")]
+    if stratified:
+        _, value, interval = stratified[0]
+        found.append((show(value), f"the same by the stratified estimate{_reach(interval, level)}"))
+    found.append((f"{estimate.people:,}", "report" if estimate.people == 1 else "reports"))
     found += _protection_fact(estimate)
     if not math.isnan(estimate.gap):
         most = f"≤ {text_up(estimate.gap, 2)}" if estimate.gap > 0 else "0"
@@ -94,12 +174,28 @@ def _facts(estimate: Estimate, told: list[Answer], level: float) -> str:
     return facts(found)
 
 
+def _reach(interval: Interval | None, level: float) -> str:
+    return "" if interval is None else f", {level:.4g} interval {show(interval.low)} to {show(interval.high)}"
+
+
+def _warning(test: Homogeneity | None) -> str:
+    """Beside the headline: which of the two estimates to use, if it matters."""
+    if test is None or test.p_value > 0.05:
+        return ""
+    return (
+        f"<p><strong>The groups seem to differ (p = {test.p_value:.3g}): use the stratified estimate.</strong> The "
+        "common one assumes that all groups have the same distribution.</p>"
+    )
+
+
 def _protection_fact(estimate: Estimate) -> list[tuple[str, str]]:
     """Epsilon between any two values, of the group that has the least privacy; none where there is none to state."""
     words = [local_guarantee(one) for one in _mechanisms(estimate)]
     known = [one.epsilon for one in words if one.epsilon is not None and math.isfinite(one.epsilon)]
-    if not words or len(known) < len(words):
+    if not words:
         return []
+    if len(known) < len(words):
+        return [("no bound", "on epsilon between any two true values; see what is protected")]
     whose = ", in the group with the least privacy" if len(words) > 1 else ""
     return [(f"ε = {text_up(max(known), 4)}", f"each person's privacy, between any two true values{whose}")]
 
@@ -111,35 +207,37 @@ def _mechanisms(estimate: Estimate) -> list[Mechanism]:
 # ------------------------------------------------------------------------------------------------ sections
 
 
-def _findings(estimate: Estimate, told: list[Answer], level: float) -> str:
+def _findings(estimate: Estimate, told: list[Answer], stratified: list[Answer], level: float) -> str:
     svg = drawing(pictures.drawn(estimate, level))
     figure = ""
     if svg:
         figure = f"<figure>{svg}<figcaption>{text(_caption(estimate))}</figcaption></figure>"
-    return f"<section>{figure}{_summary(told, level)}</section><section>{_distribution(estimate, level)}</section>"
+    numbers = _summary(told, stratified, level)
+    return f"<section>{figure}{numbers}</section><section>{_distribution(estimate, level)}</section>"
 
 
 def _caption(estimate: Estimate) -> str:
-    what = "The reports are flatter than the truth, because of their noise; the estimate undoes that."
+    what = "Noise moves reports away from the truth; the estimate undoes that on average."
     if isinstance(estimate.space, Grid):
-        return f"{what} Darker cells have more people."
+        return f"{what} Darker cells have more people. An estimate of 0 does not say that nobody is there."
     return f"{what} Bars are the estimate, lines its intervals, dots the raw reports, where they are drawn."
 
 
-def _summary(told: list[Answer], level: float) -> str:
-    head = f"<th></th><th class=n>estimate</th><th class=n>interval ({level:g})</th>"
+def _summary(told: list[Answer], stratified: list[Answer], level: float) -> str:
+    columns = [("estimate", told), *([("stratified", stratified)] if stratified else [])]
+    head = "<th></th>" + "".join(f"<th class=n>{name}</th><th class=n>interval ({level:g})</th>" for name, _ in columns)
     rows = []
-    for words, value, interval in told:
-        ends = "–" if interval is None else f"{show(interval.low)} to {show(interval.high)}"
-        rows.append(
-            f"<tr><td><bdi>{text(label(words, 200))}</bdi></td><td class=n><strong>{text(show(value))}</strong></td>"
-            f"<td class=n>{text(ends)}</td></tr>"
-        )
+    for line in zip(*(column for _, column in columns), strict=True):
+        cells = f"<td><bdi>{text(label(line[0][0], 200))}</bdi></td>"
+        for _, value, interval in line:
+            ends = "–" if interval is None else f"{show(interval.low)} to {show(interval.high)}"
+            cells += f"<td class=n><strong>{text(show(value))}</strong></td><td class=n>{text(ends)}</td>"
+        rows.append(f"<tr>{cells}</tr>")
     return f"<table class=small><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
 
 
 def _distribution(estimate: Estimate, level: float) -> str:
-    headings, cells = estimate.table(most=MOST_ROWS, level=level)
+    headings, cells = with_stratified(estimate, *estimate.table(most=MOST_ROWS, level=level))
     size = len(estimate.distribution)
     cut = ""
     if size > MOST_ROWS:
@@ -147,9 +245,8 @@ def _distribution(estimate: Estimate, level: float) -> str:
         cut = (
             f"<p class=note>Shown are the {len(cells)} likeliest of {size:,} values; the .json report has them all.</p>"
         )
-    numbers = [
-        [float(cell) for cell in line[1:-1]] for line in cells
-    ]  # the probability, and its interval if it has one
+    drawn = [k for k, name in enumerate(headings) if k and name not in ("stratified", "expected number")]
+    numbers = [[float(line[k]) for k in drawn] for line in cells]  # the probability, and its interval if it has one
     ends = [end for line in numbers for end in line]
     ruler = Ruler(min(0.0, *ends), max(1e-9, *ends))
     head = f"<th>{text(headings[0])}</th>" + "".join(f"<th class=n>{text(name)}</th>" for name in headings[1:])
@@ -198,26 +295,30 @@ def _quality(estimate: Estimate, lines: list[str]) -> str:
     return f"<section><h2>How good the estimate is</h2><p>{text(sentence)}</p><dl>{items}{notes}</dl></section>"
 
 
-def _groups(estimate: Estimate) -> str:
-    if len(estimate.problem.groups) < 2:
+def _groups(test: Homogeneity | None) -> str:
+    if test is None:
         return ""
     return (
         "<section><h2>Several groups</h2><p>People used different mechanisms. One distribution for all of them assumes "
         "that the choice says nothing about the true value. A test of that:</p>"
-        f"<p>{text(str(estimate.homogeneity()))}</p></section>"
+        f"<p>{text(str(test))}</p><p>The stratified estimate does not assume it: each group is estimated on its own, "
+        "and they are added up by their shares of the people.</p></section>"
     )
 
 
-def _privacy(estimate: Estimate) -> str:
-    mechanisms = _mechanisms(estimate)
-    if not mechanisms:
-        return ""
-    many = len(mechanisms) > 1
+def _privacy(estimate: Estimate, origin: Origin) -> str:
+    groups = estimate.problem.groups
     parts = []
-    for number, mechanism in enumerate(mechanisms):
-        people = estimate.problem.groups[number].people
-        title = f"<p>Group {number + 1}, {people:,} people:</p>" if many else ""
-        parts.append(f"{title}<ul>{''.join(f'<li>{text(line)}</li>' for line in _guarantee(mechanism))}</ul>")
+    for number, group in enumerate(groups):
+        if not isinstance(group.subject, Mechanism):
+            continue
+        family = group.subject.family.replace("_", " ")
+        people = "1 person" if group.people == 1 else f"{group.people:,} people"
+        who = f"{label(origin.group(number), 80)}, {people}: mechanism" if len(groups) > 1 else "Mechanism:"
+        lines = "".join(f"<li>{text(line)}</li>" for line in _guarantee(group.subject))
+        parts.append(f"<p>{text(who)} <strong>{text(family)}</strong>.</p><ul>{lines}</ul>")
+    if not parts:
+        return ""
     return (
         "<section><h2>What is protected</h2><p>Noise was added to each person's value before it was collected. What "
         f"follows holds for every single report, also against whoever collects them.</p>{''.join(parts)}</section>"
@@ -234,11 +335,13 @@ def _guarantee(mechanism: Mechanism) -> list[str]:
     return lines
 
 
-def _about() -> str:
+def _about(origin: Origin) -> str:
     from .. import __version__
+
+    files = "".join(f"<dt>reports</dt><dd><bdi>{text(label(name, 200))}</bdi></dd>" for name in origin.files)
 
     return (
         "<section><h2>How to use it</h2><p>The estimate is about the population, never about one person. It cannot be "
         "turned back into anybody's value, and what is worked out from it or from the reports costs no further privacy."
-        f"</p><dl><dt>program</dt><dd>discreet {text(__version__)}</dd></dl></section>"
+        f"</p><dl>{files}<dt>program</dt><dd>discreet {text(__version__)}</dd></dl></section>"
     )

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from .. import spaces
 from ..channels import Channel
-from ..errors import InvalidInput, WrongType
+from ..errors import InvalidInput, Unsupported, WrongType
 from ..exact.bits import SeededBits
 from ..exact.kernels import Kernel, Noise, Response
 from ..exact.laws import GeometricTails
@@ -29,6 +29,12 @@ from .columns import WIDEST, block
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+
+#: The most true values that can be estimated: half a gigabyte for a million of them.
+MOST_TRUTHS = 10_000_000
+
+#: Chances below this are as good as none: doubles have fewer and fewer digits there.
+HARDLY = 1e-290
 
 #: Noise that is less likely than this share of none at all is not left to Fourier transforms.
 FAR = 1e-8
@@ -284,6 +290,11 @@ def _pairs(data: Any) -> list[tuple[Any, Any]]:
 
 def _group(data: Any, mechanism: Any, over: Any, raw: bool) -> Group:
     truths, outputs, kernel = _spaces(mechanism, over)
+    if truths.size is not None and truths.size > MOST_TRUTHS:
+        raise Unsupported(
+            f"there are {truths.size:,} true values; at most {MOST_TRUTHS:,} can be estimated. Give a smaller range, "
+            "or report in coarser steps."
+        )
     _refuse_useless(kernel)
     places, counts = _raw(data, outputs) if raw else _counted(data, outputs)
     if not counts.sum():
@@ -374,12 +385,13 @@ def _refuse_impossible(group: Group) -> None:
         return
     with calmly(group.size * len(group.reports)):
         chances = group.forward(np.full(group.size, 1 / group.size))
-    wrong = np.flatnonzero(~(chances > 0))
+    wrong = np.flatnonzero(~(chances > HARDLY))
     if wrong.size:
         value = group.outputs.value(int(group.reports[wrong[0]]))
         raise InvalidInput(
             f"{wrong.size} of the reported values, such as {value!r}, cannot come from any of the {group.size} true "
-            "values. Is it the right mechanism (and, for counts without end, a large enough over=Counts(n))?"
+            f"values (the chance is below {HARDLY:g}). Is it the right mechanism (and, for counts without end, a large "
+            "enough over=Counts(n))?"
         )
 
 
@@ -396,6 +408,8 @@ def _raw(data: Any, outputs: Space) -> tuple[IntArray, IntArray]:
 def _counted(data: Any, outputs: Space) -> tuple[IntArray, IntArray]:
     if isinstance(data, Mapping):
         return _mapped(data, outputs)
+    if hasattr(data, "index") and hasattr(data, "items") and type(data.index).__name__ != "RangeIndex":
+        return _mapped(_labelled(data), outputs)
     counts = spaces.read_integers(data, "counts of reports")
     if outputs.size is None:
         raise InvalidInput(
@@ -408,6 +422,14 @@ def _counted(data: Any, outputs: Space) -> tuple[IntArray, IntArray]:
             "Raw reports, one for each person, are given as reports=..."
         )
     return np.arange(outputs.size), _not_negative(counts)
+
+
+def _labelled(series: Any) -> dict[Any, Any]:
+    """A pandas series with labels, as from ``value_counts()``, which sorts by frequency: by label, not by place."""
+    labels = series.index.tolist()
+    if len(set(labels)) < len(labels):
+        raise InvalidInput("counts name a value twice in their index; add them up first.")
+    return dict(zip(labels, series.tolist(), strict=True))
 
 
 def _mapped(data: Mapping[Any, Any], outputs: Space) -> tuple[IntArray, IntArray]:

@@ -56,9 +56,13 @@ class Reconstruction:
         return np.asarray(np.cumsum(self.distribution))
 
     def quantile(self, q: float) -> int:
-        """The smallest count k with a probability of at least q of a true count of at most k."""
+        """The smallest count k with a probability of at least q of a true count of at most k.
+
+        Where some entries are negative, the cumulative sums are replaced by the closest ones that never fall.
+        """
         level = read_share(q, "q, the order of a quantile,")
-        reached = np.flatnonzero(self.cdf() >= level - DUST)
+        sums = self.cdf()
+        reached = np.flatnonzero((sums if self.distribution.min() >= 0 else never_falling(sums)) >= level - DUST)
         return int(reached[0]) if reached.size else len(self.distribution) - 1
 
     def probability(self, low: Any, high: Any) -> float:
@@ -68,6 +72,20 @@ class Reconstruction:
     def expected_counts(self) -> FloatArray:
         """How many of the people are expected to have each true value."""
         return np.asarray(self.people * self.distribution)
+
+
+def never_falling(values: FloatArray) -> FloatArray:
+    """The closest sequence, in squares, that never falls: neighbours in the wrong order share their mean."""
+    means: list[float] = []
+    sizes: list[int] = []
+    for value in values.tolist():
+        mean, size = value, 1
+        while means and means[-1] > mean:
+            before, many = means.pop(), sizes.pop()
+            mean, size = (before * many + mean * size) / (many + size), many + size
+        means.append(mean)
+        sizes.append(size)
+    return np.repeat(means, sizes)
 
 
 def numbers(space: Space, what: str) -> FloatArray:

@@ -133,8 +133,8 @@ def _bound(program: Program, prices: FloatArray, reach: int, less: float, *, by_
         apart = np.abs(block.first // size - block.first % size)
         mine = np.where(apart <= reach, np.maximum(mine, 0) if block.sense == ">=" else mine, 0.0)
         ratio = float(block.factor * program.request.alpha**block.power)
-        _subtract(cost, error, block.first, mine)
-        _subtract(cost, error, block.second, -ratio * mine)
+        _subtract_many(cost, error, block.first, mine)
+        _subtract_many(cost, error, block.second, -ratio * mine)
     for row, price in zip(program.rows, prices[start:].tolist(), strict=True):
         paid = max(price, 0.0) if row.sense == ">=" else price
         if row.label == "total":
@@ -156,8 +156,19 @@ def _bound(program: Program, prices: FloatArray, reach: int, less: float, *, by_
 
 
 def _subtract(cost: FloatArray, error: FloatArray, places: Any, amount: FloatArray) -> None:
-    np.subtract.at(cost, places, amount)
-    np.add.at(error, places, 4 * UNIT * (np.abs(amount) + np.abs(cost[places])))
+    """Subtract amounts, known to two units, at places that are all different."""
+    assert len(np.unique(places)) == len(places)
+    cost[places] -= amount
+    error[places] += 4 * UNIT * (np.abs(amount) + np.abs(cost[places]))
+
+
+def _subtract_many(cost: FloatArray, error: FloatArray, places: Any, amount: FloatArray) -> None:
+    """Subtract amounts, known to two units, at places that may repeat: k terms err by k units of their sizes' sum."""
+    times = np.bincount(places, minlength=len(cost))
+    total = np.bincount(places, weights=amount, minlength=len(cost))
+    sizes = np.bincount(places, weights=np.abs(amount), minlength=len(cost)) * (1 + 1e-9)
+    cost -= total
+    error += UNIT * ((times + 4) * sizes + np.abs(cost) * (times > 0))
 
 
 def _auxiliary(program: Program, cost: FloatArray, error: FloatArray) -> float:
@@ -179,9 +190,9 @@ def _truths(program: Program, cost: FloatArray) -> float:
     off[np.arange(size), np.arange(size)] = np.inf
     least = off.min(axis=1)
     diagonal = program.variable[np.arange(size) * (size + 1)]
-    rise = np.bincount(diagonal, weights=np.diagonal(cost) - least)
-    total = least.sum() + np.minimum(rise, 0).sum()
-    return float(total - 8 * size * UNIT * (np.abs(least).sum() + np.abs(rise).sum()))
+    each = np.diagonal(cost) - least
+    total = least.sum() + np.minimum(np.bincount(diagonal, weights=each), 0).sum()
+    return float(total - 8 * size * UNIT * (np.abs(least).sum() + np.abs(each).sum()))
 
 
 def _columns(program: Program, cost: FloatArray, error: FloatArray, zero: NDArray[np.bool_]) -> float:
@@ -193,9 +204,10 @@ def _columns(program: Program, cost: FloatArray, error: FloatArray, zero: NDArra
     own = np.diagonal(cost) + beyond - wrong - np.diagonal(error)
     own = own - 4 * UNIT * np.abs(own)
     diagonal = program.variable[np.arange(size) * (size + 1)]
+    # one zero in a column: all are, and with its diagonal entry those that must be equal to it
+    own[np.isin(diagonal, diagonal[zero.any(axis=0)])] = 0.0
     classes = np.bincount(diagonal, weights=own)
-    classes[diagonal[zero.any(axis=0)]] = 0.0  # one zero in a column: all are, and what is equal to its diagonal entry
-    return float(np.minimum(classes, 0).sum() * (1 + size * UNIT))
+    return float(np.minimum(classes, 0).sum() - 4 * size * UNIT * np.abs(own).sum())
 
 
 def gap_of(cost: Fraction, bound: float) -> Fraction:

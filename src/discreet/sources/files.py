@@ -229,7 +229,7 @@ class Files(ABC):
                 return list(engine.execute(sql).fetchall())
         except Exception as problem:
             reason = _reason(problem)
-        raise UnreadableFile(f"cannot read {self.name}: {reason}")
+        raise UnreadableFile(f"cannot read {self.files[0].name if len(self.files) == 1 else self.name}: {reason}")
 
 
 #: No spilling to disk (rows would be in a file), no extensions, no variables of the calling program as tables.

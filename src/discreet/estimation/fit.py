@@ -1,0 +1,81 @@
+"""Whether the reports look like what the mechanism makes of the estimate.
+
+The maximum of the likelihood is a maximum under any mechanism, also under one that did not make the reports; how far it
+leaves the reports behind tells. With q the shares of the reports and u their chances under the estimate, the statistic
+is ``G = 2 N sum_j q_j log(q_j / u_j)``. The estimate fits its own sample better than the population's distribution
+does, so surveys drawn from the estimate, *without* estimating again, have larger G: a test by them raises the alarm
+too rarely rather than too often.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .problem import Problem
+
+FloatArray = NDArray[np.float64]
+
+#: How many surveys are simulated where the statistic is remarkable; none of them may be as bad for an alarm.
+SURVEYS, SEED = 99, 0
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Whether the reports look like what the mechanism makes of the estimate.
+
+    Attributes
+    ----------
+    statistic
+        Twice the log-likelihood that the very shares of the reports have over the estimate.
+    expected
+        About what it is for many reports of each output: the number of outputs that occurred, less the groups.
+    p_value
+        How often surveys drawn from the estimate are as far from it, at most; 1 where the statistic is so small that
+        none were drawn.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> noise, response = dc.geometric(9, epsilon=1), dc.randomized_response(10, epsilon=1)
+    >>> reports = noise.simulate([2] * 5000, seed=1)
+    >>> right, wrong = (dc.estimate(reports=reports, mechanism=m).fit for m in (noise, response))
+    >>> right.plausible, wrong.plausible
+    (True, False)
+    """
+
+    statistic: float
+    expected: int
+    p_value: float
+
+    @property
+    def plausible(self) -> bool:
+        """Whether some survey in a hundred would be as far from the estimate."""
+        return self.p_value > 1 / (SURVEYS + 1)
+
+    def __str__(self) -> str:
+        if self.plausible:
+            return "the reports look like what the mechanism makes of such a population"
+        return (
+            f"THE REPORTS DO NOT FIT: none of {SURVEYS} surveys simulated from the estimate is as far from it. Is this "
+            "the mechanism that made them, and are all true values possible? The figures below assume so."
+        )
+
+
+def examine(problem: Problem, p: FloatArray) -> Fit:
+    """How well the reports fit this distribution of the truths."""
+    statistic = _statistic(problem, p)
+    expected = sum(len(group.reports) - 1 for group in problem.groups)
+    if statistic <= expected + 2 * np.sqrt(2 * expected):
+        return Fit(statistic, expected, 1.0)
+    rng = np.random.default_rng(SEED)
+    as_far = sum(_statistic(problem.redrawn(p, rng), p) >= statistic for _ in range(SURVEYS))
+    return Fit(statistic, expected, (1 + as_far) / (1 + SURVEYS))
+
+
+def _statistic(problem: Problem, p: FloatArray) -> float:
+    shares = np.concatenate([group.counts / group.people for group in problem.groups])
+    chances = np.maximum(problem.chances(p), 1e-300)
+    return max(0.0, 2 * float(problem.counts @ np.log(shares / chances)))
