@@ -290,7 +290,8 @@ def _as_json(found: Estimate, level: float) -> dict[str, Any]:
 
 
 def _tell(found: Estimate, level: float) -> None:
-    from ..estimation.page import answers, stratified_answers, title, with_stratified
+    from ..estimation.describing import title
+    from ..estimation.page import answers, stratified_answers, with_stratified
     from ..estimation.questions import COVERS
 
     for line in (title(found), *found.header()[1:]):

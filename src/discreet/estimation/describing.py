@@ -29,17 +29,31 @@ _METHODS = {
 }
 
 
+def title(estimate: Estimate) -> str:
+    """What was estimated from what, in one line."""
+    size, groups = len(estimate.distribution), len(estimate.problem.groups)
+    of = f" of {groups} groups" if groups > 1 else ""
+    return f"distribution of {size:,} true {estimate.space.noun}s, from {plural(estimate.people, 'report')}{of}"
+
+
+def plural(number: int, noun: str) -> str:
+    """So many of something.
+
+    >>> plural(1, "report"), plural(20190, "report")
+    ('1 report', '20,190 reports')
+    """
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
 def header(estimate: Estimate) -> list[str]:
     """How it was made and how good it is, in a few lines."""
-    groups, steps = len(estimate.problem.groups), estimate.iterations
-    how = _METHODS[estimate.method]
+    steps, how = estimate.iterations, _METHODS[estimate.method]
     if steps:
         how += f", {steps:,} iteration{'s' * (steps > 1)}"
     elif estimate.method == "mle":
         how += ", in closed form"
     lines = [
-        f"distribution of {len(estimate.distribution)} true {estimate.space.noun}s, from {estimate.people:,} reports"
-        + (f" of {groups} groups" if groups > 1 else ""),
+        title(estimate),
         f"method          {how}",
     ]
     if not math.isnan(estimate.gap):

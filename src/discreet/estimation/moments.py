@@ -128,8 +128,12 @@ def effective(u: FloatArray, g: FloatArray, people: int) -> float:
     (Berry and Esseen). For a rare share it is about the number of reports that are counted.
     """
     off = np.abs(g - float(g @ u))
+    largest = float(off.max())
+    if not largest > 0:
+        return math.inf
+    off = off / largest
     third = float(u @ off**3)
-    return people * float(u @ off**2) ** 3 / third**2 if third > 0 else math.inf
+    return people * (float(u @ off**2) / third) ** 2 * float(u @ off**2) if third > 0 else math.inf
 
 
 def quantile(level: float, reports: float) -> float:

@@ -19,7 +19,7 @@ from ..plots.counts import label
 from ..privacy.certificate import Certificate
 from ..spaces import Counts, Grid
 from . import pictures
-from .describing import MOST_FOR_VARIANCE, MOST_VALUES
+from .describing import MOST_FOR_VARIANCE, MOST_VALUES, title
 from .questions import COVERS, Interval
 from .statistics import show
 
@@ -54,22 +54,6 @@ class Origin:
 
     def group(self, number: int) -> str:
         return f"Group {self.groups[number] if self.groups else number + 1}"
-
-
-def title(estimate: Estimate) -> str:
-    """What was estimated from what, in one line."""
-    size, groups = len(estimate.distribution), len(estimate.problem.groups)
-    of = f" of {groups} groups" if groups > 1 else ""
-    return f"distribution of {size:,} true {estimate.space.noun}s, from {plural(estimate.people, 'report')}{of}"
-
-
-def plural(number: int, noun: str) -> str:
-    """So many of something.
-
-    >>> plural(1, "report"), plural(20190, "report")
-    ('1 report', '20,190 reports')
-    """
-    return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
 def answers(estimate: Estimate, level: float) -> list[Answer]:

@@ -13,6 +13,7 @@ from ..plots import Chart, beside
 from ..plots.chart import values_of
 from ..plots.reconstruction import bars, cumulative, distribution_map
 from ..spaces import Counts, Grid
+from . import describing
 
 if TYPE_CHECKING:
     from .result import Estimate
@@ -30,9 +31,7 @@ def draw(estimate: Estimate, title: str | None, band: bool | float) -> Chart:
     """Bars and a cumulative band for counts, bars for labels, maps for grids."""
     space = estimate.space
     level = 0.95 if isinstance(band, bool) else band
-    heading = (
-        title or f"Distribution of {len(estimate.distribution)} true {space.noun}s, from {estimate.people:,} reports"
-    )
+    heading = title or describing.title(estimate).capitalize()
     if isinstance(space, Grid):
         return _maps(estimate, space, heading)
     few = len(estimate.distribution) <= MOST_WHISKERS
@@ -74,7 +73,7 @@ def _reports(estimate: Estimate) -> FloatArray | None:
 
 def _maps(estimate: Estimate, grid: Grid, heading: str) -> Chart:
     p = np.where(estimate.expected_counts() < DUST, 0.0, estimate.distribution)
-    seen = f"{int((p > 0).sum())} of {grid.size} cells have people. White: none."
+    seen = f"Above 0 in {int((p > 0).sum()):,} of {grid.size:,} cells. White: an estimate of 0, not proof of nobody."
     maps = [distribution_map(p, grid, "The estimate", seen)]
     reports = _reports(estimate)
     if reports is not None:
