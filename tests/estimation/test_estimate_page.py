@@ -166,3 +166,10 @@ def test_bars_are_measured_from_zero() -> None:
     assert 'left:50.00%;width:25.00%"></i><b style="left:50.00%;width:50.00%' in Ruler(-2, 2).bar(1, 0, 2)
     assert 'left:25.00%;width:25.00%"></i><b style="left:0.00%;width:50.00%' in Ruler(-2, 2).bar(-1, -2, 0)
     assert "<b" not in Ruler(0, 1).bar(0.5, None, None)
+
+
+def test_the_page_says_beside_the_headline_that_reports_do_not_fit(counted) -> None:
+    reports = dc.geometric(8, epsilon=1).simulate(np.full(2000, 3), seed=2)
+    wrong = dc.estimate(reports=reports, mechanism=dc.randomized_response(9, epsilon=1))
+    assert "THE REPORTS DO NOT FIT" in words(page_html(wrong, 0.95)).split("Probability of each")[0]
+    assert "DO NOT FIT" not in page_html(counted, 0.95)

@@ -35,6 +35,8 @@ class Fit:
     p_value
         How often surveys drawn from the estimate are as far from it, at most; 1 where the statistic is so small that
         none were drawn.
+    groups
+        How many groups of people there are, who are taken to have the same distribution.
 
     Examples
     --------
@@ -49,6 +51,7 @@ class Fit:
     statistic: float
     expected: int
     p_value: float
+    groups: int = 1
 
     @property
     def plausible(self) -> bool:
@@ -60,7 +63,8 @@ class Fit:
             return "the reports look like what the mechanism makes of such a population"
         return (
             f"THE REPORTS DO NOT FIT: none of {SURVEYS} surveys simulated from the estimate is as far from it. Is this "
-            "the mechanism that made them, and are all true values possible? The figures below assume so."
+            "the mechanism that made them, and are all true values possible? The figures below assume so"
+            + (", and that all groups have the same distribution." if self.groups > 1 else ".")
         )
 
 
@@ -69,10 +73,10 @@ def examine(problem: Problem, p: FloatArray) -> Fit:
     statistic = _statistic(problem, p)
     expected = sum(len(group.reports) - 1 for group in problem.groups)
     if statistic <= expected + 2 * np.sqrt(2 * expected):
-        return Fit(statistic, expected, 1.0)
+        return Fit(statistic, expected, 1.0, len(problem.groups))
     rng = np.random.default_rng(SEED)
     as_far = sum(_statistic(problem.redrawn(p, rng), p) >= statistic for _ in range(SURVEYS))
-    return Fit(statistic, expected, (1 + as_far) / (1 + SURVEYS))
+    return Fit(statistic, expected, (1 + as_far) / (1 + SURVEYS), len(problem.groups))
 
 
 def _statistic(problem: Problem, p: FloatArray) -> float:

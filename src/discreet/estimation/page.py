@@ -139,7 +139,7 @@ def page_html(estimate: Estimate, level: float, origin: Origin | None = None) ->
             _about(origin),
         )
     )
-    head = _facts(estimate, told, stratified, level) + _warning(test)
+    head = _facts(estimate, told, stratified, level) + _misfit(estimate) + _warning(test)
     return page(heading[:1].upper() + heading[1:], "Estimated from private reports", head, body)
 
 
@@ -160,6 +160,11 @@ def _facts(estimate: Estimate, told: list[Answer], stratified: list[Answer], lev
 
 def _reach(interval: Interval | None, level: float) -> str:
     return "" if interval is None else f", {level:.4g} interval {show(interval.low)} to {show(interval.high)}"
+
+
+def _misfit(estimate: Estimate) -> str:
+    """Beside the headline: that the reports do not look like the mechanism's."""
+    return "" if estimate.fit.plausible else f"<p><strong>{text(str(estimate.fit))}</strong></p>"
 
 
 def _warning(test: Homogeneity | None) -> str:
