@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -361,3 +362,13 @@ def test_numbers_of_four_digits_are_in_order(number):
 
 def test_a_mechanism_on_counts_is_enough():
     assert cell_noise(dc.uniform(Counts(3))).expected("0.9").half_width == 3
+
+
+def test_a_ready_mechanism_that_is_paid_too_much_is_noted(tmp_path: Path) -> None:
+    (tmp_path / "visits.csv").write_text("person,site\nann,1\n")
+    asked = {"data": tmp_path / "visits.csv", "unit": "person", "domain": {"site": [1, 2]}}
+    asked["mechanism"] = dc.geometric(20, epsilon="0.1")
+    dear = dc.plan_release("SELECT site, COUNT(*) FROM visits GROUP BY site", epsilon=1, **asked)
+    assert any("has epsilon 0.1 here, and 1 is charged" in note for note in dear.notes)
+    for epsilon in ({}, {"epsilon": "0.1"}):
+        assert not dc.plan_release("SELECT site, COUNT(*) FROM visits GROUP BY site", **asked, **epsilon).notes

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InvalidInput
-from ..exact.rationals import as_fraction, claimed, read_epsilon
+from ..exact.rationals import as_fraction, claimed, read_epsilon, text_up
 from ..mechanism import Mechanism
 from ..names import find_name
 from ..ptables.table import PTable
@@ -21,6 +21,7 @@ from ..sources.files import dataset_name
 from ..spaces import is_integer
 from . import groups as declared
 from .accuracy import read_level
+from .budget import Cost
 from .groups import Groups
 from .noise import OUTPUTS, CellNoise, TableFamily, cell_mechanism, cell_noise
 from .plan import Plan, TablePlan
@@ -150,6 +151,7 @@ def plan_release(
         Counting(question, group, unit, max_groups, b"")  # refuses what cannot be counted, before anything is spent
     tables = wish.fill(drafts)
     cost = price(tables, *wish.claim(tables))
+    notes += wish.overpaid(tables, cost)
     told = tuple(dict.fromkeys(notes))
     return Plan(_name(data, source), protection, tuple(tables), cost, wanted, _read_edition(edition), told)
 
@@ -417,6 +419,18 @@ class _Wish:
         if self.epsilon is not None and (certificate.delta or math.isinf(certificate.epsilon)):
             return self.epsilon, claimed(composition(tables).delta(self.epsilon))
         return self.epsilon, self.delta
+
+    def overpaid(self, tables: Sequence[TablePlan], cost: Cost) -> list[str]:
+        """A note where a ready mechanism has less epsilon than was asked for, and so would be paid for."""
+        if not isinstance(self.mechanism, Mechanism) or self.epsilon is None or cost.delta:
+            return []
+        least = composition(tables).epsilon(Fraction(0))
+        if not least < 0.999 * float(self.epsilon):
+            return []
+        return [
+            f"this mechanism has epsilon {text_up(least)} here, and {text_up(float(self.epsilon))} is charged; ask for "
+            "no epsilon to be charged what it has."
+        ]
 
     def _pure(self, drafts: Sequence[_Draft], epsilon: Fraction) -> list[TablePlan]:
         """Each table gets its share of epsilon, each cell that a unit can move an equal part of that."""
