@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ..spaces import Counts, Grid, Space
 from .algebra import cholesky, gram, symmetric_times
-from .interior import Solution
+from .interior import MOST_IDLE, Solution
 from .problem import Problem
 
 FloatArray = NDArray[np.float64]
@@ -101,7 +101,7 @@ def solve(
         weights = p[active]
         g = model.gradient(u)
     rows = _Rows(model, u)
-    best = (math.inf, p)
+    best, idle = (math.inf, p), 0
     for _ in range(MOST_STEPS):
         active, weights, u = _newton(model, rows, c, active, weights, u, g, first)
         first = False
@@ -109,11 +109,12 @@ def solve(
         mass = float(c[active] @ weights)
         gap = max(0.0, math.log(float((g / c).max()) * mass))
         trace.append((model.mean_log(u) - math.log(mass), gap))
+        idle = 0 if gap < best[0] else idle + 1
         if gap < best[0]:
             p = np.zeros(model.size)
             p[active] = weights / weights.sum()
             best = (gap, p)
-        if gap <= tolerance:
+        if gap <= tolerance or idle > MOST_IDLE:  # products by Fourier transform may resolve no more
             break
         wanted = _peaks(g / c, space)
         if model.problem.places <= SMALL:  # more values a step, for fewer steps: pays while a step is cheap
