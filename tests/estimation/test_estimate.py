@@ -225,12 +225,18 @@ def test_homogeneity_sees_a_choice_that_depends_on_the_value_and_not_one_that_do
     rng = np.random.default_rng(14)
     low, high = rng.binomial(10, 0.3, 600), rng.binomial(10, 0.5, 600)
 
-    def test(first: Any, second: Any) -> float:
+    def p_value(first: Any, second: Any) -> float:
         pairs = [(bold.simulate(first, seed=1), bold), (careful.simulate(second, seed=2), careful)]
         return dc.estimate(reports=pairs).homogeneity(simulations=59, seed=1).p_value
 
-    assert test(low, high) == pytest.approx(1 / 60)
-    assert test(low[:300], low[300:]) > 0.1
+    assert p_value(low, high) == pytest.approx(1 / 60)
+    assert p_value(low[:300], low[300:]) > 0.1
+
+
+def test_a_test_of_homogeneity_is_made_once() -> None:
+    e = dc.estimate([([5, 9], dc.randomized_response(2, epsilon=k)) for k in (1, 2)])
+    assert e.homogeneity(simulations=9) is e.homogeneity(simulations=9)
+    assert e.homogeneity(simulations=9) is not e.homogeneity(simulations=9, seed=1)
 
 
 def test_a_test_of_homogeneity_needs_groups() -> None:
@@ -266,7 +272,7 @@ def test_maps_have_a_mean_place_and_labels_have_none() -> None:
 def test_a_summary_says_how_good_it_is_and_what_it_covers(capsys: pytest.CaptureFixture[str]) -> None:
     dc.estimate([30, 20, 10], dc.geometric(2, epsilon=1)).describe()
     out = capsys.readouterr().out
-    for words in ("from 60 reports", "maximum likelihood", "gap", "mean", "50% quantile", "population", "measured"):
+    for words in ("from 60 reports", "maximum likelihood", "gap", "mean", "0.5-quantile", "population", "measured"):
         assert words in out
 
 

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import discreet as dc
-from discreet.estimation.page import MOST_ROWS, Origin, answers, page_html
+from discreet.estimation.describing import answers
+from discreet.estimation.page import MOST_ROWS, Origin, page_html
 from discreet.estimation.questions import COVERS
 from discreet.pages import Ruler
 

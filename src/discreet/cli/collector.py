@@ -265,7 +265,7 @@ def _progress(what: str) -> Iterator[Callable[[float], None] | None]:
 
 
 def _as_json(found: Estimate, level: float) -> dict[str, Any]:
-    from ..estimation.page import Answer, answers, stratified_answers
+    from ..estimation.describing import Answer, answers, stratified_answers
 
     def with_interval(told: list[Answer]) -> list[dict[str, Any]]:
         return [
@@ -290,11 +290,10 @@ def _as_json(found: Estimate, level: float) -> dict[str, Any]:
 
 
 def _tell(found: Estimate, level: float) -> None:
-    from ..estimation.describing import title
-    from ..estimation.page import answers, stratified_answers, with_stratified
+    from ..estimation.describing import answers, stratified_answers, with_stratified
     from ..estimation.questions import COVERS
 
-    for line in (title(found), *found.header()[1:]):
+    for line in found.header():
         say(line)
     stratified = stratified_answers(found, level)
     if stratified:

@@ -2,7 +2,7 @@
 
 These libraries start a thread for each core and let it spin for a while after each call. For matrices of a few hundred
 values that is slower than one core, and where cores are busy, or where NumPy's library (``@``, ``numpy.linalg``) is
-called in turn with SciPy's, 10 to 100 times slower (measured on two cores: 200 values in 6 ms instead of 60 to 260; a
+called in turn with SciPy's, 10 to 200 times slower (measured on two cores: 200 values in 6 ms instead of 60 to 260; a
 map of 30 x 30 cells in 40 ms instead of 8 s beside three other processes). So the solvers of this room call one of the
 two libraries, and :func:`calmly`.
 
@@ -127,7 +127,7 @@ def cholesky(H: FloatArray, diagonal: FloatArray | float) -> Callable[[FloatArra
     return lambda b: np.asarray(dpotrs(factor, b, lower=1)[0])
 
 
-def solve(A: FloatArray, b: FloatArray) -> FloatArray:
+def left_solve(A: FloatArray, b: FloatArray) -> FloatArray:
     """The x with x A = b.
 
     Raises

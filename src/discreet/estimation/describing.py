@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..errors import Unsupported
 from ..exact.rationals import text_up
 from ..spaces import Counts
 from .questions import COVERS, Interval
@@ -14,12 +16,16 @@ from .statistics import show
 
 if TYPE_CHECKING:
     from .result import Estimate
+    from .strata import Stratified
 
 #: Up to so many values a summary has intervals; they would take long.
 MOST_VALUES = 5000
 
 #: The same for the variance, whose interval takes thirty times as long.
 MOST_FOR_VARIANCE = 500
+
+#: What it is, its value by the method asked for, and an interval where that does not take long.
+Answer = tuple[str, float, Interval | None]
 
 _METHODS = {
     "mle": "maximum likelihood",
@@ -68,19 +74,74 @@ def header(estimate: Estimate) -> list[str]:
     return lines
 
 
+def answers(estimate: Estimate, level: float) -> list[Answer]:
+    """What follows from the distribution, in a few numbers: mean, variance and quantiles, or the likeliest values.
+
+    The value is that of the estimate; the interval is around the maximum of the likelihood, whatever the method.
+    """
+    return [_answer(estimate, words, statistic, level) for words, statistic in _asked(estimate)]
+
+
+def stratified_answers(estimate: Estimate, level: float) -> list[Answer]:
+    """The same numbers by the stratified estimate, in the same order; empty where there is one group only."""
+    if len(estimate.problem.groups) < 2:
+        return []
+    return [_answer(estimate.stratified, words, statistic, level) for words, statistic in _asked(estimate)]
+
+
+def with_stratified(
+    estimate: Estimate, headings: Sequence[str], cells: Sequence[Sequence[str]]
+) -> tuple[list[str], list[list[str]]]:
+    """The table of an estimate with the stratified probabilities beside its own, where there are several groups."""
+    if len(estimate.problem.groups) < 2:
+        return list(headings), [list(line) for line in cells]
+    # the rows of the table: the likeliest values, in their order
+    chosen = np.sort(np.argsort(-estimate.distribution, kind="stable")[: len(cells)]).tolist()
+    other = [f"{estimate.stratified.distribution[k]:.4f}" for k in chosen]
+    wider = [[*line[:2], p, *line[2:]] for line, p in zip(cells, other, strict=True)]
+    return [*headings[:2], "stratified", *headings[2:]], wider
+
+
+def _asked(estimate: Estimate) -> list[tuple[str, Any]]:
+    """What is told of an estimate, in words and as a statistic."""
+    if not isinstance(estimate.space, Counts):
+        likeliest = np.argsort(-estimate.distribution, kind="stable")[:5].tolist()
+        values = [estimate.space.value(k) for k in likeliest]
+        return [(f"P({value})", ("cell", value)) for value in values]
+    found: list[tuple[str, Any]] = [("mean", "mean"), ("variance", "variance")]
+    if estimate.distribution.min() >= 0:  # an inverse with negative entries has no quantiles
+        found += _quantiles()
+    return found
+
+
+def _quantiles() -> list[tuple[str, Any]]:
+    return [(f"{q:.4g}-quantile", ("quantile", q)) for q in (0.25, 0.5, 0.75)]
+
+
+def _answer(of: Estimate | Stratified, words: str, statistic: Any, level: float) -> Answer:
+    value: Any
+    if statistic == "mean":
+        value = of.mean()
+    elif statistic == "variance":
+        value = of.variance()
+    elif statistic[0] == "quantile":
+        value = of.quantile(statistic[1])
+    else:
+        value = float(of.distribution[of.space.index(statistic[1])])
+    if len(of.distribution) > (MOST_FOR_VARIANCE if statistic == "variance" else MOST_VALUES):
+        return words, value, None
+    try:
+        return words, value, of.interval(statistic, level)
+    except Unsupported:  # groups that are solved by structure have no interval together
+        return words, value, None
+
+
 def sentences(estimate: Estimate, level: float) -> list[str]:
     """The summary, line by line."""
     lines = header(estimate)
-    if isinstance(estimate.space, Counts):
-        lines.append(f"mean            {_with(estimate.mean(), _quietly(estimate, 'mean', level))}")
-        spread = _quietly(estimate, "variance", level, MOST_FOR_VARIANCE)
-        lines.append(f"variance        {_with(estimate.variance(), spread)}")
-        lines += [_quantile(estimate, q, level) for q in (0.25, 0.5, 0.75)]
-    else:
-        for k in np.argsort(-estimate.distribution, kind="stable")[:5].tolist():
-            value = estimate.space.value(k)
-            shown = _with(float(estimate.distribution[k]), _quietly(estimate, ("cell", value), level))
-            lines.append(f"P({value})".ljust(16) + shown)
+    lines += [words.ljust(16) + _with(value, interval) for words, value, interval in answers(estimate, level)]
+    if isinstance(estimate.space, Counts) and estimate.distribution.min() < 0:
+        lines += [_only_interval(estimate, words, statistic, level) for words, statistic in _quantiles()]
     lines.append(f"intervals       in brackets, at level {level:g}. {COVERS}")
     if estimate.method != "mle":
         lines.append(
@@ -91,17 +152,10 @@ def sentences(estimate: Estimate, level: float) -> list[str]:
     return lines
 
 
-def _quantile(estimate: Estimate, q: float, level: float) -> str:
-    found = _quietly(estimate, ("quantile", q), level)
-    start = f"{q:.0%} quantile".ljust(16)
-    if estimate.distribution.min() >= 0:
-        return start + _with(estimate.quantile(q), found)
-    return start + "none, because of negative entries" + ("" if found is None else f" ({_ends(found)})")
-
-
-def _quietly(estimate: Estimate, statistic: Any, level: float, most: int = MOST_VALUES) -> Interval | None:
-    """An interval for a summary; none where it would take long."""
-    return None if len(estimate.distribution) > most else estimate.interval(statistic, level)
+def _only_interval(estimate: Estimate, words: str, statistic: Any, level: float) -> str:
+    """What an inverse with negative entries has of a quantile."""
+    _, _, found = _answer(estimate, words, statistic, level)
+    return words.ljust(16) + "none, because of negative entries" + ("" if found is None else f" ({_ends(found)})")
 
 
 def _with(value: Any, interval: Interval | None) -> str:

@@ -11,7 +11,7 @@ from ..exact.kernels import Noise
 from ..exact.kernels import Response as ResponseKernel
 from ..exact.lattice import Lattice
 from . import banded, interior, large, response
-from .algebra import calmly, solve
+from .algebra import calmly, left_solve
 from .banded import Banded
 from .columns import block
 from .interior import Model, Solution, gap_of
@@ -157,6 +157,6 @@ class Likelihood:
                 if isinstance(model, Dense) and model.A.shape == (group.size, group.size):
                     return model.unfold(model.q)
                 everything = np.arange(group.size)
-                return solve(block(group.kernel, everything, everything), group.whole() / group.people)
+                return left_solve(block(group.kernel, everything, everything), group.whole() / group.people)
             except np.linalg.LinAlgError:
                 return None

@@ -17,7 +17,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from .algebra import cholesky, gram, gram_of_columns, left_times, solve, times
+from .algebra import cholesky, gram, gram_of_columns, left_solve, left_times, times
 from .interior import Newton
 
 FloatArray = NDArray[np.float64]
@@ -52,7 +52,7 @@ class Dense:
 
     def unfold(self, u: FloatArray) -> FloatArray:
         """u A^-1, of chances that were not divided by the largest of their column."""
-        return solve(self.A, u / self.scale)
+        return left_solve(self.A, u / self.scale)
 
     def newton(self, weights: FloatArray, slacks: FloatArray) -> Newton:
         if self.by_reports:

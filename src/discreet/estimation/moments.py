@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from ..exact.kernels import Response
 from . import intervals
-from .algebra import calmly, cholesky, gram, left_times, solve, times
+from .algebra import calmly, cholesky, gram, left_solve, left_times, times
 from .columns import block
 from .models import Geometric
 from .problem import Group, Problem
@@ -106,7 +106,7 @@ class Unbiased:
         with calmly(A.size):
             try:
                 if rows == columns:
-                    g = solve(A.T, f)
+                    g = left_solve(A.T, f)
                 else:  # of all g with A g = f, the one with the least mean square: D A' (A D A')^-1 f, D = 1 / chances
                     chances = np.maximum(left_times(self._p, A), 1e-300)
                     g = left_times(cholesky(gram(A / np.sqrt(chances)), 0.0)(f), A) / chances

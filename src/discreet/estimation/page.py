@@ -4,37 +4,30 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from ..errors import Unsupported
 from ..exact.rationals import text_up
 from ..explanation import explain, local_guarantee
 from ..mechanism import Mechanism
 from ..pages import Ruler, drawing, facts, page, text
 from ..plots.counts import label
 from ..privacy.certificate import Certificate
-from ..spaces import Counts, Grid
+from ..spaces import Grid
 from . import pictures
-from .describing import MOST_FOR_VARIANCE, MOST_VALUES, title
+from .describing import Answer, answers, stratified_answers, title, with_stratified
 from .questions import COVERS, Interval
 from .statistics import show
 
 if TYPE_CHECKING:
     from .result import Estimate
-    from .strata import Homogeneity, Stratified
+    from .strata import Homogeneity
 
 #: The distribution is shown at this many values; the .json report has them all.
 MOST_ROWS = 60
 
 #: Beyond this epsilon, odds say no more than that there is next to no protection.
 LARGEST_IN_ODDS = 7
-
-#: What it is, its value by the method asked for, and an interval where that does not take long.
-Answer = tuple[str, float, Interval | None]
 
 
 @dataclass(frozen=True)
@@ -54,64 +47,6 @@ class Origin:
 
     def group(self, number: int) -> str:
         return f"Group {self.groups[number] if self.groups else number + 1}"
-
-
-def answers(estimate: Estimate, level: float) -> list[Answer]:
-    """What follows from the distribution, in a few numbers: mean, variance and quantiles, or the likeliest values.
-
-    The value is that of the estimate; the interval is around the maximum of the likelihood, whatever the method.
-    """
-    return [_answer(estimate, words, statistic, level) for words, statistic in _asked(estimate)]
-
-
-def stratified_answers(estimate: Estimate, level: float) -> list[Answer]:
-    """The same numbers by the stratified estimate, in the same order; empty where there is one group only."""
-    if len(estimate.problem.groups) < 2:
-        return []
-    return [_answer(estimate.stratified, words, statistic, level) for words, statistic in _asked(estimate)]
-
-
-def with_stratified(
-    estimate: Estimate, headings: Sequence[str], cells: Sequence[Sequence[str]]
-) -> tuple[list[str], list[list[str]]]:
-    """The table of an estimate with the stratified probabilities beside its own, where there are several groups."""
-    if len(estimate.problem.groups) < 2:
-        return list(headings), [list(line) for line in cells]
-    # the rows of the table: the likeliest values, in their order
-    chosen = np.sort(np.argsort(-estimate.distribution, kind="stable")[: len(cells)]).tolist()
-    other = [f"{estimate.stratified.distribution[k]:.4f}" for k in chosen]
-    wider = [[*line[:2], p, *line[2:]] for line, p in zip(cells, other, strict=True)]
-    return [*headings[:2], "stratified", *headings[2:]], wider
-
-
-def _asked(estimate: Estimate) -> list[tuple[str, Any]]:
-    """What is told of an estimate, in words and as a statistic."""
-    if not isinstance(estimate.space, Counts):
-        likeliest = np.argsort(-estimate.distribution, kind="stable")[:5].tolist()
-        values = [estimate.space.value(k) for k in likeliest]
-        return [(f"P({value})", ("cell", value)) for value in values]
-    found: list[tuple[str, Any]] = [("mean", "mean"), ("variance", "variance")]
-    if estimate.distribution.min() >= 0:  # an inverse with negative entries has no quantiles
-        found += [(f"{q:.4g}-quantile", ("quantile", q)) for q in (0.25, 0.5, 0.75)]
-    return found
-
-
-def _answer(of: Estimate | Stratified, words: str, statistic: Any, level: float) -> Answer:
-    value: Any
-    if statistic == "mean":
-        value = of.mean()
-    elif statistic == "variance":
-        value = of.variance()
-    elif statistic[0] == "quantile":
-        value = of.quantile(statistic[1])
-    else:
-        value = float(of.distribution[of.space.index(statistic[1])])
-    if len(of.distribution) > (MOST_FOR_VARIANCE if statistic == "variance" else MOST_VALUES):
-        return words, value, None
-    try:
-        return words, value, of.interval(statistic, level)
-    except Unsupported:  # groups that are solved by structure have no interval together
-        return words, value, None
 
 
 def page_html(estimate: Estimate, level: float, origin: Origin | None = None) -> str:

@@ -135,12 +135,19 @@ class Estimate(Answers):
             raise Unsupported("there is one group of people only; a test of homogeneity compares several.")
         if simulations < 1:
             raise InvalidInput(f"simulations must be at least 1; got {simulations}.")
-        observed = gain(self._likelihood, self._top)
-        rng = np.random.default_rng(seed)
-        as_large = sum(
-            gain(Likelihood(self.problem.redrawn(self._top.p, rng))) >= observed - 1e-9 for _ in range(simulations)
-        )
-        return Homogeneity(observed, (1 + as_large) / (1 + simulations), simulations)
+        if (simulations, seed) not in self._tested:
+            observed = gain(self._likelihood, self._top)
+            rng = np.random.default_rng(seed)
+            as_large = sum(
+                gain(Likelihood(self.problem.redrawn(self._top.p, rng))) >= observed - 1e-9 for _ in range(simulations)
+            )
+            self._tested[simulations, seed] = Homogeneity(observed, (1 + as_large) / (1 + simulations), simulations)
+        return self._tested[simulations, seed]
+
+    @cached_property
+    def _tested(self) -> dict[tuple[int, int], Homogeneity]:
+        """Tests of homogeneity that were made: a page, a terminal and a file ask for the same one."""
+        return {}
 
     # ------------------------------------------------------------------------------------------------ words
 

@@ -8,16 +8,13 @@ that face: the preferences of :mod:`.designing`.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import NotCertified
 from .program import Program
-
-if TYPE_CHECKING:
-    pass
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
