@@ -29,6 +29,10 @@ MECHANISMS: Mapping[str, str] = {
 }
 
 
+#: How much of two names must be alike for one to be offered for the other.
+NEAR = 0.7
+
+
 def plain(name: str) -> str:
     """A name without what people write differently.
 
@@ -36,6 +40,17 @@ def plain(name: str) -> str:
     ('explicit-fair', 'explicit-fair')
     """
     return re.sub(r"[\s_-]+", "-", name.strip()).casefold()
+
+
+def nearest(written: str, known: Iterable[str]) -> str | None:
+    """The known name that a misspelt one is nearest to, if one is near enough.
+
+    >>> nearest("Vists", ["site", "visits"]), nearest("colour", ["site", "visits"])
+    ('visits', None)
+    """
+    own = {plain(name): name for name in known}
+    near = difflib.get_close_matches(plain(written), own, n=1, cutoff=NEAR)
+    return own[near[0]] if near else None
 
 
 def find_name(
@@ -73,7 +88,7 @@ def find_name(
     read = {plain(name): own[plain(full)] for name, full in (others or {}).items() if plain(full) in own} | own
     if plain(written) in read:
         return read[plain(written)]
-    near = difflib.get_close_matches(plain(written), read, n=1, cutoff=0.7)
-    meant = f"did you mean {read[near[0]]}? " if near else ""
+    near = nearest(written, read)
+    meant = f"did you mean {read[near]}? " if near else ""
     text = written if len(written) <= 60 else written[:57] + "..."
     raise InvalidInput(f"{text!r} is not {what}; {meant}{'K' if near else 'k'}nown are {listed or ', '.join(names)}.")

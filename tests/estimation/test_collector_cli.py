@@ -576,8 +576,10 @@ def test_no_true_value_reaches_a_file(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_files_that_cannot_be_used_are_said_so(tmp_path: Path, mechanism: Path) -> None:
     data = people(tmp_path, "csv", [1, 2])
-    with pytest.raises(InvalidInput, match="no column 'vists'; its columns are name, visits"):
+    with pytest.raises(InvalidInput, match=r"no column 'vists'; did you mean 'visits'\? Its columns are name, visits"):
         tables.Source(data, "vists")
+    with pytest.raises(InvalidInput, match="no column 'colour'; its columns are name, visits"):
+        tables.Source(data, "colour")
     with pytest.raises(InvalidInput, match="2 columns; name one"):
         tables.Source(data)
     with pytest.raises(UnreadableFile, match="there is no such file"):

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from ..errors import DiscreetError, InvalidInput, UnreadableFile
 from ..mechanism import Mechanism
+from ..names import nearest
 from ..sources.files import open_files
 from ..sources.sql import quoted, text_literal
 from ..spaces import Labels, Space
@@ -147,7 +148,9 @@ class Source:
             raise InvalidInput(f"{self.path} has several columns called {wanted!r}; give each a name of its own.")
         self._refuse_data_as_heading(names, f" has no column {wanted!r}")
         hint = _SEPARATORS if self._separators(names) else ""
-        raise InvalidInput(f"{self.path} has no column {wanted!r}; its columns are {_listed(names)}.{hint}")
+        near = nearest(wanted, names)
+        meant = f"did you mean {near!r}? Its" if near else "its"
+        raise InvalidInput(f"{self.path} has no column {wanted!r}; {meant} columns are {_listed(names)}.{hint}")
 
     @property
     def column(self) -> str:

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import InvalidInput
+from ..names import nearest
 from .conditions import Condition, bare, column_name, only, read_condition, refused, shown
 from .exclusion import most_together
 from .expressions import Missing, Term, name_text
@@ -122,8 +122,8 @@ def find_column(name: str, columns: Iterable[str]) -> str:
     if alike:
         raise refused(f"{name!r} could be any of the columns {', '.join(map(repr, alike))}", "Spell it exactly.")
     listed = ", ".join(known[:20]) + (", ..." if len(known) > 20 else "")
-    near = get_close_matches(name.casefold(), {column.casefold(): column for column in known}, n=1)
-    meant = next((f"Did you mean {column!r}? " for column in known if [column.casefold()] == near), "")
+    near = nearest(name, known)
+    meant = f"Did you mean {near!r}? " if near else ""
     raise refused(f"there is no column {name!r}", f"{meant}The columns are {listed}.")
 
 
