@@ -265,7 +265,8 @@ def test_integers_of_every_width_and_at_their_ends(tmp_path) -> None:
     for j, stored in enumerate(types):
         question = read_question(f"SELECT v, COUNT(*) FROM t{j} GROUP BY v", unit="row")
         domains = [range(low, low + 3), range(1, 3), (1, 5, None), (high, 1)]
-        asked = [(values, unit) for values in domains for unit in ("row", "v")]
+        names_people = stored not in ("DOUBLE", "FLOAT", "TIMESTAMPTZ", "BLOB", "INTEGER[]")
+        asked = [(values, unit) for values in domains for unit in (("row", "v") if names_people else ("row",))]
         countings = [
             Counting(question, Groups(("v",), ("integer",), (values,)), unit, 1, KEY) for values, unit in asked
         ]

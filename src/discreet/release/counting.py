@@ -151,6 +151,8 @@ def _declared_rows(engine: Any, counting: Counting, table: str, kinds: Mapping[s
     for j, (column, kind, values) in enumerate(zip(question.by, groups.kinds, groups.values, strict=True)):
         read, span = _read(column, kind, kinds[column]), _span(values)
         if span is not None:
+            if span[0] >= -128 and span[-1] <= 127:  # one byte: counted in an array, without hashing
+                read = f"TRY_CAST({read} AS TINYINT)"
             wanted.append(f"x{j} BETWEEN {span[0]} AND {span[-1]}")
             keys.append(f"x{j}")
             codes.append(f"(CAST(k{j} AS BIGINT) - ({span[0]}))")
@@ -242,7 +244,8 @@ def _count_rows(engine: Any, counting: Counting, rows: _Rows) -> IntArray:
     """Count by the keys as they are, and number the groups afterwards, of which there are few."""
     met = [f"count(*) FILTER (h{i}) AS n{i}" for i in range(len(counting.conditions))]
     by_key = f"SELECT {', '.join([*rows.named, 'count(*) AS n', *met])} FROM {rows.source} GROUP BY ALL"
-    found = engine.execute(f"SELECT *, CAST({rows.number} AS INTEGER) AS g FROM ({by_key}) AS counted").fetchnumpy()
+    wanted = ["n", *(f"n{i}" for i in range(len(counting.conditions))), f"CAST({rows.number} AS INTEGER) AS g"]
+    found = engine.execute(f"SELECT {', '.join(wanted)} FROM ({by_key}) AS counted").fetchnumpy()
     by_condition = iter([found[f"n{i}"] for i in range(len(counting.conditions))])
     counts = np.zeros((counting.groups.size, len(counting.question.aggregates)), dtype=np.int64)
     for j, aggregate in enumerate(counting.question.aggregates):
@@ -299,10 +302,10 @@ def _hash(counting: Counting) -> str:
 
 
 def _number(counting: Counting) -> str:
-    """SQL of a row's group and conditions as one number."""
+    """SQL of a row's group and conditions as one number, an INTEGER: there are at most ``MOST_COMBINATIONS``."""
     c = len(counting.conditions)
     bits = [f"CASE WHEN h{i} THEN {1 << (c - 1 - i)} ELSE 0 END" for i in range(c)]
-    return " + ".join([f"CAST(g AS BIGINT) * {1 << c}", *bits])
+    return " + ".join([f"g * {1 << c}", *bits])
 
 
 def _choose_in_sets(engine: Any, counting: Counting, rows: str) -> Chosen:
@@ -361,8 +364,9 @@ def _choose_by_rank(engine: Any, counting: Counting, rows: str) -> Chosen:
     met = f"(v & {every})"
     if c > 1:
         met = f"((({met} << turn) | ({met} >> ({c} - turn))) & {every})"
-    turn = f", h // {size} % {c} AS turn" if c > 1 else ""
-    place = f"((v >> {c}) - start + {size}) % {size}"
+    turn = f", CAST(h // {size} % {c} AS INTEGER) AS turn" if c > 1 else ""
+    whole = "INTEGER" if 2 * (width + c) <= 31 else "BIGINT"  # narrow ranks make narrow tables of people
+    place = f"CAST(((v >> {c}) - start + {size}) % {size} AS {whole})"
     best = "SELECT min(rank) AS rank FROM ranked GROUP BY unit"
     if k > 1:
         pairs = f"SELECT unit, min(rank) AS rank FROM ranked GROUP BY unit, (rank >> {width + c})"
@@ -377,9 +381,9 @@ def _choose_by_rank(engine: Any, counting: Counting, rows: str) -> Chosen:
         WITH numbered AS NOT MATERIALIZED (SELECT unit, {_number(counting)} AS v FROM ({rows}) AS r),
         people AS MATERIALIZED (SELECT unit, min(v) AS lowest, max(v) AS highest FROM numbered GROUP BY unit),
         hashed AS (SELECT unit, {_hash(counting)} AS h FROM people WHERE NOT ({alike})),
-        various AS (SELECT unit, h % {size} AS start{turn} FROM hashed),
+        various AS (SELECT unit, CAST(h % {size} AS INTEGER) AS start{turn} FROM hashed),
         ranked AS (
-            SELECT unit, (({place}) << {width + c}) + (({every} - {met}) << {width}) + v AS rank
+            SELECT unit, ({place} << {width + c}) + (CAST({every} - {met} AS {whole}) << {width}) + v AS rank
             FROM numbered JOIN various USING (unit)
         )
         SELECT v, count(*) AS n FROM (

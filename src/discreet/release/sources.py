@@ -7,13 +7,14 @@ the engine says when it stops is withheld.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, cast
 
 from ..errors import InvalidInput, SourceFailed
 from ..sources.files import Files, open_files
-from .counting import Counting, IntArray, count
+from .counting import ROW, Counting, IntArray, count
 
 __all__ = ["Counting", "Source", "open_source"]
 
@@ -37,12 +38,22 @@ class Source(Protocol):
     def view(self, name: str) -> str | None:
         """The definition of a view, to be judged and replaced by its table; None for a table."""
 
+    def check_unit(self, table: str, column: str) -> None:
+        """Refuse a column that cannot name people: two people must never have one text, nor one person two."""
+
+    def rehearse(self, countings: Sequence[Counting]) -> None:
+        """Find out whatever can go wrong before a row is read, and raise it in full words.
+
+        Files are opened, compressed ones looked through for damage, and each counting is done by the same code on an
+        empty table of the same columns.
+        """
+
     def count(self, countings: Sequence[Counting]) -> list[IntArray]:
         """The true counts of each counting, shape (groups, counts), all from one state of the data."""
 
 
-def open_source(data: str | Path) -> Source:
-    """Open the data behind a path.
+def open_source(data: object) -> Source:
+    """Open the data behind a path; a source passes as it is.
 
     ``.csv`` or ``.tsv`` (also ``.gz``, ``.zst``); ``.parquet``: a file, a folder of such files, or a pattern like
     ``visits_*.parquet``; ``.duckdb`` or ``.db``.
@@ -51,7 +62,25 @@ def open_source(data: str | Path) -> Source:
     Traceback (most recent call last):
     discreet.errors.UnreadableFile: cannot read visits.xlsx: there is no such file.
     """
-    return _CountedFiles(open_files(data, skip_unreadable=True))
+    if isinstance(data, str | Path):
+        return _CountedFiles(open_files(data, skip_unreadable=True))
+    if hasattr(data, "rehearse") and hasattr(data, "count"):
+        return cast(Source, data)
+    raise InvalidInput(
+        f"data is {_what(data)}; give the path of a file. Write the table to one first, such as {_write(data)}, and "
+        "give that name."
+    )
+
+
+def _what(data: object) -> str:
+    kind = type(data)
+    return f"a {kind.__module__.split('.')[0]} {kind.__name__}" if kind.__module__ != "builtins" else kind.__name__
+
+
+def _write(data: object) -> str:
+    """The line that writes a table in memory to a file."""
+    verb = next((verb for verb in ("to_parquet", "write_parquet") if hasattr(data, verb)), None)
+    return f"table.{verb}('visits.parquet')" if verb else "pandas.DataFrame(table).to_parquet('visits.parquet')"
 
 
 class _CountedFiles:
@@ -79,6 +108,29 @@ class _CountedFiles:
     def view(self, name: str) -> str | None:
         return self._files.view(name)
 
+    def check_unit(self, table: str, column: str) -> None:
+        stored = self._files.columns(table)[column]
+        if not _NAMES_PEOPLE.fullmatch(stored.upper()):
+            raise InvalidInput(
+                f"{column!r} is stored as {stored} and cannot name people: two values may have one text, or one value "
+                "two. Store it as text or whole numbers (of a pandas column of numbers: .astype('Int64'))."
+            )
+
+    def rehearse(self, countings: Sequence[Counting]) -> None:
+        for counting in countings:
+            self._judge(counting)
+        self._files.check_whole()
+        try:
+            with self._files.engine() as engine:
+                for counting in countings:
+                    name = self.spelled(counting.question.table)
+                    engine.execute(f"DESCRIBE SELECT * FROM {self._files.relation(name, counting.columns)}").fetchall()
+                    count(engine, counting, self._files.empty(name, counting.columns), self.table(name))
+        except Exception as problem:  # no row has been read, so that its words can be passed on
+            raise SourceFailed(
+                f"{self.dataset} cannot be counted here, and nothing was spent: {type(problem).__name__}: {problem}"
+            ) from problem
+
     def count(self, countings: Sequence[Counting]) -> list[IntArray]:
         for counting in countings:
             self._judge(counting)
@@ -97,6 +149,8 @@ class _CountedFiles:
         for column in counting.columns:
             if column not in known:
                 raise InvalidInput(f"the table {counting.question.table} has no column {column!r} of its own.")
+        if counting.unit != ROW:
+            self.check_unit(counting.question.table, counting.unit)
 
     def _try_to_count(self, countings: Sequence[Counting]) -> list[IntArray] | None:
         try:
@@ -110,6 +164,15 @@ class _CountedFiles:
             return counts if self._files.states() == before else None
         except Exception:
             return None
+
+
+#: The types whose text tells any two values apart and is the same whenever the values are: not floats (0.0 and -0.0,
+#: NaN), not moments with a time zone (written in the reader's zone), nothing nested, no UNION or VARIANT.
+_NAMES_PEOPLE = re.compile(
+    r"U?(TINYINT|SMALLINT|INTEGER|BIGINT|HUGEINT)|VARCHAR|BOOLEAN|DATE|TIMESTAMP(_S|_MS|_NS)?|UUID"
+    r"|DECIMAL\([0-9, ]+\)|ENUM\(.*\)",
+    re.DOTALL,
+)
 
 
 def _kind(stored: str) -> str:

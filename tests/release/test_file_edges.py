@@ -1,0 +1,278 @@
+"""Files at their edges: other formats, several names of one file, line ends, damage, units, rehearsals."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import duckdb
+import pandas
+import polars
+import pytest
+from test_sources import KEY, by_site, counts, csv_source
+
+from discreet.errors import InvalidInput, SourceFailed, UnreadableFile
+from discreet.release.counting import Counting
+from discreet.release.groups import TOTAL, groups_from
+from discreet.release.question import read_question
+from discreet.release.sources import open_source
+from discreet.sources import files
+from discreet.sources.files import open_files
+from discreet.sources.packed import check_whole
+
+# ------------------------------------------------------------------------------------------------ other formats
+
+FOREIGN = {
+    "t.xlsx": (b"PK\x03\x04", r"it is a spreadsheet\. Save the sheet as CSV UTF-8"),
+    "t.xls": (b"", "it is a spreadsheet"),
+    "t.feather": (b"ARROW1", r"an Arrow file.*read_ipc\('t\.feather'\)"),
+    "t.sqlite": (b"SQLite format 3\0", "an SQLite database.*Export its table"),
+    "t.db": (b"SQLite format 3\0 and more", "an SQLite database.*Export its table"),
+    "t.rds": (b"", "an R file"),
+    "t.sav": (b"", "a file of a statistics package"),
+    "t.json": (b"{}", "a JSON file"),
+    "t.txt": (b"a,b", r"by commas, name it \.csv"),
+    "t.npy": (b"", "a Python file"),
+    "t.csv": (b"PAR1....", r"a Parquet file\. Give it a name that ends in \.parquet"),
+    "u.csv": (b"PK\x03\x04....", "a spreadsheet or a zip file"),
+    "v.csv": (gzip.compress(b"a,b\n"), r"packed by gzip\. Give it a name that ends in \.gz"),
+    "w.csv": ("a,b\n1,2\n".encode("utf-16"), r"text in UTF-16.*iconv"),
+}
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_a_file_of_another_format_is_named_with_what_to_do(tmp_path, name) -> None:
+    content, words = FOREIGN[name]
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(UnreadableFile, match=words):
+        open_source(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("name", "heading", "words"),
+    [
+        ("t.csv", "a;b", "by semicolons, and commas are read.*sep=';'.*decimal=','"),
+        ("t.csv", "a\tb", "by tabs, and commas are read"),
+        ("t.csv", "a|b", "by vertical bars, and commas are read"),
+        ("t.tsv", "a,b", "by commas, and tabs are read"),
+    ],
+)
+def test_other_separators_are_named_from_the_heading_alone(tmp_path, name, heading, words) -> None:
+    (tmp_path / name).write_text(f"{heading}\n1\n")
+    with pytest.raises(UnreadableFile, match=words):
+        open_source(tmp_path / name).table("t")
+
+
+@pytest.mark.parametrize("table", [{"a": [1]}, pandas.DataFrame({"a": [1]}), polars.DataFrame({"a": [1]}), 7, None])
+def test_a_table_in_memory_is_asked_to_be_written_first(table) -> None:
+    with pytest.raises(InvalidInput, match=r"give the path of a file.*_parquet\('visits\.parquet'\)"):
+        open_source(table)
+
+
+# ------------------------------------------------------------------------------------------------ one file, once
+
+
+def test_a_file_is_read_once_whatever_names_it(tmp_path) -> None:
+    folder = tmp_path / "visits"
+    (folder / "deep" / "er").mkdir(parents=True)
+    duckdb.execute(f"COPY (SELECT 1 AS site FROM range(7)) TO '{folder}/deep/er/a.parquet'")
+    duckdb.execute(f"COPY (SELECT 2 AS site FROM range(5)) TO '{folder}/deep/B.PARQUET'")
+    (folder / "linked.parquet").symlink_to(folder / "deep" / "er" / "a.parquet")
+    os.link(folder / "deep" / "er" / "a.parquet", folder / "same.parquet")
+    (folder / "loop").symlink_to(folder / "deep")
+    for data in (folder, folder / "**" / "**" / "*.parquet", folder / "**" / "*.*", folder / "*" / "**" / "*"):
+        source = open_source(data)
+        sql = f'SELECT site, COUNT(*) FROM "{source.dataset}" GROUP BY site'
+        wanted = [7, 0] if str(data).endswith("**/*.parquet") else [7, 5]
+        assert counts(source, sql, {"site": range(1, 3)}) == wanted, data
+
+
+def test_files_set_aside_in_a_folder_are_no_part_of_the_table(tmp_path) -> None:
+    for name in ("a.parquet", "_temporary/a.parquet", ".b.parquet", "_c.parquet", "year=2020/d.parquet"):
+        (tmp_path / "t" / name).parent.mkdir(parents=True, exist_ok=True)
+        duckdb.execute(f"COPY (SELECT 1 AS site) TO '{tmp_path}/t/{name}'")
+    assert by_site(open_source(tmp_path / "t")) == [2, 0, 0]
+
+
+# ------------------------------------------------------------------------------------------------ line ends and buffers
+
+
+@pytest.mark.parametrize("first", ["plain", "quoted"])
+def test_a_blank_line_at_the_end_of_a_buffer_changes_no_record(tmp_path, monkeypatch, first) -> None:
+    """With buffers of a few hundred bytes instead of 32 million, wherever they end."""
+    monkeypatch.setattr(files, "_CSV_RECORD", 100)
+    chance = random.Random(3)
+    for _ in range(40):
+        ends = chance.choice(["\r\n", "\r\n", "\n", "\r"])
+        lines, wanted = [f"person,site,note{ends}"], []
+        for n in range(80):
+            if chance.random() < 0.3:
+                lines.append(ends)
+                continue
+            person = f"p{n}," if first == "quoted" else f"p{n}"
+            written = chance.choice(["x" * chance.randrange(9), f'"a{ends}{ends}""b"', ""])
+            lines.append(f'"{person}",{n},{written}{ends}' if first == "quoted" else f"{person},{n},{written}{ends}")
+            wanted.append((person, str(n)))
+        (tmp_path / "t.csv").write_bytes("".join(lines).encode())
+        for buffer in chance.sample(range(220, 1200), 8):
+            monkeypatch.setattr(files, "_CSV_BUFFER", buffer)
+            opened = open_files(tmp_path / "t.csv", skip_unreadable=True)
+            with opened.engine(ordered=True) as engine:
+                found = engine.execute(f"SELECT * FROM {opened.relation('t', ['person', 'site'])}").fetchall()
+            assert found == wanted, (ends, buffer)
+
+
+def test_a_long_record_vanishes_alone(tmp_path, monkeypatch) -> None:
+    """Longer than a record may be, shorter than a buffer; with doubled quotes and line ends in fields not read."""
+    monkeypatch.setattr(files, "_CSV_RECORD", 100)
+    chance = random.Random(5)
+    for _ in range(60):
+        ends = chance.choice(["\r\n", "\n"])
+        lines, wanted = [f"person,site,note{ends}"], []
+        for n in range(200):
+            if chance.random() < 0.04:
+                body = chance.choice(['x""', f"line{ends}", "y", '"",'])
+                several = chance.choice([100, 130, 600, 1400]) // len(body)
+                lines.append(f'L,0,n,"{body * several}"{ends}')
+            else:
+                lines.append(f"p{n},{n},n{ends}")
+                wanted.append((f"p{n}", str(n)))
+        (tmp_path / "t.csv").write_bytes("".join(lines).encode())
+        monkeypatch.setattr(files, "_CSV_BUFFER", chance.randrange(1600, 2600))
+        opened = open_files(tmp_path / "t.csv", skip_unreadable=True)
+        with opened.engine(ordered=True) as engine:
+            found = engine.execute(f"SELECT * FROM {opened.relation('t', ['person', 'site'])}").fetchall()
+        assert [row for row in found if row[0] != "L"] == wanted
+
+
+def test_in_a_file_of_one_column_a_blank_line_is_no_record_and_two_quotes_are_one(tmp_path) -> None:
+    for ends in (b"\n", b"\r\n", b"\r"):
+        source = csv_source(tmp_path, ends.join([b"site", b"1", b"", b'""', b"2", b"", b""]))
+        assert counts(source, "SELECT COUNT(*) FROM t") == [3]
+        assert counts(source, "SELECT COUNT(site) AS n FROM t") == [2]
+
+
+# ------------------------------------------------------------------------------------------------ damaged files
+
+ROWS = b"".join(b"%d,x\n" % (i % 3 + 1) for i in range(50_000))
+
+
+def _flipped(content: bytes, place: int) -> bytes:
+    return content[:place] + bytes([content[place] ^ 4]) + content[place + 1 :]
+
+
+def _zst(folder: Path) -> bytes:
+    duckdb.execute(
+        f"COPY (SELECT i % 3 + 1 AS site, hash(i) AS b FROM range(50000) r(i)) TO '{folder}/z.csv.zst' "
+        "(FORMAT csv, HEADER, COMPRESSION zstd)"
+    )
+    return (folder / "z.csv.zst").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("packed", "what"),
+    [("gz", what) for what in ("checksum", "length", "middle", "cut off", "cut in two", "more behind", "zeros behind")]
+    # DuckDB writes zstd without a checksum, so that other damage cannot be told
+    + [("zst", what) for what in ("cut off", "cut in two", "more behind", "zeros behind")],
+)
+def test_a_damaged_compressed_file_is_refused_before_anything_is_counted(tmp_path, packed, what) -> None:
+    whole = gzip.compress(b"site,b\n" + ROWS) if packed == "gz" else _zst(tmp_path)
+    damaged = {
+        "checksum": _flipped(whole, len(whole) - 6),
+        "length": _flipped(whole, len(whole) - 2),
+        "middle": _flipped(whole, len(whole) // 2),
+        "cut off": whole[:-3],
+        "cut in two": whole[: len(whole) // 2],
+        "more behind": whole + b"and more",
+        "zeros behind": whole + bytes(16),
+    }[what]
+    file = tmp_path / f"t.csv.{packed}"
+    file.write_bytes(whole)
+    check_whole(file)
+    file.write_bytes(whole + whole)
+    check_whole(file)  # several packed files in one are a packed file
+    file.write_bytes(damaged)
+    with pytest.raises(UnreadableFile, match=r"damaged or incomplete"):
+        check_whole(file)
+    question = read_question("SELECT COUNT(*) FROM t", unit="row")
+    with pytest.raises(UnreadableFile):
+        open_source(file).rehearse([Counting(question, TOTAL, "row", 1, KEY)])
+
+
+# ------------------------------------------------------------------------------------------------ who can be a unit
+
+
+def test_only_columns_whose_text_tells_people_apart_can_be_units(tmp_path) -> None:
+    refused = [
+        "DOUBLE",
+        "FLOAT",
+        "TIMESTAMPTZ",
+        "UNION(a INTEGER, b VARCHAR)",
+        "INTEGER[]",
+        "STRUCT(a INTEGER)",
+        "BLOB",
+    ]
+    refused += ["MAP(VARCHAR, INTEGER)", "VARIANT", "INTERVAL", "BIT", "TIMETZ"]
+    accepted = ["BIGINT", "UTINYINT", "HUGEINT", "VARCHAR", "BOOLEAN", "DATE", "TIMESTAMP", "TIMESTAMP_NS", "UUID"]
+    accepted += ["DECIMAL(10,2)", "ENUM('a', 'b')"]
+    with duckdb.connect(str(tmp_path / "t.duckdb")) as base:
+        for j, stored in enumerate(refused + accepted):
+            base.execute(f"CREATE TABLE t{j} (person {stored}, site INTEGER)")
+    source = open_source(tmp_path / "t.duckdb")
+    for j, stored in enumerate(refused + accepted):
+        question = read_question(f"SELECT COUNT(*) FROM t{j}", unit="person")
+        counting = Counting(question, TOTAL, "person", 1, KEY)
+        if stored in refused:
+            for act in (source.count, source.rehearse):
+                with pytest.raises(InvalidInput, match="cannot name people"):
+                    act([counting])
+        else:
+            source.rehearse([counting])
+            assert source.count([counting])[0].tolist() == [[0]], stored
+
+
+# ------------------------------------------------------------------------------------------------ rehearsals
+
+
+def test_a_rehearsal_needs_no_rows_and_says_what_is_missing(tmp_path, monkeypatch) -> None:
+    source = csv_source(tmp_path, b"person,site\nann,1\n")
+    question = read_question("SELECT site, COUNT(*) FROM t GROUP BY site", unit="person")
+    counting = Counting(question, groups_from({"site": ["1", "x"]}, question.by), "person", 1, KEY)
+    source.rehearse([counting])
+
+    def missing(*_: object) -> None:
+        raise ModuleNotFoundError("No module named 'something'")
+
+    monkeypatch.setattr("discreet.release.sources.count", missing)
+    with pytest.raises(SourceFailed, match="nothing was spent: ModuleNotFoundError: No module named 'something'"):
+        source.rehearse([counting])
+
+
+def test_counting_needs_no_library_of_tables(tmp_path) -> None:
+    """Of numpy and duckdb alone: pandas, polars and pyarrow may be missing."""
+    (tmp_path / "t.csv").write_text("person,site,w\nann,a,1\nbob,b,2\nann,c,3\n")
+    code = f"""
+import sys
+for name in ("pandas", "polars", "pyarrow"):
+    sys.modules[name] = None
+from discreet.release.counting import Counting
+from discreet.release.groups import groups_from
+from discreet.release.question import read_question
+from discreet.release.sources import open_source
+source = open_source({str(tmp_path / "t.csv")!r})
+for unit in ("row", "person"):
+    for domain in ({{"site": ["a", "b", "c"]}}, {{"w": range(1, 4)}}, {{"site": ["a", None]}},
+                   {{"site": ["a"], "w": range(1, 300)}}, {{"site": [f"x{{i}}" for i in range(2000)]}}):
+        by = ", ".join(domain)
+        question = read_question(f"SELECT {{by}}, COUNT(*), COUNT_IF(w > 1) AS m FROM t GROUP BY {{by}}", unit=unit)
+        counting = Counting(question, groups_from(domain, question.by), unit, 1, bytes(16))
+        source.rehearse([counting])
+        print(source.count([counting])[0].sum(axis=0).tolist())
+"""
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split("\n")[:3] == ["[3, 2]", "[3, 2]", "[1, 0]"]
