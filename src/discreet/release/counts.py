@@ -1,13 +1,15 @@
 """Releasing counts: reserve the budget, read, add noise, commit, publish, in this order and in no other.
 
 The true counts live in one expression of :func:`_answer`, between the source and the noise. Whatever goes wrong before
-the reservation costs nothing; whatever goes wrong after it stays spent.
+the reservation costs nothing. What goes wrong after it names its step: opening (no row was read; the reservation can be
+given back), counting, drawing or recording (it stays spent).
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -95,29 +97,48 @@ def _release(plan: Plan, source: Source, book: Ledger, out: str | Path | None, b
     return release
 
 
+@dataclass
+class _Progress:
+    """How far an answer has come; the only thing that is known of one that failed."""
+
+    step: str = "counting"
+
+
+#: The steps between the opening and the recording -> what to do when one fails. Nothing in it comes from the engine.
+_FAILURES = {
+    "counting": "Counting failed: the table could not be read to its end. Check the file with the engine's own tools, "
+    "where only you see it.",
+    "drawing": "Drawing the noise failed after the table was read. Please report it, with the plan that --plan shows.",
+}
+
+
 def _silenced(plan: Plan, source: Source, key: bytes, bits: Bits) -> bytes:
-    """The answer; or, if anything fails on the way to it, an error that tells nothing about why."""
+    """The answer; or, if anything fails on the way to it, an error that names the step and tells nothing about why."""
+    progress = _Progress()
     try:
-        return _answer(plan, source, key, bits)
+        return _answer(plan, source, key, bits, progress)
     except Exception:  # its words, and those of what it was raised from, could quote a person's row
         pass
     raise SourceFailed(
-        "the table could not be read to its end. What the engine said is withheld, because it could quote a row; the "
-        "budget that was reserved stays spent. Check the file with the engine's own tools, where only you see it."
+        f"{_FAILURES[progress.step]} What was said about the cause is withheld, because it could quote a row; the "
+        "budget that was reserved stays spent."
     )
 
 
-def _answer(plan: Plan, source: Source, key: bytes, bits: Bits) -> bytes:
+def countings_of(plan: Plan, key: bytes) -> list[Counting]:
+    """What the source is asked to count for each table of a plan."""
+    unit, most = plan.protection.unit, plan.protection.max_groups
+    return [Counting(table.question, table.groups, unit, most, key) for table in plan.tables]
+
+
+def _answer(plan: Plan, source: Source, key: bytes, bits: Bits, progress: _Progress) -> bytes:
     """The noisy counts of every table, as the ledger keeps them. The true ones exist in this function only."""
-    countings = [
-        Counting(table.question, table.groups, plan.protection.unit, plan.protection.max_groups, key)
-        for table in plan.tables
-    ]
-    noisy = [
-        table.noise.draw(counts.reshape(-1), bits)
-        for table, counts in zip(plan.tables, source.count(countings), strict=True)
-    ]
     from .. import __version__
+
+    counted = source.count(countings_of(plan, key))
+    progress.step = "drawing"
+    noisy = [table.noise.draw(counts.reshape(-1), bits) for table, counts in zip(plan.tables, counted, strict=True)]
+    del counted
 
     published = [_published(plan, k, counts) for k, counts in enumerate(noisy)]
     return json.dumps({"version": __version__, "counts": published}, separators=(",", ":")).encode()
