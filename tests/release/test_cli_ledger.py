@@ -172,7 +172,7 @@ def test_verify_holds_of_an_untouched_ledger(used: Ledger) -> None:
     assert ": holds" in out and "5 events" in out and "--bundle" in out
     said = run_json("verify", used.name)
     assert said["holds"] and said["problems"] == [] and said["head"] == used.events()[-1].hash
-    assert said["spent"]["epsilon"] == "4/3" and said["orphans"] == [4]
+    assert said["spent"]["epsilon"] == "4/3" and said["orphans"] == [5]
 
 
 def test_verify_of_an_altered_ledger_leaves_with_1(used: Ledger) -> None:

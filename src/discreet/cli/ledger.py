@@ -38,6 +38,10 @@ def init(
     filter: Annotated[
         str, typer.Option(help="How costs add up: sum (epsilon and delta) or zcdp (rho; needs a delta).")
     ] = "sum",
+    dataset: Annotated[
+        str | None,
+        typer.Option(help="The name of the data set, where several files are about the same people; else the file's."),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Make the ledger of a data set, with a budget that cannot be changed.
@@ -47,8 +51,9 @@ def init(
     from ..release.ledger import Ledger
 
     _refuse_slips(data, unit)
+    name = _dataset(data) if dataset is None else dataset
     ledger = Ledger.create(
-        path, dataset=_dataset(data), unit=unit, relation=relation, epsilon=epsilon, delta=delta, filter=filter
+        path, dataset=name, unit=unit, relation=relation, epsilon=epsilon, delta=delta, filter=filter
     )
     if json:
         print_json({"file": str(path), **ledger.terms.describe()})

@@ -120,13 +120,18 @@ class Ledger:
 
     def check_terms(self, dataset: str, unit: str, relation: str) -> None:
         """Refuse a question about another data set, unit or neighbour relation than the ledger is bound to."""
-        asked = {"data set": dataset, "unit": unit, "neighbour relation": relation}
-        bound = (self._terms.dataset, self._terms.unit, self._terms.relation)
-        for (what, given), known in zip(asked.items(), bound, strict=True):
+        terms = self._terms
+        if dataset != terms.dataset:
+            raise InvalidInput(
+                f"the ledger {self.name} is for the data set {terms.dataset!r}, and the question is about {dataset!r}. "
+                f"If these are the same people, they have one budget: ask with dataset={terms.dataset!r} and "
+                f"edition={dataset!r}. Only other people have a ledger of their own."
+            )
+        for what, given, known in (("unit", unit, terms.unit), ("relation", relation, terms.relation)):
             if given != known:
                 raise InvalidInput(
                     f"the ledger {self.name} is bound to the {what} {known!r}, and the question has {given!r}. Costs "
-                    "add up only for one data set, unit and relation: ask as the ledger says, or use another ledger."
+                    f"add up only for one {what}: ask with {what}={known!r}."
                 )
 
     # -------------------------------------------------------------------------------------------- the budget
@@ -144,6 +149,13 @@ class Ledger:
         With the filter "zcdp" rho is what is left, and epsilon the largest pure epsilon that it pays for, rounded down.
         """
         return self._terms.left(self._read().total)
+
+    def quote(self, cost: Cost) -> tuple[Cost, Cost | None]:
+        """What would be left if this were reserved now, and None; or what is left, and what is missing."""
+        total, cost = self._read().total, cost.recordable()
+        if self._terms.allow(self._terms.add(total, cost)):
+            return self._terms.left(self._terms.add(total, cost)), None
+        return self._terms.left(total), self._terms.missing(total, cost)
 
     def reserve(self, key: str, request: Mapping[str, Any], cost: Cost) -> Reservation | Recorded:
         """Spend the cost of a question, before anything is read or drawn.
@@ -166,8 +178,8 @@ class Ledger:
                 return known
             if not self._terms.allow(self._terms.add(books.total, cost)):
                 raise BudgetExceeded(
-                    f"the budget of {self.name} does not pay for this: {self._terms.refusal(books.total, cost)}. "
-                    "Nothing was spent. Ask for at most what is left; a question that was answered before is free."
+                    f"not enough budget in {self.name}: {self._terms.refusal(books.total, cost)}. Nothing was spent. "
+                    "Ask for at most what is left; a question that was answered before is free."
                 )
             said = {"key": key, "request": session.keep(asked), "cost": cost.describe()}
             event = next_event(books.events, "reserve", _now(), said)

@@ -273,8 +273,8 @@ class SqliteStore:
             os.close(os.open(store._path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         except FileExistsError:
             raise InvalidInput(
-                f"{path} exists already, and a ledger is never overwritten: what was spent stays spent. Use it, or "
-                "choose another name for a ledger of another data set."
+                f"{path} exists already, and a ledger is never overwritten: what was spent stays spent. Use it; only "
+                "other people have a ledger of their own, under another name."
             ) from None
         except OSError as problem:
             raise UnreadableFile(f"cannot create {path}: {problem.strerror or problem}.") from None
