@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -38,6 +39,12 @@ IntArray = NDArray[np.int64]
 MOST_CELLS = 10_000_000
 
 _DEEPEST_VIEW = 20
+
+#: Kinds of columns that are read as text -> what that text looks like, what they hold, and how to write it.
+_WRITTEN = {
+    "boolean": ("true|false", "truth values", "true,false"),
+    "date": (r"-?[0-9]{4,}-[0-9]{2}-[0-9]{2}( \(BC\))?|-?infinity", "dates", "2020-01-31"),
+}
 
 
 def plan_release(
@@ -136,7 +143,10 @@ def plan_release(
     protection = Protection(unit, _relation(relation, sizes), _max_groups(max_groups, unit, bases, cells))
     if source is not None:
         _refuse_texts(asked, cells, source)
-    notes = [note for base in bases if source is not None for note in reading_notes(base, source.table(base.table))]
+    blanks = _blank_notes(domain)
+    notes = blanks + [
+        note for base in bases if source is not None for note in reading_notes(base, source.table(base.table))
+    ]
     if sum(g.size * len(q.aggregates) for q, g in zip(asked, cells, strict=True)) > MOST_CELLS:
         raise InvalidInput(f"that is more than {MOST_CELLS:,} cells; declare fewer groups.")
     shares = _shares(split, len(asked))
@@ -291,17 +301,38 @@ def _cells(asked: Sequence[Question], domain: Any, groups: Any, zeros: Any) -> l
     return found
 
 
+def _blank_notes(domain: Any) -> list[str]:
+    """What to know of a domain that was written with blanks after its commas."""
+    if domain is None or isinstance(domain, Mapping):
+        return []
+    written = [declared.split_domain(text) for text in domain]
+    return [
+        f"blanks around the values of {column} were taken for layout; put a value in quotes to keep its blanks."
+        for column, body in written
+        if declared.blanks_removed(body, column)
+    ]
+
+
 def _refuse_texts(asked: Sequence[Question], cells: Sequence[Groups], source: Source) -> None:
     """Texts are no values of a column of numbers: a range that was mistyped would count nobody, and cost epsilon."""
     for question, groups in zip(asked, cells, strict=True):
         kinds = source.table(question.table)
         for column, kind, values in zip(question.by, groups.kinds, groups.values, strict=True):
-            if kind == "text" and kinds.get(column) in ("integer", "number"):
+            stored = kinds.get(column, "other")
+            if kind == "text" and stored in ("integer", "number"):
                 shown = ", ".join(repr(value) for value in list(values)[:5])
                 raise InvalidInput(
                     f"the column {column!r} holds numbers, and its domain has texts ({shown}). Write numbers: 1..6 "
                     "for a range, or 1,2,3."
                 )
+            if stored in _WRITTEN:
+                pattern, what, instead = _WRITTEN[stored]
+                odd = [value for value in values if value is not None and not re.fullmatch(pattern, str(value))]
+                if odd:
+                    raise InvalidInput(
+                        f"the column {column!r} holds {what}, and {odd[0]!r} of its domain is none: no row can match. "
+                        f"Write {instead}."
+                    )
 
 
 def _from_domain(domain: Any, by: Sequence[str]) -> Groups:
