@@ -22,6 +22,7 @@ from .budget import Cost
 from .bundle import refuse_occupied
 from .groups import Groups
 from .ledger import Ledger, Recorded
+from .orders import places_in
 from .plan import Plan
 from .planning import plan_release
 from .released import Release, ReleasedTable
@@ -235,7 +236,7 @@ def _table(plan: Plan, k: int, values: Sequence[int | None], recorded: Groups) -
     counts = np.array([0 if value is None else value for value in values], dtype=np.int64).reshape(shape)
     withheld = np.array([value is None for value in values], dtype=bool).reshape(shape)
     if recorded != table.groups:
-        places = table.groups.places_in(recorded)
+        places = places_in(table.groups, recorded)
         counts, withheld = counts[places], withheld[places]
     status = np.where(withheld, "Q", "A").astype("U1")
     status[sorted(table.groups.zeros)] = "M"

@@ -1,4 +1,4 @@
-"""The public groups: declared beforehand, in an order that is part of the declaration, never found in the data.
+"""The public groups: declared beforehand, in the order they are published in, never found in the data.
 
 A group is one value for each GROUP BY column. Either every combination is a group (a cross product of domains), or
 the groups are listed. A whole number v matches a row whose column, read as a number, equals v; a text matches a row
@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
-from operator import eq, itemgetter
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -128,46 +128,6 @@ class Groups:
         else:
             codes = [int(code) for code in np.unravel_index(group, [len(values) for values in self.values])]
         return tuple(values[code] for values, code in zip(self.values, codes, strict=True))
-
-    @cached_property
-    def canonical(self) -> Groups:
-        """The same groups in an order of their own: values ascending and NULL last, groups by their values.
-
-        >>> groups = read_domain(["health=poor,good", "site=2,1"], ["health", "site"])
-        >>> groups.canonical.values
-        (('good', 'poor'), range(1, 3))
-        """
-        values = tuple(_ascending(one) for one in self.values)
-        lengths = [len(one) for one in values]
-        if all(map(_same_values, values, self.values)) and self._is_product:
-            return self
-        zeros = np.zeros(self.size, dtype=bool)
-        zeros[sorted(self.zeros)] = True
-        codes = self.codes().copy()
-        for k, (new, old) in enumerate(zip(values, self.values, strict=True)):
-            codes[:, k] = _places(old, new)[codes[:, k]]
-        order = np.lexsort(codes.T[::-1])
-        cells = None if prod(lengths) == self.size else codes[order]
-        moved = frozenset(np.flatnonzero(zeros[order]).tolist())
-        if cells is not None and all(map(_same_values, values, self.values)) and np.array_equal(cells, self.codes()):
-            return self
-        return Groups(self.columns, self.kinds, values, cells, moved)
-
-    def places_in(self, other: Groups) -> IntArray:
-        """For each of these groups, the number of the group with the same values in ``other``, which has the same ones.
-
-        >>> read_domain(["site=3,1,2"], ["site"]).places_in(read_domain(["site=1..3"], ["site"])).tolist()
-        [2, 0, 1]
-        """
-        if (self.columns, self.kinds, self.size) != (other.columns, other.kinds, other.size):
-            raise InvalidInput("these groups are not the same groups in another order.")
-        codes = self.codes().copy()
-        for k, (mine, theirs) in enumerate(zip(self.values, other.values, strict=True)):
-            codes[:, k] = _places(mine, theirs)[codes[:, k]]
-        places = other.index(codes)
-        if self.size and places.min() < 0:
-            raise InvalidInput("these groups are not the same groups in another order.")
-        return places
 
     def describe(self) -> dict[str, Any]:
         """As JSON: everything, and the same for equal groups however they were declared.
@@ -445,24 +405,6 @@ def _repeated(table: IntArray, lengths: list[int]) -> int | None:
     again = np.ones(len(table), dtype=bool)
     again[first] = False
     return int(np.flatnonzero(again)[0])
-
-
-def _ascending(values: Values) -> Values:
-    """The values in ascending order (texts by code points), NULL last."""
-    if isinstance(values, range):
-        return values if values.step > 0 else values[::-1]
-    known = sorted(value for value in values if value is not None)
-    return (*known, None) if None in values else tuple(known)
-
-
-def _same_values(one: Values, other: Values) -> bool:
-    return one is other or (len(one) == len(other) and all(map(eq, one, other)))
-
-
-def _places(values: Values, known: Values) -> IntArray:
-    """The place of each value among the known ones; -1 where it is none of them."""
-    order = {value: place for place, value in enumerate(known)}
-    return np.array([order.get(value, -1) for value in values], dtype=np.int64)
 
 
 def _as_range(values: Values) -> dict[str, list[int]] | None:

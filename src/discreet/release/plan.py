@@ -26,6 +26,7 @@ from .accuracy import read_level
 from .budget import Cost, short
 from .groups import Groups, Value
 from .noise import CellNoise
+from .orders import canonical, places_in
 from .pricing import price
 from .protection import ROW, Protection
 from .question import Question, read_question
@@ -68,11 +69,11 @@ class TablePlan:
     @cached_property
     def canonical(self) -> TablePlan:
         """The same table with its groups in their canonical order, noise and structural zeros along with them."""
-        groups = self.groups.canonical
+        groups = canonical(self.groups)
         if groups is self.groups:
             return self
         measures = len(self.question.aggregates)
-        order = groups.places_in(self.groups)[:, None] * measures + np.arange(measures)
+        order = places_in(groups, self.groups)[:, None] * measures + np.arange(measures)
         return replace(self, groups=groups, noise=self.noise.rearranged(order.reshape(-1)))
 
     @property
