@@ -35,9 +35,8 @@ def write(path, rows):
 def reports(plan, source, seed):
     """What an attacker sees in many releases of the same table."""
     bits = SeededBits(seed)
-    return np.concatenate(
-        [json.loads(_answer(plan, source, KEY, bits, _Progress()))["counts"] for _ in range(RELEASES)]
-    )
+    answers = (json.loads(_answer(plan, source, KEY, bits, _Progress())) for _ in range(RELEASES))
+    return np.concatenate([answer["counts"] for answer in answers])
 
 
 def proven_epsilon(first, second):
