@@ -129,7 +129,7 @@ def test_the_bound_is_the_first_sentence_everywhere(visits: Path, book, tmp_path
 def test_the_noise_is_not_called_the_distance_from_the_truth(visits: Path, book, tmp_path) -> None:
     ask = {"data": visits, "unit": "person", "domain": {"site": range(4)}, "epsilon": 1, "max_groups": 1}
     released = dc.release_counts(BY_SITE, ledger=book, out=tmp_path / "out", **ask)
-    assert "noise ± 3 95% of the time" in released.plan.describe()
+    assert "noise ± 3, 95% of the time" in released.plan.describe()
     assert "noise ± 3" in (tmp_path / "out" / "index.html").read_text()
     shown = [released.plan.describe(), released.describe(), *(p.read_text() for p in (tmp_path / "out").iterdir())]
     for text in shown:

@@ -162,7 +162,7 @@ def error_in_words(table: ReleasedTable) -> str:
     bias = f"on average it is at most {' and at most '.join(parts)}" if parts else "it is unbiased"
     exact = float(errors["exact_probability"].min())
     return (
-        f"The noise of a count has a {sd}; {bias}; the count is exactly right with probability at least "
+        f"The noise of a count has a {sd}; {bias}; the noise is zero with probability at least "
         f"{int(exact * 1000) / 1000:g}. These hold whatever the true counts are."
     )
 
@@ -309,5 +309,5 @@ _COLUMNS = {
     "low, high": "an interval that contains the count without noise at least as often as stated",
     "sd": "standard deviation of the noisy count, at most",
     "bias_low, bias_high": "mean of noisy minus true count: between these, whatever the truth is",
-    "exact_probability": "probability that the count is exactly right, at least",
+    "exact_probability": "probability that the noise is zero, at least",
 }

@@ -196,7 +196,7 @@ class Plan:
 
     @cached_property
     def declared_key(self) -> str:
-        """The digest of the request as it stands: what programs before 0.2 recorded the answer under."""
+        """The digest of the request as it stands: what older programs recorded the answer under."""
         asked = {name: value for name, value in self.request.items() if name != "level"}
         return hashlib.sha256(
             json.dumps(asked, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
@@ -256,6 +256,8 @@ class Plan:
     def as_json(self) -> dict[str, Any]:
         """The plan for programs."""
         return {
+            "dataset": self.dataset,
+            "edition": self.edition,
             "request": self.request,
             "key": self.key,
             "cells": self.cells,
