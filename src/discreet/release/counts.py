@@ -209,7 +209,8 @@ def recorded_answer(plan: Plan, book: Ledger) -> Recorded | None:
 
     Older programs recorded an answer under the request as it was declared; that one is looked for too.
     """
-    return book.recorded(plan.key) or book.recorded(plan.declared_key)
+    found = book.recorded(plan.key)
+    return book.recorded(plan.declared_key) if found is None and plan.declared_key != plan.key else found
 
 
 def recall(plan: Plan, recorded: Recorded, book: Ledger) -> Release:
