@@ -33,7 +33,7 @@ def test_the_demo_shows_the_whole_path(tmp_path) -> None:
     assert "at most 0.732 after" in done.stdout
     assert len(counts(done.stdout)) == 24
     assert "the same numbers; left 0.5" in done.stdout
-    assert "refused: " in done.stdout and "1 is spent, 1 is asked and 0.5 is left" in done.stdout
+    assert "refused: " in done.stdout and "you asked for epsilon 1, and 0.5 of 1.5 is left" in done.stdout
     bundle = tmp_path / "demo" / "health_by_site"
     assert str(bundle / "index.html") in done.stdout and (bundle / "index.html").is_file()
     assert run("verify", str(bundle), "--ledger", str(tmp_path / "demo" / "study.ledger")).returncode == 0
@@ -42,7 +42,7 @@ def test_the_demo_shows_the_whole_path(tmp_path) -> None:
 def test_the_demo_reads_the_real_data(tmp_path) -> None:
     """With next to no noise the counts are those of the data's README: 17, 9, 6, 6, 19, 35 in poor health."""
     book = dc.Ledger.create(tmp_path / "b.ledger", dataset="doctor_visits", unit="person", epsilon=200)
-    plan = plan_release(QUESTION, data=DATA, unit="person", domain=DOMAIN, epsilon=200)
+    plan = plan_release(QUESTION, data=DATA, unit="person", max_groups=1, domain=DOMAIN, epsilon=200)
     released = _release(plan, open_source(DATA), book, None, SeededBits(1))
     assert [row["count"] for row in released.rows() if row["health"] == "poor"] == [17, 9, 6, 6, 19, 35]
     assert "at most 5" in run("demo", "--data", str(DATA), "--epsilon", "200").stderr

@@ -36,11 +36,11 @@ def show(data: Path, epsilon: str, folder: Path | None = None) -> None:
         )
     if not data.is_file():
         raise UnreadableFile(_NO_FILE.format(data))
-    plan = plan_release(QUESTION, data=data, unit="person", domain=DOMAIN, epsilon=asked)
+    plan = plan_release(QUESTION, data=data, unit="person", max_groups=1, domain=DOMAIN, epsilon=asked)
     home = _new_folder(folder)
     console = Console(highlight=False, soft_wrap=True)
     say, rule = console.print, console.rule
-    ask: dict[str, Any] = {"data": data, "unit": "person", "epsilon": asked}
+    ask: dict[str, Any] = {"data": data, "unit": "person", "max_groups": 1, "epsilon": asked}
 
     rule("[bold]The question")
     say("RAND Health Insurance Experiment, real people: how healthy did they feel at each of the six sites, in year 1?")

@@ -15,6 +15,14 @@ def make(path: Path, **terms: object) -> Ledger:
 
 
 def pay(ledger: Ledger, key: str, epsilon: object = 1, **more: object) -> Reservation:
+    """A reservation that is opened: what a release has done when it reads its first row."""
+    paid = hold(ledger, key, epsilon, **more)
+    ledger.mark_opened(paid)
+    return paid
+
+
+def hold(ledger: Ledger, key: str, epsilon: object = 1, **more: object) -> Reservation:
+    """A reservation that is not opened: no row was read for it."""
     paid = ledger.reserve(key, {"question": f"SELECT {key}"}, Cost(epsilon, **more))  # type: ignore[arg-type]
     assert isinstance(paid, Reservation)
     return paid

@@ -306,8 +306,7 @@ def test_what_is_expected_holds_for_every_truth(name):
 
 def test_expected_reads_as_a_sentence():
     assert str(cell_noise("geometric", epsilon=1).expected()) == (
-        "within 3 of the truth 0.95 of the time, standard deviation up to 1.36, unbiased, exact with probability 0.462 "
-        "or more"
+        "noise ± 3, 95% of the time, standard deviation up to 1.36, unbiased, zero with probability 0.462 or more"
     )
     assert "bias up to 0.43" in str(cell_noise("geometric", epsilon=1, output="clamped").expected())
 

@@ -42,7 +42,7 @@ class Made:
 
 
 def answered(book, out=None, questions=BY_BOTH, **options):
-    given = {"data": "visits.csv", "unit": "person", "domain": DOMAIN, "epsilon": 1}
+    given = {"data": "visits.csv", "unit": "person", "max_groups": 1, "domain": DOMAIN, "epsilon": 1}
     return _release(plan_release(questions, **(given | options)), Made(), book, out, SeededBits(1))
 
 

@@ -42,6 +42,7 @@ def path(tmp_path: Path) -> Path:
 def commit(ledger: Ledger, question: str, cost: Cost) -> Recorded:
     paid = ledger.reserve(question, {"tables": [{"question": question}]}, cost)
     assert isinstance(paid, Reservation)
+    ledger.mark_opened(paid)
     return ledger.commit(paid, b"7")
 
 
@@ -114,8 +115,9 @@ def test_show_tells_the_budget_the_entries_and_the_orphans(used: Ledger) -> None
     out = run("show", used.name)
     assert "1.33334 spent, 1.66666 left" in out
     assert out.count("█") == 18  # 4/3 of 3 on a bar of 40, rounded up
-    assert "SELECT COUNT(*)" in out and "released" in out
-    assert "NOT COMMITTED" in out and "1 reserved and not committed" in out
+    assert "SELECT COUNT(*)" in out and "answered" in out
+    assert "reserved: 5. No row was read" in out
+    assert f"discreet ledger release {used.name} 5 --because" in out
 
 
 def test_show_tells_programs_exact_fractions(used: Ledger) -> None:
@@ -167,10 +169,10 @@ def test_show_of_no_ledger_says_how_to_make_one(tmp_path: Path) -> None:
 
 def test_verify_holds_of_an_untouched_ledger(used: Ledger) -> None:
     out = run("verify", used.name)
-    assert ": holds" in out and "4 events" in out and "--bundle" in out
+    assert ": holds" in out and "5 events" in out and "--bundle" in out
     said = run_json("verify", used.name)
     assert said["holds"] and said["problems"] == [] and said["head"] == used.events()[-1].hash
-    assert said["spent"]["epsilon"] == "4/3" and said["orphans"] == [4]
+    assert said["spent"]["epsilon"] == "4/3" and said["orphans"] == [5]
 
 
 def test_verify_of_an_altered_ledger_leaves_with_1(used: Ledger) -> None:

@@ -15,7 +15,7 @@ import pytest
 from scipy.stats import beta
 
 from discreet.exact.bits import SeededBits
-from discreet.release.counts import _answer
+from discreet.release.counts import _answer, _Progress
 from discreet.release.planning import plan_release
 from discreet.release.protection import Protection
 from discreet.release.sources import open_source
@@ -35,7 +35,8 @@ def write(path, rows):
 def reports(plan, source, seed):
     """What an attacker sees in many releases of the same table."""
     bits = SeededBits(seed)
-    return np.concatenate([json.loads(_answer(plan, source, KEY, bits))["counts"] for _ in range(RELEASES)])
+    answers = (json.loads(_answer(plan, source, KEY, bits, _Progress())) for _ in range(RELEASES))
+    return np.concatenate([answer["counts"] for answer in answers])
 
 
 def proven_epsilon(first, second):

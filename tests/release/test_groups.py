@@ -42,7 +42,7 @@ def values_of(text: str):
         ("NULL,a", (None, "a")),
         ("'NULL',NULL", ("NULL", None)),
         ("NULL", (None,)),
-        ("null", ("null",)),
+        ("'null'", ("null",)),
         ("01,02,10", ("01", "02", "10")),  # a code keeps its zeros
         ("1,2,unknown", ("1", "2", "unknown")),
         ("'1','2'", ("1", "2")),

@@ -43,7 +43,7 @@ def test_hostile_column_names_are_names(name, tmp_path):
     quoted = '"' + name.replace('"', '""') + '"'
     released = dc.release_counts(
         f"SELECT {quoted}, COUNT(*) FROM visits GROUP BY {quoted}",
-        data=table, unit="person", domain={name: [1, 2]}, epsilon=40, ledger=book_for(tmp_path, "visits"),
+        data=table, unit="person", max_groups=1, domain={name: [1, 2]}, epsilon=40, ledger=book_for(tmp_path, "visits"),
         out=tmp_path / "out",
     )  # fmt: skip
     assert [row["count"] for row in released.rows()] == [200, 0]
@@ -57,7 +57,8 @@ def test_hostile_values_are_values(value, tmp_path):
     groups = [{"place": value}] if value else [{"place": "x"}]
     released = dc.release_counts(
         "SELECT place, COUNT(*) FROM visits GROUP BY place",
-        data=table, unit="person", groups=groups, epsilon=40, ledger=book_for(tmp_path, "visits"), out=tmp_path / "out",
+        data=table, unit="person", max_groups=1, groups=groups, epsilon=40,
+        ledger=book_for(tmp_path, "visits"), out=tmp_path / "out",
     )  # fmt: skip
     assert released.rows()[0]["count"] == (300 if value else 0)
     assert "<script>" not in (tmp_path / "out" / "index.html").read_text()
@@ -68,7 +69,7 @@ def test_tables_with_nothing_in_them_get_noise(rows, tmp_path):
     table = write(tmp_path / "visits.csv", [["person", "site"], *rows])
     released = dc.release_counts(
         "SELECT site, COUNT(*) FROM visits GROUP BY site",
-        data=table, unit="person", domain={"site": range(1, 100)}, epsilon="0.1", counts="signed",
+        data=table, unit="person", max_groups=1, domain={"site": range(1, 100)}, epsilon="0.1", counts="signed",
         ledger=book_for(tmp_path, "visits"),
     )  # fmt: skip
     reports = [row["count"] for row in released.rows()]
@@ -80,7 +81,8 @@ def test_ten_thousand_columns(tmp_path):
     table = write(tmp_path / "wide.csv", [["person", *names], ["ann", *["1"] * 10_000]])
     released = dc.release_counts(
         "SELECT c9999, COUNT(*) FROM wide WHERE c5 = 1 GROUP BY c9999",
-        data=table, unit="person", domain={"c9999": [1, 2]}, epsilon=40, ledger=book_for(tmp_path, "wide"),
+        data=table, unit="person", max_groups=1, domain={"c9999": [1, 2]}, epsilon=40,
+        ledger=book_for(tmp_path, "wide"),
     )  # fmt: skip
     assert [row["count"] for row in released.rows()] == [1, 0]
 
@@ -107,7 +109,7 @@ class Huge:
 def test_huge_counts(counts, tmp_path):
     plan = plan_release(
         "SELECT site, COUNT(*) FROM huge GROUP BY site",
-        data=Huge(), unit="person", domain={"site": [1, 2, 3]}, epsilon=40, counts=counts,
+        data=Huge(), unit="person", max_groups=1, domain={"site": [1, 2, 3]}, epsilon=40, counts=counts,
     )  # fmt: skip
     released = _release(plan, Huge(), book_for(tmp_path, "huge"), tmp_path / "out", SeededBits(1))
     assert [row["count"] for row in released.rows()] == [2**62, 2**62 - 1, 0]
@@ -116,7 +118,7 @@ def test_huge_counts(counts, tmp_path):
 def test_counts_beyond_the_bound_are_cut_off(tmp_path):
     plan = plan_release(
         "SELECT site, COUNT(*) FROM huge GROUP BY site",
-        data=Huge(), unit="person", domain={"site": [1, 2, 3]}, epsilon=40, bound=10,
+        data=Huge(), unit="person", max_groups=1, domain={"site": [1, 2, 3]}, epsilon=40, bound=10,
     )  # fmt: skip
     released = _release(plan, Huge(), book_for(tmp_path, "huge"), None, SeededBits(1))
     assert [row["count"] for row in released.rows()] == [10, 10, 0]

@@ -24,8 +24,8 @@ table, book, out = sys.argv[1:]
 print("ready", flush=True)
 for edition in range(10_000):
     dc.release_counts(
-        "SELECT site, COUNT(*) FROM visits GROUP BY site", data=table, unit="person", domain={"site": range(1, 7)},
-        epsilon="1/1000", ledger=book, edition=str(edition), out=f"{out}/{edition}",
+        "SELECT site, COUNT(*) FROM visits GROUP BY site", data=table, unit="person", max_groups=1,
+        domain={"site": range(1, 7)}, epsilon="1/1000", ledger=book, edition=str(edition), out=f"{out}/{edition}",
     )
     print(edition, flush=True)
 """
@@ -92,7 +92,14 @@ def test_what_was_committed_but_not_written_is_returned_again_for_nothing(tmp_pa
     table.write_text("person,site\n1,1\n2,2\n")
     dc.Ledger.create(book, dataset="visits", unit="person", epsilon=1)
     question = "SELECT site, COUNT(*) FROM visits GROUP BY site"
-    ask = {"data": table, "unit": "person", "domain": {"site": range(1, 3)}, "epsilon": 1, "ledger": book}
+    ask = {
+        "data": table,
+        "unit": "person",
+        "max_groups": 1,
+        "domain": {"site": range(1, 3)},
+        "epsilon": 1,
+        "ledger": book,
+    }
     with monkeypatch.context() as patch:
         patch.setattr(bundle, "write_bundle", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):

@@ -22,7 +22,7 @@ from discreet.release import ledger_store
 from discreet.release.budget import (
     Cost,
 )
-from discreet.release.ledger import Ledger, Recorded
+from discreet.release.ledger import Ledger, Recorded, Reservation
 
 MILLIONTH = Fraction(1, 10**6)
 
@@ -61,7 +61,7 @@ def test_the_first_answer_is_the_only_one(ledger: Ledger) -> None:
     kept = ledger.commit(second, b"second")
     assert ledger.commit(first, b"first") == kept and kept.answer == b"second"
     assert ledger.commit(second, b"third") == kept
-    assert [event.kind for event in ledger.events()] == ["init", "reserve", "reserve", "commit"]
+    assert [event.kind for event in ledger.events()] == ["init", *["reserve", "opened"] * 2, "commit"]
     assert ledger.spent().epsilon == 2 and ledger.orphans() == (first,)
 
 
@@ -85,7 +85,7 @@ def test_an_orphan_stays_spent_and_is_shown(used: Ledger) -> None:
     assert [orphan.key for orphan in used.orphans()] == ["orphan"]
     report = used.verify()
     assert report.holds and [orphan.key for orphan in report.orphans] == ["orphan"]
-    assert "1 reserved and never committed" in str(report)
+    assert "1 spent and not answered" in str(report)
     assert [(entry.reservation.key, entry.committed is not None) for entry in used.entries()] == [
         ("a", True),
         ("orphan", False),
@@ -113,7 +113,10 @@ def test_requests_come_back_as_they_were(ledger: Ledger) -> None:
         "big": 10**400,
         "f": 0.1,
     }
-    ledger.commit(ledger.reserve("q", request, Cost(Fraction(1))), b"")  # type: ignore[arg-type]
+    paid = ledger.reserve("q", request, Cost(Fraction(1)))
+    assert isinstance(paid, Reservation)
+    ledger.mark_opened(paid)
+    ledger.commit(paid, b"")
     assert ledger.recorded("q").request == request  # type: ignore[union-attr]
 
 

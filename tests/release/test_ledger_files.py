@@ -76,7 +76,7 @@ def test_a_folder_is_refused(tmp_path: Path) -> None:
 def test_a_newer_format_asks_for_an_upgrade(used: Ledger) -> None:
     tamper(used, f"PRAGMA user_version = {ledger_store.FORMAT + 1}")
     for read in (lambda: Ledger.open(used.name), used.spent, lambda: pay(used, "c")):
-        with pytest.raises(UnreadableFile, match=r"format 2; this program reads format 1. Upgrade discreet"):
+        with pytest.raises(UnreadableFile, match=r"format 3; this program reads formats up to 2. Upgrade discreet"):
             read()
 
 

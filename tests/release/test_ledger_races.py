@@ -39,6 +39,7 @@ def racer(me: int, paths: list[str], gate: Barrier, results: Any, careless: bool
             continue
         assert not isinstance(paid, Recorded)
         if me % 2:
+            ledger.mark_opened(paid)
             ledger.commit(paid, f"answer of {me}".encode())
         won.append(k)
     results.put((me, won))
@@ -107,6 +108,8 @@ while k < int(sys.argv[3]):
     k += 1
     paid = ledger.reserve(f"{name} {k}", {"k": k}, Cost(Fraction(1, 1000)))
     print("reserved", paid.number, f"{name} {k}", sep="|", flush=True)
+    ledger.mark_opened(paid)
+    print("opened", paid.number, f"{name} {k}", sep="|", flush=True)
     kept = ledger.commit(paid, f"answer {name} {k}".encode() * 1000)
     print("committed", kept.number, f"{name} {k}", sep="|", flush=True)
 """
@@ -137,7 +140,9 @@ def check(ledger: Ledger, said: list[tuple[str, int, str]]) -> None:
     events = ledger.events()
     for kind, number, key in said:
         assert events[number - 1].content["key"] == key
-        assert events[number - 1].kind == ("reserve" if kind == "reserved" else "commit")
+        assert events[number - 1].kind == ("commit" if kind == "committed" else "reserve")
+    opened = {event.content["reservation"] for event in events if event.kind == "opened"}
+    assert {number for kind, number, _ in said if kind == "opened"} <= opened
     reserved = [event for event in events if event.kind == "reserve"]
     committed = [event.content["key"] for event in events if event.kind == "commit"]
     assert ledger.spent().epsilon == Fraction(len(reserved), 1000)
@@ -192,23 +197,31 @@ ledger_store.SqliteSession.append = die
 paid = ledger.orphans()
 if sys.argv[2] == "reserve":
     ledger.reserve("q", {}, Cost(Fraction(1)))
+elif sys.argv[2] == "open":
+    ledger.mark_opened(paid[0])
+elif sys.argv[2] == "release":
+    ledger.release(paid[0].number, because="a test")
 else:
     ledger.commit(paid[0], os.urandom(20_000_000))  # more than the page cache holds: pages reach the file, then the end
 """
 
 
-@pytest.mark.parametrize("step", ["reserve", "commit"])
+@pytest.mark.parametrize("step", ["reserve", "open", "release", "commit"])
 def test_a_process_killed_inside_a_transaction_has_done_nothing(tmp_path: Path, step: str) -> None:
     ledger = Ledger.create(tmp_path / "x.ledger", dataset="d", unit="row", epsilon=3)
-    ledger.reserve("p", {}, Cost(Fraction(1)))
+    paid = ledger.reserve("p", {}, Cost(Fraction(1)))
+    if step == "commit":
+        ledger.mark_opened(paid)  # type: ignore[arg-type]
     before = ledger.events()
     done = subprocess.run([sys.executable, "-c", DIE_INSIDE, ledger.name, step], capture_output=True, text=True)
     assert done.returncode == -9, done.stderr
     if step == "commit":
         assert (tmp_path / "x.ledger-journal").exists()  # the next who reads restores the file from it
     assert ledger.events() == before and ledger.verify().holds
-    assert not (tmp_path / "x.ledger-journal").exists() or step == "reserve"
+    assert not (tmp_path / "x.ledger-journal").exists() or step != "commit"
     (orphan,) = ledger.orphans()
+    if step != "commit":
+        ledger.mark_opened(orphan)
     assert ledger.commit(orphan, b"after all").answer == b"after all"
 
 

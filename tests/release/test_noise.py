@@ -366,7 +366,7 @@ def test_a_mechanism_on_counts_is_enough():
 
 def test_a_ready_mechanism_that_is_paid_too_much_is_noted(tmp_path: Path) -> None:
     (tmp_path / "visits.csv").write_text("person,site\nann,1\n")
-    asked = {"data": tmp_path / "visits.csv", "unit": "person", "domain": {"site": [1, 2]}}
+    asked = {"data": tmp_path / "visits.csv", "unit": "person", "max_groups": 1, "domain": {"site": [1, 2]}}
     asked["mechanism"] = dc.geometric(20, epsilon="0.1")
     dear = dc.plan_release("SELECT site, COUNT(*) FROM visits GROUP BY site", epsilon=1, **asked)
     assert any("has epsilon 0.1 here, and 1 is charged" in note for note in dear.notes)

@@ -33,7 +33,7 @@ def make(tmp_path):
     book = dc.Ledger.create(tmp_path / "v.ledger", dataset="visits", unit="person", epsilon=1000, delta="1e-3")
 
     def made(questions=BY_BOTH, **options):
-        given = {"data": "visits.csv", "unit": "person", "domain": DOMAIN, "epsilon": 1}
+        given = {"data": "visits.csv", "unit": "person", "max_groups": 1, "domain": DOMAIN, "epsilon": 1}
         out = options.pop("out", None)
         return _release(plan_release(questions, **(given | options)), Made(), book, out, SeededBits(1))
 

@@ -40,7 +40,7 @@ def test_cells_that_one_person_moves(aggregates, relation, max_groups, cells):
 
 def test_a_total_moves_by_one_even_when_a_person_is_replaced():
     asked = question("COUNT(*)", grouped=False)
-    assert Protection("person", "substitution").touched(asked, TOTAL) == 1
+    assert Protection("person", "substitution", 1).touched(asked, TOTAL) == 1
 
 
 def test_structural_zeros_are_not_moved():

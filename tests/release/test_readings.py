@@ -21,15 +21,15 @@ def notes(condition: str) -> tuple[str, ...]:
 @pytest.mark.parametrize(
     ("condition", "words"),
     [
-        ("t > 10", "t > 10 reads t, which is text here, as a number"),
-        ("t IN (1, 2)", "as a number"),
-        ("COALESCE(t, 0) > 1", "as a number"),
-        ("t >= DATE '2020-01-31'", "as a date"),
-        ("t < TIMESTAMP '2020-01-31 10:00'", "as a moment"),
-        ("t", "as a truth value"),
+        ("t > 10", "t is stored as text; values that are not numbers are ignored by t > 10"),
+        ("t IN (1, 2)", "not numbers"),
+        ("COALESCE(t, 0) > 1", "not numbers"),
+        ("t >= DATE '2020-01-31'", "not dates"),
+        ("t < TIMESTAMP '2020-01-31 10:00'", "not moments"),
+        ("t", "not truth values"),
+        ("n = '10'", "leave the quotes out"),
         ("n > '10'", "leave the quotes out"),
         ("t > '10'", "leave the quotes out"),
-        ("x BETWEEN '1' AND '2.5'", "leave the quotes out"),
         ("b = 'TRUE'", "write b = TRUE"),
     ],
 )  # fmt: skip
@@ -41,7 +41,7 @@ def test_a_doubtful_comparison_is_told(condition: str, words: str) -> None:
 @pytest.mark.parametrize(
     "condition",
     [
-        "t = 'a'", "t > 'm'", "n > 10", "n = '10'", "x > 1.5", "b", "b = 1", "d > DATE '2020-01-31'",
+        "t = 'a'", "t > 'm'", "n > 10", "x > 1.5", "b", "b = 1", "d > DATE '2020-01-31'",
         "m > DATE '2020-01-31'", "d = '2020-01-31'", "TRY_CAST(t AS DOUBLE) > 10", "LOWER(t) = 'a'", "t IS NULL",
         "t LIKE '1%'", "o = 1", "TRY_CAST(t AS DOUBLE) < TRY_CAST(n AS DOUBLE)",
     ],
@@ -65,8 +65,8 @@ def test_a_comparison_that_no_row_can_meet_is_refused(condition: str, instead: s
 
 def test_each_column_is_told_once_and_counts_are_looked_at_too() -> None:
     question = read_question("SELECT COUNT_IF(t > 1 OR t > 2), COUNT_IF(n > '3') FROM v", unit="row")
-    assert [note.split(" reads")[0].split(" compares")[0] for note in reading_notes(question, KINDS)] == [
-        "t > 1", "n > '3'",
+    assert [note.split(" is stored")[0].split(" compares")[0] for note in reading_notes(question, KINDS)] == [
+        "t", "n > '3'",
     ]  # fmt: skip
 
 
@@ -75,6 +75,6 @@ def test_the_plan_says_it_and_the_key_of_the_question_stays_the_same(tmp_path: P
     file.write_text("health,age\npoor,7\n", encoding="utf-8")
     asked = {"data": file, "unit": "row", "epsilon": 1}
     plan = dc.plan_release("SELECT COUNT(*) FROM v WHERE health > 10", **asked)
-    assert "reads health, which is text here" in str(plan) and plan.as_json()["notes"] == list(plan.notes)
+    assert "health is stored as text" in str(plan) and plan.as_json()["notes"] == list(plan.notes)
     absent = dc.plan_release("SELECT COUNT(*) FROM v WHERE health > 10", **{**asked, "data": tmp_path / "no" / "v.csv"})
     assert absent.notes == () and absent.key == plan.key

@@ -32,7 +32,7 @@ def released(tmp_path):
     book = dc.Ledger.create(tmp_path / "visits.ledger", dataset="visits", unit="person", epsilon=1000)
 
     def make(question=BY_BOTH, **options):
-        given = {"data": "visits.csv", "unit": "person", "domain": DOMAIN, "epsilon": 1}
+        given = {"data": "visits.csv", "unit": "person", "max_groups": 1, "domain": DOMAIN, "epsilon": 1}
         return _release(plan_release(question, **(given | options)), Made(), book, None, SeededBits(1))
 
     return make

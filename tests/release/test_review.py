@@ -25,7 +25,7 @@ BY_SITE = "SELECT site, COUNT(*) FROM visits GROUP BY site"
 
 
 def proposed(**options: Any) -> Any:
-    asked = {"data": "visits", "unit": "person", "domain": {"site": range(3)}, "epsilon": 1} | options
+    asked = {"data": "visits", "unit": "person", "max_groups": 1, "domain": {"site": range(3)}, "epsilon": 1} | options
     return plan_release(BY_SITE, **asked)
 
 
@@ -158,7 +158,7 @@ def everywhere(tmp_path: Path) -> Path:
 
 def counted(path: Path, max_groups: int) -> list[int]:
     source = open_source(path)
-    plan = plan_release(BY_SITE, data=source, unit="person", domain={"site": range(200)}, epsilon=1)
+    plan = plan_release(BY_SITE, data=source, unit="person", max_groups=1, domain={"site": range(200)}, epsilon=1)
     table = plan.tables[0]
     (counts,) = source.count([Counting(table.question, table.groups, "person", max_groups, b"key")])
     return [int(number) for number in counts.reshape(-1)]

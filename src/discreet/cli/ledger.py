@@ -1,4 +1,4 @@
-"""Verbs of the ledger: init, show, verify."""
+"""Verbs of the ledger: init, show, release, verify."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import typer
 from .output import Json, decide, print_json, print_table, say
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from ..release.budget import Cost, Terms
-    from ..release.ledger import Entry, Ledger, LedgerReport
+    from ..release.ledger import Entry, Event, Ledger, LedgerReport
 
 app = typer.Typer(
     no_args_is_help=True, help="The budget of a data set: make it, look at it, check it.", rich_markup_mode="markdown"
@@ -38,6 +38,10 @@ def init(
     filter: Annotated[
         str, typer.Option(help="How costs add up: sum (epsilon and delta) or zcdp (rho; needs a delta).")
     ] = "sum",
+    dataset: Annotated[
+        str | None,
+        typer.Option(help="The name of the data set, where several files are about the same people; else the file's."),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Make the ledger of a data set, with a budget that cannot be changed.
@@ -47,8 +51,9 @@ def init(
     from ..release.ledger import Ledger
 
     _refuse_slips(data, unit)
+    name = _dataset(data) if dataset is None else dataset
     ledger = Ledger.create(
-        path, dataset=_dataset(data), unit=unit, relation=relation, epsilon=epsilon, delta=delta, filter=filter
+        path, dataset=name, unit=unit, relation=relation, epsilon=epsilon, delta=delta, filter=filter
     )
     if json:
         print_json({"file": str(path), **ledger.terms.describe()})
@@ -71,7 +76,7 @@ def _refuse_slips(data: str, unit: str) -> None:
 
 @app.command()
 def show(path: File, json: Json = False) -> None:
-    """Show the budget, what was spent on what, and reservations that were never committed.
+    """Show the budget, what was spent on what, and what to do about reservations without an answer.
 
     Example: `discreet ledger show study.ledger`
     """
@@ -89,18 +94,62 @@ def show(path: File, json: Json = False) -> None:
         say("entries   none yet")
         return
     say()
+    editions = any(map(_edition, entries))
     print_table(
-        ["no.", "time (UTC)", *_currencies(ledger.terms), "state", "question"],
-        [_line(ledger.terms, entry) for entry in entries],
+        ["no.", "time (UTC)", *_currencies(ledger.terms), "state", *["edition"] * editions, "question"],
+        [_line(ledger.terms, entry, editions) for entry in entries],
         numbers=[0, *range(2, 2 + len(_currencies(ledger.terms)))],
     )
-    orphans = sum(entry.committed is None for entry in entries)
-    if orphans:
-        say()
-        say(
-            f"{orphans} reserved and not committed: under way now, or the program was stopped. What was reserved stays "
-            "spent, because its noise may have been seen."
-        )
+    _tell_unanswered(path, entries)
+
+
+def _tell_unanswered(path: Path, entries: Sequence[Entry]) -> None:
+    """What the states of reservations without an answer mean, and what to type."""
+    from ..release.ledger import release_line
+
+    found: dict[str, list[int]] = {}
+    for entry in entries:
+        found.setdefault(entry.state, []).append(entry.reservation.number)
+    for state, sentence in _UNANSWERED.items():
+        if state in found:
+            say()
+            say(f"{state}: {', '.join(map(str, found[state]))}. {sentence}")
+    for number in found.get("reserved", []):
+        say(f"  {release_line(path, number)}")
+
+
+_UNANSWERED = {
+    "opened": "Rows may have been read, so this stays spent: the release is under way now, or its program was stopped.",
+    "not answered": "This ledger is of version 1 and does not record whether rows were read, so this stays spent.",
+    "reserved": "No row was read: the release begins just now, or its program was stopped. Then give it back with:",
+}
+
+
+@app.command("release")
+def give_back(
+    path: File,
+    number: Annotated[int, typer.Argument(help="The number of the reservation, as ledger show has it.")],
+    because: Annotated[str, typer.Option(help="Why; the ledger keeps it.")],
+    json: Json = False,
+) -> None:
+    """Give back a reservation for which no row was read, because its program was stopped.
+
+    It can never be used afterwards, not even by a program that was only paused. One whose rows may have been read
+    (state opened) stays spent.
+
+    Example: `discreet ledger release study.ledger 4 --because "power cut before the table was opened"`
+    """
+    from ..release.budget import short
+    from ..release.ledger import Ledger
+
+    ledger = Ledger.open(path)
+    cost = ledger.release(number, because=because)
+    left = ledger.left()
+    if json:
+        print_json({"file": str(path), "number": number, "given_back": cost.describe(), "left": left.describe()})
+        return
+    say(f"given back  reservation {number}, epsilon = {short(cost.epsilon, up=False)}; it can never be used now")
+    say(f"left        epsilon = {short(left.epsilon, up=False)}")
 
 
 @app.command()
@@ -207,7 +256,7 @@ def _amount(of: Cost | Terms, what: str) -> Fraction:
     return value
 
 
-def _line(terms: Terms, entry: Entry) -> list[str]:
+def _line(terms: Terms, entry: Entry, editions: bool) -> list[str]:
     from ..release.budget import short
 
     reserved = entry.reservation
@@ -216,7 +265,8 @@ def _line(terms: Terms, entry: Entry) -> list[str]:
         str(reserved.number),
         reserved.time.replace("T", " ").removesuffix("Z"),
         *(short(_amount(cost, what), up=True) for what in _currencies(terms)),
-        "released" if entry.committed else "NOT COMMITTED",
+        entry.state,
+        *[_edition(entry)] * editions,
         _question(entry),
     ]
 
@@ -225,6 +275,12 @@ def _nothing() -> Cost:
     from ..release.budget import NOTHING
 
     return NOTHING
+
+
+def _edition(entry: Entry) -> str:
+    """The edition that was asked about, in printable characters; empty if none was named."""
+    text = entry.request.get("edition")
+    return "".join(c if c.isprintable() else " " for c in text)[:60] if isinstance(text, str) else ""
 
 
 def _question(entry: Entry, length: int = 70) -> str:
@@ -253,7 +309,7 @@ def _tell_report(path: Path, report: LedgerReport, heads: Mapping[Path, str]) ->
         say(f"spent     epsilon = {short(report.spent.epsilon, up=True)}, left {short(report.left.epsilon, up=False)}")
     if report.orphans:
         numbers = ", ".join(str(orphan.number) for orphan in report.orphans)
-        say(f"orphans   reserved and not committed, still spent: {numbers}")
+        say(f"orphans   spent and not answered: {numbers}; see: discreet ledger show")
     if heads and report.holds:
         say(f"bundles   {len(heads)} known to the ledger")
     if not heads:
@@ -276,14 +332,22 @@ def _as_json(path: Path, ledger: Ledger) -> dict[str, Any]:
                 "key": entry.reservation.key,
                 "cost": entry.reservation.cost.describe(),
                 "question": list(_texts(entry.request)),
-                "committed": None
-                if entry.committed is None
-                else {"number": entry.committed.number, "time": entry.committed.time, "head": entry.committed.hash},
+                "edition": _edition(entry),
+                "state": entry.state,
+                "opened": None if entry.opened is None else _as_place(entry.opened),
+                "given_back": None
+                if entry.given_back is None
+                else {**_as_place(entry.given_back), "because": entry.given_back.content["because"]},
+                "committed": None if entry.committed is None else _as_place(entry.committed),
             }
             for entry in ledger.entries()
         ],
         "orphans": [orphan.number for orphan in ledger.orphans()],
     }
+
+
+def _as_place(event: Event) -> dict[str, Any]:
+    return {"number": event.number, "time": event.time, "head": event.hash}
 
 
 def _report_as_json(path: Path, report: LedgerReport, heads: Mapping[Path, str]) -> dict[str, Any]:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .output import Json, print_json, say
+from .output import Json, decide, print_json, say
 
 if TYPE_CHECKING:
     from ..mechanism import Mechanism
     from ..ptables.table import PTable
+    from ..release.budget import Cost
+    from ..release.counts import Outlook
     from ..release.plan import Plan
+    from ..release.released import Release
 
 
 def release(
@@ -62,27 +66,36 @@ def release(
         Path | None, typer.Option(help="Public sizes of the groups: a CSV file with the group columns and size.")
     ] = None,
     relation: Annotated[str | None, typer.Option(help="add-remove, or substitution (as --sizes implies).")] = None,
-    max_groups: Annotated[int, typer.Option(help="In how many groups one person counts at most.")] = 1,
+    max_groups: Annotated[
+        int | None,
+        typer.Option(help="In how many groups one person is counted at most. Required with a unit that is a person."),
+    ] = None,
     split: Annotated[
         str | None, typer.Option(help="For several questions: their parts of epsilon, such as 2,1.")
     ] = None,
     suppress_below: Annotated[int | None, typer.Option(help="Withhold noisy counts below this.")] = None,
     level: Annotated[str, typer.Option(help="The coverage of the intervals.")] = "0.95",
     edition: Annotated[str, typer.Option(help="Your name for the state of the data, such as 2026-11.")] = "",
+    dataset: Annotated[
+        str | None,
+        typer.Option(help="The data set these people belong to, where the file has another name. Needs --edition."),
+    ] = None,
     ledger: Annotated[Path | None, typer.Option(help="The ledger that pays; made by: discreet ledger init.")] = None,
     out: Annotated[Path | None, typer.Option("-o", "--out", help="The folder to write the bundle into.")] = None,
     plan: Annotated[
-        bool, typer.Option("--plan", help="Show cells, noise, error and cost; read no row, spend nothing.")
+        bool,
+        typer.Option(
+            "--plan", help="Show cells, noise and cost, and what --ledger would decide; read no row, spend nothing."
+        ),
     ] = False,
     json: Json = False,
 ) -> None:
     """Answer "how many?" from a table, privately, and write a bundle that can be published and re-checked.
 
     Example: `discreet release "SELECT site, COUNT(*) FROM doctor_visits GROUP BY site" --data data/doctor_visits.csv.gz
-    --unit person --domain site=1..6 --epsilon 1 --ledger study.ledger -o by_site/`
+    --unit person --max-groups 1 --domain site=1..6 --epsilon 1 --ledger study.ledger -o by_site/`
     """
     from ..errors import InvalidInput
-    from ..release.budget import short
     from ..release.counts import release_counts
     from ..release.ledger import Ledger
     from ..release.planning import plan_release
@@ -92,11 +105,11 @@ def release(
         "mechanism": _mechanism(mechanism), "properties": properties, "loss": loss,
         "counts": counts, "bound": bound, "sizes": sizes, "relation": relation,
         "max_groups": max_groups, "split": None if split is None else split.split(","),
-        "suppress_below": suppress_below, "level": level, "edition": edition,
+        "suppress_below": suppress_below, "level": level, "edition": edition, "dataset": dataset,
     }  # fmt: skip
     if plan:
         proposed = plan_release(questions, data=data, unit=unit, **options)
-        _show_plan(proposed, ledger, json)
+        _show_plan(proposed, data, ledger, out, json)
         return
     if ledger is None:
         raise InvalidInput(
@@ -105,23 +118,17 @@ def release(
         )
     if out is None and not json:
         raise InvalidInput("say where the bundle goes: -o FOLDER (or --json to print the counts).")
-    book = Ledger.open(ledger) if ledger.exists() else None
-    before = book.spent() if book is not None else None
-    released = release_counts(questions, data=data, unit=unit, ledger=book or ledger, out=out, **options)
-    assert book is not None and before is not None  # a missing ledger is refused
-    free = book.spent() == before
+    released = release_counts(questions, data=data, unit=unit, ledger=ledger, out=out, **options)
+    left = Ledger.open(ledger).left()
+    if not released.fresh:
+        _warn_of_later_files(data, str(released.ledger["time"]))
     if json:
-        print_json({**released.as_json(), "recorded": free, "left": book.left().describe()})
+        print_json({**released.as_json(), "left": left.describe()})
         return
     say(released.describe())
     for note in released.plan.notes:
         say(f"note: {note}")
-    left = book.left()
-    paid = (
-        "the recorded answer: nothing was spent" if free else f"spent epsilon {short(released.cost.epsilon, up=True)}"
-    )
-    delta = f", delta {short(left.delta, up=False, digits=3)}" if left.delta else ""
-    say(f"\n{paid}; left in {ledger}: epsilon {short(left.epsilon, up=False)}{delta}")
+    say(f"\n{_account(released)}; left in {ledger}: {_amount(left)}")
     if out is not None:
         say(f"written to {out}: open {out / 'index.html'}, re-check with: discreet verify {out}")
 
@@ -139,22 +146,86 @@ def _mechanism(name: str) -> str | Mechanism | PTable:
     return name
 
 
-def _show_plan(plan: Plan, ledger: Path | None, json: bool) -> None:
+def _account(released: Release) -> str:
+    """Whether the answer was drawn now or before, and what was spent on it."""
     from ..release.budget import short
-    from ..release.counts import open_ledger
 
-    book = open_ledger(ledger, plan) if ledger is not None and ledger.exists() else None
-    left = None if book is None else book.left()
-    if json:
-        content = plan.as_json()
-        if left is not None:
-            content["left"] = left.describe()
+    spent = f"spent epsilon {short(released.cost.epsilon, up=True)}" if released.paid else "nothing was spent"
+    if released.fresh:
+        return spent
+    when = str(released.ledger["time"]).replace("T", " ").removesuffix("Z")
+    edition = f"edition {released.edition}" if released.edition else "the edition without a name"
+    return (
+        f"the recorded answer of {when} UTC, for {edition}: {spent}. To ask anew, and pay, name the state of the data: "
+        f"--edition {'NAME' if not released.edition else 'ANOTHER'}"
+    )
+
+
+def _amount(cost: Cost) -> str:
+    from ..release.budget import short
+
+    told = [("epsilon", cost.epsilon), ("delta", cost.delta), ("rho", cost.rho)]
+    return ", ".join(
+        f"{name} {short(value, up=False)}" for name, value in told if value or (name == "epsilon" and value is not None)
+    )
+
+
+def _warn_of_later_files(data: Path, recorded: str) -> None:
+    """Say on the terminal, and nowhere else, that the data was written to after the answer was recorded."""
+    from datetime import UTC, datetime
+
+    from ..sources.files import open_files
+
+    since = datetime.fromisoformat(recorded).timestamp()
+    later = [file for file in open_files(data, skip_unreadable=True).files if file.stat().st_mtime > since + 1]
+    if later:
+        changed = datetime.fromtimestamp(max(file.stat().st_mtime for file in later), UTC)
+        typer.echo(
+            f"warning: {data} was changed on {changed:%Y-%m-%d %H:%M:%S} UTC, after this answer was recorded. It is "
+            "the answer for the earlier state; name the new one by --edition to count it.",
+            err=True,
+        )
+
+
+def _show_plan(plan: Plan, data: Path, ledger: Path | None, out: Path | None, json: bool) -> None:
+    """The plan, and with a ledger what it would decide, with the exit code of the release itself."""
+    from ..release.counts import foresee, open_ledger
+    from ..sources.files import open_files
+
+    content = plan.as_json()
+    if json and ledger is None:
         print_json(content)
         return
-    say(plan.describe())
-    if left is not None:
-        delta = f", delta {short(left.delta, up=False, digits=3)}" if left.delta else ""
-        say(f"budget     epsilon {short(left.epsilon, up=False)}{delta} is left in {ledger}")
-    elif ledger is not None:
-        say(f"budget     there is no ledger {ledger} yet; a release needs one")
-    say("no row was read and nothing was spent; to release, leave --plan out and give --ledger and -o")
+    if not json:
+        say(plan.describe())
+    if ledger is None:
+        if not data.exists() and not any(sign in str(data) for sign in "*?["):
+            say(f"note       there is no file {data}: whether it has these columns was not looked at")
+        say("no row was read and nothing was spent; to release, leave --plan out and give --ledger and -o")
+        return
+    open_files(data, skip_unreadable=True)  # refuses what is not there, as the release would
+    outlook = foresee(plan, open_ledger(ledger, plan), out)
+    if json:
+        print_json({**content, "left": outlook.left.describe(), "decision": outlook.describe()})
+    else:
+        say(f"decision   {_decision(outlook, ledger)}")
+        how = "" if outlook.verdict == "refused" else "; to release, leave --plan out and give -o"
+        say(f"no row was read and nothing was spent{how}")
+    decide(outlook.verdict != "refused")
+
+
+def _decision(outlook: Outlook, ledger: Path) -> str:
+    if outlook.verdict == "recorded":
+        when = str(outlook.since).replace("T", " ").removesuffix("Z")
+        return f"recorded already, on {when} UTC: free; {_amount(outlook.left)} is left in {ledger}"
+    if outlook.missing is None:
+        return f"would be paid; {_amount(outlook.left)} is left in {ledger} afterwards"
+    lacking = [(name, getattr(outlook.missing, name)) for name in ("epsilon", "delta", "rho")]
+    missing = ", ".join(f"{name} {_short_up(value)}" for name, value in lacking if value)
+    return f"would be refused: {missing} is missing; {_amount(outlook.left)} is left in {ledger}"
+
+
+def _short_up(value: Fraction) -> str:
+    from ..release.budget import short
+
+    return short(value, up=True)

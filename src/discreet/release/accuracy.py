@@ -93,8 +93,8 @@ class Expected:
         bias = max(abs(self.bias_low), abs(self.bias_high))
         about = "unbiased" if bias < 1e-9 else f"bias up to {bias:.2g}"
         return (
-            f"within {self.half_width} of the truth {float(self.level):.4g} of the time, standard deviation up to "
-            f"{self.sd:.3g}, {about}, exact with probability {self.exact:.3g} or more"
+            f"noise ± {self.half_width}, {float(self.level) * 100:.6g}% of the time, standard deviation up to "
+            f"{self.sd:.3g}, {about}, zero with probability {self.exact:.3g} or more"
         )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from .budget import short
 from .contents import SUMS
 from .ledger import Ledger
 from .plan import Plan, TablePlan, plan_from_request
-from .released import IMPOSSIBLE, NORMAL, STATUS_MEANING, SUPPRESSED, Release, ReleasedTable
+from .released import IMPOSSIBLE, LAYOUT, NORMAL, STATUS_MEANING, SUPPRESSED, Release, ReleasedTable
 
 #: What reading a file that was tampered with may run into.
 MALFORMED = (
@@ -139,7 +139,7 @@ def verify_bundle(folder: str | Path, ledger: Ledger | str | Path | None = None)
     >>> _ = dc.Ledger.create(book, dataset="visits", unit="person", epsilon=2)
     >>> release = dc.release_counts(
     ...     "SELECT site, COUNT(*) FROM visits GROUP BY site", data=table, unit="person",
-    ...     domain={"site": range(1, 4)}, epsilon=1, ledger=book, out=os.path.join(folder, "by_site"),
+    ...     domain={"site": range(1, 4)}, max_groups=1, epsilon=1, ledger=book, out=os.path.join(folder, "by_site"),
     ... )
     >>> report = verify_bundle(os.path.join(folder, "by_site"), book)
     >>> report.holds, report["ledger"].holds
@@ -288,8 +288,16 @@ class _Audit:
         found = {name for name in self.files if name.startswith("counts")}
         if found != set(names):
             raise _Refuted(f"the tables are not those of the plan: {sorted(found ^ set(names))[0][:80]!r}.")
-        tables = tuple(_read_table(self._text(name), name, plan, k) for k, name in enumerate(names))
+        edition = plan.edition if self._layout() > 1 else ""
+        tables = tuple(_read_table(self._text(name), name, plan, k, edition) for k, name in enumerate(names))
         return tables, "every declared group is there once, in order, with a count in range and a fitting status."
+
+    def _layout(self) -> int:
+        """The version of the bundle's files, as it says itself; what is in them is judged by it."""
+        layout = self._json("release.json").get("version")
+        if type(layout) is not int or not 1 <= layout <= LAYOUT:
+            raise _Refuted(f"release.json is of version {str(layout)[:40]!r}; this program reads 1 to {LAYOUT}.")
+        return layout
 
     def _errors(self, tables: tuple[ReleasedTable, ...]) -> tuple[Any, str]:
         for name, table in zip(contents.table_files(len(tables)), tables, strict=True):
@@ -305,7 +313,7 @@ class _Audit:
         receipt, program = stated["ledger"], stated["program"]["version"]
         if not isinstance(receipt, dict) or not isinstance(program, str):
             raise _Refuted("release.json has no receipt of a ledger, or no version.")
-        release = Release(plan, tables, receipt, program)
+        release = Release(plan, tables, receipt, program, layout=self._layout())
         again = json.loads(contents.json_text(contents.statement(release)))
         odd = sorted(key for key in {*again, *stated} - {*_WORDING} if again.get(key) != stated.get(key))
         if odd:
@@ -315,15 +323,15 @@ class _Audit:
     def _words(self, release: Release) -> None:
         from .. import __version__
 
-        other = release.version != __version__
+        wrote = f"version {release.version[:40]!r}, this is {__version__}"
+        if release.layout != LAYOUT:
+            wrote = f"a program that wrote layout {release.layout}, this one writes {LAYOUT}"
+        other = release.version != __version__ or release.layout != LAYOUT
         for name, look in (("words", self._wording), ("pictures", self._pictures)):
             self._check(name, lambda look=look: look(release))
             last = self.checks[-1]
             if other and last.holds is False:
-                said = (
-                    f"written by version {release.version[:40]!r}, this is {__version__}: not compared word for word."
-                )
-                self.checks[-1] = BundleCheck(name, None, said)
+                self.checks[-1] = BundleCheck(name, None, f"written by {wrote}: not compared word for word.")
 
     def _wording(self, release: Release) -> tuple[Any, str]:
         stated = self._json("release.json")
@@ -357,14 +365,14 @@ class _Audit:
             )
         if isinstance(book, str):
             raise _Refuted(book)
-        from .counts import recall
+        from .counts import recall, recorded_answer
 
         plan = release.plan
         report = book.verify([str(release.ledger.get("head", ""))])
         if not report.holds:
             raise _Refuted(str(report))
         book.check_terms(plan.dataset, plan.protection.unit, plan.protection.relation)
-        recorded = book.recorded(plan.key)
+        recorded = recorded_answer(plan, book)
         if recorded is None:
             raise _Refuted("the ledger has no answer to this request.")
         drawn = recall(plan, recorded, book)
@@ -380,11 +388,11 @@ class _Audit:
 _OPEN: Any = object()
 
 
-def _read_table(text: str, name: str, plan: Plan, number: int) -> ReleasedTable:
+def _read_table(text: str, name: str, plan: Plan, number: int, edition: str) -> ReleasedTable:
     """The counts and flags of a CSV file that has exactly the lines its plan asks for."""
     table = plan.tables[number]
-    cells, named = contents.cell_names(table), contents.has_names(table)
-    empty = ReleasedTable(table, np.zeros((0, 0), np.int64), np.zeros((0, 0), "U1"), plan.level)
+    empty = ReleasedTable(table, np.zeros((0, 0), np.int64), np.zeros((0, 0), "U1"), plan.level, edition)
+    cells, named = contents.cell_names(empty), contents.has_names(empty)
     heading = ",".join(map(contents.written, empty.headings)) + "\n"
     if not text.startswith(heading):
         raise _Refuted(f"{name} has another heading than its question.")
@@ -400,7 +408,7 @@ def _read_table(text: str, name: str, plan: Plan, number: int) -> ReleasedTable:
         place = end + 1
     if place != len(text):
         raise _Refuted(f"{name} has more lines than its question has cells.")
-    return _judged(name, plan, table, counts, flags)
+    return replace(_judged(name, plan, table, counts, flags), edition=edition)
 
 
 def _judged(name: str, plan: Plan, table: TablePlan, counts: list[str], flags: list[str]) -> ReleasedTable:

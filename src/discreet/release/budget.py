@@ -330,28 +330,33 @@ class Terms:
             return Cost(self.epsilon - total.epsilon, self.delta - total.delta)
         return Cost(pure_epsilon(self.rho - total.rho), Fraction(0), self.rho - total.rho)
 
-    def refusal(self, total: Cost, cost: Cost) -> str:
-        """Spent, asked and left, in words."""
+    def missing(self, total: Cost, cost: Cost) -> Cost:
+        """By how much a cost is more than what is left, in what adds up; nothing where it is not."""
         left = self.left(total)
-        if self.rho is not None and total.rho is not None and left.rho is not None:
+        if left.rho is not None:
+            return Cost(Fraction(0), Fraction(0), max((cost.concentrated() or Fraction(0)) - left.rho, Fraction(0)))
+        return Cost(max(cost.epsilon - left.epsilon, Fraction(0)), max(cost.delta - left.delta, Fraction(0)))
+
+    def refusal(self, total: Cost, cost: Cost) -> str:
+        """Asked and left, in words."""
+        left = self.left(total)
+        if self.rho is not None and left.rho is not None:
             asked = cost.concentrated() or Fraction(0)
             room = f" (a pure epsilon of {short(left.epsilon, up=False)})"
-            return _account("rho", self.rho, total.rho, asked, left.rho) + room
-        said = _account("epsilon", self.epsilon, total.epsilon, cost.epsilon, left.epsilon)
+            return _account("rho", self.rho, asked, left.rho) + room
+        said = _account("epsilon", self.epsilon, cost.epsilon, left.epsilon)
         if cost.delta or self.delta:
-            said += "; " + _account("delta", self.delta, total.delta, cost.delta, left.delta)
+            said += "; " + _account("delta", self.delta, cost.delta, left.delta)
         return said
 
 
-def _account(what: str, budget: Fraction, spent: Fraction, asked: Fraction, left: Fraction) -> str:
-    return (
-        f"of {what} = {short(budget, up=False)}, {short(spent, up=True)} is spent, {short(asked, up=True)} is asked "
-        f"and {short(left, up=False)} is left"
-    )
+def _account(what: str, budget: Fraction, asked: Fraction, left: Fraction) -> str:
+    rest = f"{short(left, up=False)} of {short(budget, up=False)} is left"
+    return f"you asked for {what} {short(asked, up=True)}, and {rest}"
 
 
 def read_name(text: object, what: str) -> str:
     """A name that can be shown on any terminal."""
     if not isinstance(text, str) or not text or len(text) > 200 or not text.isprintable():
-        raise InvalidInput(f"the {what} of a ledger is a text of 1 to 200 printable characters.")
+        raise InvalidInput(f"the {what} of a ledger is a text of 1 to 200 printable characters; got {text!r:.60}.")
     return text

@@ -23,7 +23,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from itertools import product
 from operator import add
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,10 +32,7 @@ from ..mechanism import Mechanism
 from .page import guarantee_text, page_html
 from .released import ERROR_COLUMNS, STATUS_MEANING, SUPPRESSED, Release, ReleasedTable
 
-if TYPE_CHECKING:
-    from .plan import TablePlan
-
-FORMAT, VERSION = "discreet release", 1
+FORMAT = "discreet release"
 SUMS = "SHA256SUMS"
 
 #: Columns of worst cases, rounded so that they stay true: an error up, a probability of being exact down.
@@ -43,6 +40,7 @@ _ROUNDING = {"sd": ROUND_CEILING, "bias_low": ROUND_FLOOR, "bias_high": ROUND_CE
 _DIGITS = 6
 
 COLUMN_MEANING = {
+    "edition": "the state of the data that was counted, by the name its curator gave it; missing if it has none",
     "count": "the noisy count; empty if suppressed",
     "status": "A, M or Q: see status_meaning",
     "low": "lower end of an interval that covers the true count with at least the stated level, whatever it is; the "
@@ -68,11 +66,11 @@ def csv_text(table: ReleasedTable) -> str:
     said.append(_integers(table.errors["low"][first], unseen))
     said.append(_integers(table.errors["high"][first], unseen | table.open[first]))
     said += [_rounded(table.errors[name][first], unseen, direction) for name, direction in _ROUNDING.items()]
-    named = has_names(table.plan)
+    named = has_names(table)
     tails = ["," * named + tail for tail in map(",".join, zip(*said, strict=True))]
     lines: Iterable[str] = map(tails.__getitem__, alike.tolist())
     if named:
-        lines = map(add, cell_names(table.plan), lines)
+        lines = map(add, cell_names(table), lines)
     return "\n".join([",".join(map(written, table.headings)), *lines]) + "\n"
 
 
@@ -91,21 +89,24 @@ def _told_apart(columns: Sequence[NDArray[Any]]) -> tuple[NDArray[np.int64], NDA
     return first, alike
 
 
-def cell_names(plan: TablePlan) -> list[str]:
-    """What stands before the count in each line: the group's values, and the measure where there are several."""
-    groups, names = plan.groups, [written(aggregate.name) for aggregate in plan.question.aggregates]
+def cell_names(table: ReleasedTable) -> list[str]:
+    """What stands before the count in each line: the edition if it has a name, the group's values, and the measure
+    where there are several."""
+    groups, names = table.groups, [written(name) for name in table.measures]
+    edition = [[written(table.edition)]] if table.edition else []
     texts = [list(map(str, one)) if isinstance(one, range) else list(map(written, one)) for one in groups.values]
     measures = [names] if len(names) > 1 else []
     if groups.cells is None:
-        return list(map(",".join, product(*texts, *measures)))
+        return list(map(",".join, product(*edition, *texts, *measures)))
     columns = [np.array(own, dtype=object)[groups.cells[:, k]].tolist() for k, own in enumerate(texts)]
+    columns = [*(own * groups.size for own in edition), *columns]
     lines = map(",".join, zip(*columns, strict=True))
     return [f"{line},{name}" for line in lines for name in names] if measures else list(lines)
 
 
-def has_names(plan: TablePlan) -> bool:
-    """Whether anything stands before the counts: a single total has no name."""
-    return bool(plan.groups.columns) or len(plan.question.aggregates) > 1
+def has_names(table: ReleasedTable) -> bool:
+    """Whether anything stands before the counts: a single total of an edition without a name has none."""
+    return bool(table.edition or table.groups.columns) or len(table.measures) > 1
 
 
 def written(value: object) -> str:
@@ -174,7 +175,7 @@ def statement(release: Release) -> dict[str, Any]:
     files = table_files(len(release.tables))
     return {
         "format": FORMAT,
-        "version": VERSION,
+        "version": release.layout,
         "program": {"name": "discreet", "version": release.version},
         "dataset": plan.dataset,
         "edition": plan.edition,

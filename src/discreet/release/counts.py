@@ -1,13 +1,15 @@
 """Releasing counts: reserve the budget, read, add noise, commit, publish, in this order and in no other.
 
 The true counts live in one expression of :func:`_answer`, between the source and the noise. Whatever goes wrong before
-the reservation costs nothing; whatever goes wrong after it stays spent.
+the reservation costs nothing. What goes wrong after it names its step: opening (no row was read; the reservation can be
+given back), counting, drawing or recording (it stays spent).
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +18,11 @@ from numpy.typing import NDArray
 
 from ..errors import InvalidInput, SourceFailed
 from ..exact.bits import Bits, SecureBits
+from .budget import Cost
 from .bundle import refuse_occupied
+from .groups import Groups
 from .ledger import Ledger, Recorded
+from .orders import places_in
 from .plan import Plan
 from .planning import plan_release
 from .released import Release, ReleasedTable
@@ -36,7 +41,8 @@ def release_counts(
     ----------
     questions, data, unit
         As for :func:`discreet.plan_release`, which takes all other options too: ``domain`` or ``groups``, ``epsilon``
-        or ``error``, ``mechanism``, ``counts``, ``bound``, ``sizes``, ``max_groups``, ``split``, ``edition`` and so on.
+        or ``error``, ``mechanism``, ``counts``, ``bound``, ``sizes``, ``max_groups``, ``split``, ``edition``,
+        ``dataset`` and so on.
     ledger
         The ledger that pays, made by ``discreet ledger init`` for this data set, unit and relation.
     out
@@ -46,7 +52,8 @@ def release_counts(
     -------
     Release
         The noisy counts with their error, the guarantee and the ledger's receipt. The same question for the same
-        edition returns the recorded answer and costs nothing.
+        edition returns the recorded answer and costs nothing (``release.fresh`` is False): name another edition to ask
+        anew.
 
     Examples
     --------
@@ -55,7 +62,7 @@ def release_counts(
     >>> table, book = folder / "visits.csv", folder / "visits.ledger"
     >>> _ = table.write_text("person,site\\nann,1\\nbob,2\\nann,2\\n")
     >>> _ = dc.Ledger.create(book, dataset="visits", unit="person", epsilon=2)
-    >>> ask = dict(data=table, unit="person", domain={"site": range(1, 4)}, epsilon=1, ledger=book)
+    >>> ask = dict(data=table, unit="person", max_groups=1, domain={"site": range(1, 4)}, epsilon=1, ledger=book)
     >>> first = dc.release_counts("SELECT site, COUNT(*) FROM visits GROUP BY site", **ask)
     >>> again = dc.release_counts("select site, count(*) from visits group by site", **ask)
     >>> len(first.rows()), first.rows() == again.rows(), str(dc.Ledger.open(book).left().epsilon)
@@ -81,43 +88,105 @@ def open_ledger(path: str | Path, plan: Plan) -> Ledger:
     )
 
 
+@dataclass(frozen=True)
+class Outlook:
+    """What a ledger would say to a plan now: :func:`foresee` finds it without spending anything.
+
+    Attributes
+    ----------
+    verdict
+        "paid", "refused" (the budget does not pay for it) or "recorded" (the answer is there and costs nothing).
+    left
+        What is left after it: unchanged unless it would be paid.
+    missing
+        What the budget lacks; None unless it would be refused.
+    since
+        When the answer was recorded; None unless it was.
+    """
+
+    verdict: str
+    left: Cost
+    missing: Cost | None = None
+    since: str | None = None
+
+    def describe(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        missing = None if self.missing is None else self.missing.describe()
+        return {"verdict": self.verdict, "left": self.left.describe(), "missing": missing, "recorded_at": self.since}
+
+
+def foresee(plan: Plan, book: Ledger, out: str | Path | None = None) -> Outlook:
+    """What a release of this plan would do to its ledger. Whatever would be refused for another reason is refused."""
+    book.check_terms(plan.dataset, plan.protection.unit, plan.protection.relation)
+    recorded = recorded_answer(plan, book)
+    if out is not None:
+        refuse_occupied(out, plan.key if recorded else None)
+    if recorded is not None:
+        return Outlook("recorded", book.left(), since=recorded.time)
+    left, missing = book.quote(plan.cost)
+    return Outlook("paid" if missing is None else "refused", left, missing)
+
+
 def _release(plan: Plan, source: Source, book: Ledger, out: str | Path | None, bits: Bits) -> Release:
     """The one path of every release; tests give it bits from a seed."""
     book.check_terms(plan.dataset, plan.protection.unit, plan.protection.relation)
+    recorded = recorded_answer(plan, book)
     if out is not None:
-        refuse_occupied(out, plan.key if book.recorded(plan.key) else None)
-    recorded = book.answer(
-        plan.key, plan.request, plan.cost, draw=lambda: _silenced(plan, source, book.terms.key, bits)
-    )
+        refuse_occupied(out, plan.key if recorded else None)
+    if recorded is None:
+        counted = plan.canonical
+        # everything that can be known without a row is known here: from the next line on it costs
+        recorded = book.answer(
+            plan.key, counted.request, plan.cost, draw=lambda: _silenced(counted, source, book.terms.key, bits)
+        )
     release = recall(plan, recorded, book)
     if out is not None:
         release.save(out)
     return release
 
 
+@dataclass
+class _Progress:
+    """How far an answer has come; the only thing that is known of one that failed."""
+
+    step: str = "counting"
+
+
+#: The steps between the opening and the recording -> what to do when one fails. Nothing in it comes from the engine.
+_FAILURES = {
+    "counting": "Counting failed: the table could not be read to its end. Check the file with the engine's own tools, "
+    "where only you see it.",
+    "drawing": "Drawing the noise failed after the table was read. Please report it, with the plan that --plan shows.",
+}
+
+
 def _silenced(plan: Plan, source: Source, key: bytes, bits: Bits) -> bytes:
-    """The answer; or, if anything fails on the way to it, an error that tells nothing about why."""
+    """The answer; or, if anything fails on the way to it, an error that names the step and tells nothing about why."""
+    progress = _Progress()
     try:
-        return _answer(plan, source, key, bits)
+        return _answer(plan, source, key, bits, progress)
     except Exception:  # its words, and those of what it was raised from, could quote a person's row
         pass
     raise SourceFailed(
-        "the table could not be read to its end. What the engine said is withheld, because it could quote a row; the "
-        "budget that was reserved stays spent. Check the file with the engine's own tools, where only you see it."
+        f"{_FAILURES[progress.step]} What was said about the cause is withheld, because it could quote a row; the "
+        "budget that was reserved stays spent."
     )
 
 
-def _answer(plan: Plan, source: Source, key: bytes, bits: Bits) -> bytes:
+def countings_of(plan: Plan, key: bytes) -> list[Counting]:
+    """What the source is asked to count for each table of a plan."""
+    unit, most = plan.protection.unit, plan.protection.max_groups
+    return [Counting(table.question, table.groups, unit, most, key) for table in plan.tables]
+
+
+def _answer(plan: Plan, source: Source, key: bytes, bits: Bits, progress: _Progress) -> bytes:
     """The noisy counts of every table, as the ledger keeps them. The true ones exist in this function only."""
-    countings = [
-        Counting(table.question, table.groups, plan.protection.unit, plan.protection.max_groups, key)
-        for table in plan.tables
-    ]
-    noisy = [
-        table.noise.draw(counts.reshape(-1), bits)
-        for table, counts in zip(plan.tables, source.count(countings), strict=True)
-    ]
     from .. import __version__
+
+    counted = source.count(countings_of(plan, key))
+    progress.step = "drawing"
+    noisy = [table.noise.draw(counts.reshape(-1), bits) for table, counts in zip(plan.tables, counted, strict=True)]
+    del counted
 
     published = [_published(plan, k, counts) for k, counts in enumerate(noisy)]
     return json.dumps({"version": __version__, "counts": published}, separators=(",", ":")).encode()
@@ -135,24 +204,41 @@ def _published(plan: Plan, k: int, noisy: IntArray) -> list[int | None]:
     return values
 
 
+def recorded_answer(plan: Plan, book: Ledger) -> Recorded | None:
+    """The recorded answer to the question of a plan, in whatever order its groups were declared; None if there is none.
+
+    Older programs recorded an answer under the request as it was declared; that one is looked for too.
+    """
+    found = book.recorded(plan.key)
+    return book.recorded(plan.declared_key) if found is None and plan.declared_key != plan.key else found
+
+
 def recall(plan: Plan, recorded: Recorded, book: Ledger) -> Release:
-    """A release from what the ledger recorded."""
+    """A release from what the ledger recorded: each count goes to the group that has its values."""
     content = json.loads(recorded.answer)
-    if len(content["counts"]) != len(plan.tables):
+    asked = recorded.request.get("tables", [])
+    if not len(content["counts"]) == len(plan.tables) == len(asked):
         raise InvalidInput(
             "the ledger's recorded answer does not fit this question; check it with: discreet ledger verify"
         )
-    tables = [_table(plan, k, values) for k, values in enumerate(content["counts"])]
+    tables = [
+        _table(plan, k, values, Groups.from_description(said["groups"]))
+        for k, (values, said) in enumerate(zip(content["counts"], asked, strict=True))
+    ]
     receipt = {"ledger": book.terms.ledger, "entry": recorded.number, "head": recorded.head, "time": recorded.time}
-    return Release(plan=plan, tables=tuple(tables), ledger=receipt, version=content["version"])
+    fresh, paid = recorded.fresh, recorded.paid
+    return Release(plan, tuple(tables), receipt, content["version"], fresh=fresh, paid=paid)
 
 
-def _table(plan: Plan, k: int, values: Sequence[int | None]) -> ReleasedTable:
+def _table(plan: Plan, k: int, values: Sequence[int | None], recorded: Groups) -> ReleasedTable:
+    """The counts that were recorded for groups in some order, as those of the plan's groups in theirs."""
     table = plan.tables[k]
     shape = (table.groups.size, len(table.question.aggregates))
-    counts = np.array([0 if value is None else value for value in values], dtype=np.int64)
-    status = np.full(counts.size, "A", dtype="U1")
-    status[[value is None for value in values]] = "Q"
-    status = status.reshape(shape)
+    counts = np.array([0 if value is None else value for value in values], dtype=np.int64).reshape(shape)
+    withheld = np.array([value is None for value in values], dtype=bool).reshape(shape)
+    if recorded != table.groups:
+        places = places_in(table.groups, recorded)
+        counts, withheld = counts[places], withheld[places]
+    status = np.where(withheld, "Q", "A").astype("U1")
     status[sorted(table.groups.zeros)] = "M"
-    return ReleasedTable(table, counts.reshape(shape), status, plan.level)
+    return ReleasedTable(table, counts, status, plan.level, plan.edition)

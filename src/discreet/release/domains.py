@@ -38,22 +38,97 @@ def split_domain(text: str) -> tuple[str, str]:
 def domain_values(column: str, body: str) -> Values:
     """The values that the right side of a domain stands for: a range, a list, or the lines of a file."""
     if body.strip().startswith("@"):
-        lines = _read_text(body.strip()[1:]).splitlines()
-        items = [_item(line.strip(), column) for line in lines if line.strip()]
+        lines = [line.strip() for line in _read_text(body.strip()[1:]).splitlines()]
+        items = [_item(line, column) for line in lines if line]
+        if len(items) == 1 and items[0][1] and re.search(r"[,;|]", items[0][0]):
+            raise InvalidInput(
+                f"{body.strip()[1:]} has one line with several values of {column!r}. Write one value on each line, or "
+                "put the line in quotes if it is one value."
+            )
     else:
+        _question_brackets(column, body.strip())
         items = _items(body, column)
+        question_convention(column, items)
         spans = [re.fullmatch(r"(-?[0-9]{1,18})\.\.(-?[0-9]{1,18})", text) for text, bare in items if bare]
         if any(spans):
             return _spans(items, column)
-    for text, bare in items:
-        if bare and re.fullmatch(r"-?[0-9]+\s*[-:–]\s*-?[0-9]+|-?[0-9]+\s*\.\.+\s*|\.\.+\s*-?[0-9]+", text):
-            raise InvalidInput(
-                f"the domain of {column!r} has {text!r}, which looks like a range. Write 1..6 for the numbers from 1 "
-                f"to 6, or '{text}' in quotes if it is a text."
-            )
     if all(bare for _, bare in items):
         return tuple(typed([None if text == "NULL" else text for text, _ in items]))
     return tuple(None if bare and text == "NULL" else text for text, bare in items)
+
+
+#: What a value without quotes may look like that means something elsewhere -> what it looks like, what to write here.
+_CONVENTIONS: tuple[tuple[str, str, str], ...] = (
+    (
+        r"-?[0-9]+\s*(\.\.+|…|[-:–—]|\bto\b|\bbis\b)\s*-?[0-9]+\s*(:|/|\.\.+|,|\bstep\b|\bby\b)\s*-?[0-9]+",
+        "a range with a step",
+        "Ranges have no step here: write the numbers, such as 17,27,37",
+    ),
+    (
+        r"-?[0-9]+\s*(\.\.+|…|[-:–—]|\bto\b)\s*-?[0-9]+|-?[0-9]+\s*(\.\.+|…)|(\.\.+|…)\s*-?[0-9]+|range\(.*",
+        "a range",
+        "Write 1..6 for the numbers from 1 to 6",
+    ),
+    (r"\S+\s*\.\.+\s*\S+", "a range of texts", "Texts have no ranges here: list them, such as a,b,c"),
+    (r".*\*.*|\.\.\.|…", "a pattern for all values", "Values never come from the data: list them, such as a,b,c"),
+    (r".+;.*|;.*", "a list with semicolons", "Separate values by commas, such as a,b,c"),
+    (r".+\|.*|\|.*", "a list with bars", "Separate values by commas, such as a,b,c"),
+    (r"-?[0-9]+(\s+-?[0-9]+)+", "a list with blanks", "Separate values by commas, such as 1,2,3"),
+    (r"@.+", "a file of values", "A file stands alone: column=@FILE, with one value on each line"),
+    (r"null|Null|None|nan|NaN|<NA>|<null>", "the missing value", "Write NULL for the rows without a value"),
+)
+
+#: Likewise, where it is the only value.
+_ALONE: tuple[tuple[str, str, str], ...] = (
+    (
+        r"(?i)\?|auto|automatic|all|any|every|each|values|unique|distinct|from[ _]data|default",
+        "a word for whatever the data has",
+        "Values never come from the data: list them, such as a,b,c",
+    ),
+    (r"(?i).+\.(txt|csv|tsv|json|parquet)", "a file of values", "Write column=@FILE, with one value on each line"),
+)
+
+
+def question_convention(column: str, items: Sequence[tuple[str, bool]]) -> None:
+    """Refuse a value that looks like another program's way to declare several: it would count nobody, at full price.
+
+    One who means it writes it in quotes, or (a list in quotes) into a file of values, which is taken as it stands.
+
+    >>> question_convention("age", [("17..90:10", True)])
+    Traceback (most recent call last):
+    discreet.errors.InvalidInput: the domain of 'age' has '17..90:10', which looks like a range with a step. Ranges ...
+    """
+    for text, bare in items:
+        known = _CONVENTIONS + (_ALONE if len(items) == 1 else ())
+        for pattern, what, instead in known if bare else ():
+            if re.fullmatch(pattern, text) and not re.fullmatch(r"-?[0-9]{1,18}\.\.-?[0-9]{1,18}", text):
+                raise InvalidInput(
+                    f"the domain of {column!r} has {text[:60]!r}, which looks like {what}. {instead}; or '{text[:60]}' "
+                    "in quotes if it is one value."
+                )
+    first, bare = items[0]
+    if len(items) == 1 and not bare and re.search(r"\S[,;|]\S", first):
+        raise InvalidInput(
+            f"the domain of {column!r} is one text in quotes, {first[:60]!r}, which looks like a list. Write "
+            f"{column}=a,b,c without quotes around the whole; or put it into a file of values (@FILE) if it is one."
+        )
+
+
+def _question_brackets(column: str, body: str) -> None:
+    """Refuse a domain that is written as a list of another language."""
+    if body[:1] + body[-1:] in ("[]", "()", "{}"):
+        raise InvalidInput(
+            f"the domain of {column!r} stands in brackets, as lists do elsewhere. Write {column}=a,b,c without them; "
+            "or put each value in quotes if the brackets belong to it."
+        )
+
+
+def blanks_removed(body: str, column: str) -> bool:
+    """Whether blanks around values without quotes were taken for layout."""
+    if body.strip().startswith("@"):
+        return False
+    pieces = re.sub(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"", "", body).split(",")
+    return len(pieces) > 1 and any(piece.strip() and piece != piece.strip() for piece in pieces)
 
 
 def _items(body: str, column: str) -> list[tuple[str, bool]]:

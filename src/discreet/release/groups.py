@@ -1,4 +1,4 @@
-"""The public groups: declared beforehand, in an order that is part of the declaration, never found in the data.
+"""The public groups: declared beforehand, in the order they are published in, never found in the data.
 
 A group is one value for each GROUP BY column. Either every combination is a group (a cross product of domains), or
 the groups are listed. A whole number v matches a row whose column, read as a number, equals v; a text matches a row
@@ -21,8 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InvalidInput, WrongType
-from .domains import INTEGER, MOST_GROUPS, Values, domain_values, read_table, split_domain, typed
+from .domains import INTEGER, MOST_GROUPS, Values, domain_values, read_table, typed
 from .domains import Value as Value
+from .domains import blanks_removed as blanks_removed
+from .domains import split_domain as split_domain
 from .expressions import LARGEST_WHOLE
 from .question import find_column
 
@@ -79,6 +81,11 @@ class Groups:
     def size(self) -> int:
         """How many groups there are."""
         return prod(len(values) for values in self.values) if self.cells is None else len(self.cells)
+
+    @property
+    def live(self) -> int:
+        """How many groups can have rows."""
+        return self.size - len(self.zeros)
 
     def codes(self) -> IntArray:
         """For each group, the position of its value among ``values`` of each column; shape (size, columns)."""

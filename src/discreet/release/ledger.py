@@ -1,8 +1,9 @@
 """The ledger: a budget that is spent before an answer is drawn, and cannot be overspent.
 
 A ledger binds a data set, the unit that is protected, the neighbour relation and a budget. Every release first
-*reserves* its cost, before the data is read and before noise is drawn, and is then *committed* with its answer. A
-reservation that was never committed (the program was killed) stays spent: its noise may have been seen.
+*reserves* its cost; it is *opened* before the first row can be read, and *committed* with its answer. If the program
+was killed, a reservation that was opened and not committed stays spent: its noise may have been seen. One that was not
+opened can be given back (:meth:`Ledger.release`), after which it can never open.
 
 How costs add up, and why that is valid for questions that depend on earlier answers, is in :mod:`.budget`.
 
@@ -16,13 +17,14 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from ..errors import BudgetExceeded, DiscreetError, InvalidInput, UnreadableFile, WrongType
-from .budget import NOTHING, Cost, Terms, read_name
+from .budget import Cost, Terms, read_name
+from .ledger_books import VERSION, Books, Entry, LedgerReport, Recorded, Reservation, read_reason
 from .ledger_store import (
     Event,
     Session,
@@ -32,133 +34,20 @@ from .ledger_store import (
     canonical_json,
     digest_of,
     next_event,
-    read_chain,
 )
 
-__all__ = ["Cost", "Entry", "Event", "Ledger", "LedgerReport", "Recorded", "Reservation", "Terms", "init_line"]
-
-
-@dataclass(frozen=True)
-class Reservation:
-    """A cost that is spent, and the place in the ledger where that is written."""
-
-    ledger: str
-    number: int
-    key: str
-    cost: Cost
-    head: str
-    time: str
-
-
-@dataclass(frozen=True)
-class Recorded:
-    """The committed answer to a question. ``head`` is what a bundle publishes to show where in the chain it stands."""
-
-    key: str
-    request: Mapping[str, Any]
-    answer: bytes = field(repr=False)
-    number: int
-    head: str
-    time: str
-    cost: Cost
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A reservation with what was asked, and the event that committed it; None for an orphan."""
-
-    reservation: Reservation
-    request: Mapping[str, Any]
-    committed: Event | None
-
-
-@dataclass(frozen=True)
-class LedgerReport:
-    """What :meth:`Ledger.verify` found. ``problems`` is empty when the ledger holds."""
-
-    problems: tuple[str, ...]
-    events: int
-    head: str
-    spent: Cost | None
-    left: Cost | None
-    orphans: tuple[Reservation, ...]
-
-    @property
-    def holds(self) -> bool:
-        return not self.problems
-
-    def __str__(self) -> str:
-        if self.problems:
-            return "the ledger DOES NOT HOLD: " + " ".join(self.problems)
-        orphans = f"; {len(self.orphans)} reserved and never committed, which stay spent" * bool(self.orphans)
-        return f"the ledger holds: {self.events} events in an unbroken chain, sums within the budget{orphans}."
-
-
-class _Books:
-    """The events of a ledger added up, and everything found wrong on the way."""
-
-    def __init__(self, session: Session) -> None:
-        self.events, self.problems = read_chain(session.rows())
-        self.terms: Terms | None = None
-        self.total = NOTHING
-        self.reserved: dict[int, Reservation] = {}
-        self.committed: dict[str, Event] = {}
-        for event in self.events:
-            try:
-                self._enter(event, session)
-            except (DiscreetError, KeyError, TypeError, ValueError) as problem:
-                why = str(problem) if isinstance(problem, DiscreetError) else "it lacks what such an event says."
-                self.problems.append(f"event {event.number} cannot be: {why}")
-                break
-        if self.terms is None and not self.problems:
-            self.problems.append("there is no event that opens the ledger.")
-
-    def _enter(self, event: Event, session: Session) -> None:
-        said = event.content
-        if event.kind == "init" and self.terms is None:
-            secret = session.secret()
-            if digest_of(secret) != said["key_sha256"]:
-                raise InvalidInput("the secret key is not the one the ledger was opened with.")
-            self.terms = Terms.from_description(said, secret)
-        elif event.kind == "reserve" and self.terms is not None:
-            cost, key = Cost.from_description(said["cost"]), read_name(said["key"], "key")
-            total = self.terms.add(self.total, cost)
-            if not self.terms.allow(total):
-                raise InvalidInput("it costs more than was left.")
-            self.total = total
-            self.reserved[event.number] = Reservation(
-                self.terms.ledger, event.number, key, cost, event.hash, event.time
-            )
-        elif event.kind == "commit":
-            reservation = self.reserved[said["reservation"]]
-            if reservation.key != said["key"] or said["key"] in self.committed:
-                raise InvalidInput("it is not the one answer to what was reserved.")
-            self.committed[reservation.key] = event
-        else:
-            raise InvalidInput("no such event belongs here.")
-
-    def sound(self, name: str) -> Terms:
-        """The terms; refuses books with anything wrong in them."""
-        if self.problems or self.terms is None:
-            raise UnreadableFile(f"{name} was altered or is damaged: {self.problems[0]} See: discreet ledger verify.")
-        return self.terms
-
-    def answers(self) -> dict[int, Event]:
-        """The events that committed, by the number of what they committed."""
-        return {event.content["reservation"]: event for event in self.committed.values()}
-
-    def orphans(self) -> tuple[Reservation, ...]:
-        done = self.answers()
-        return tuple(entry for number, entry in self.reserved.items() if number not in done)
-
-    def lost_contents(self, session: Session) -> list[str]:
-        """Requests and answers that events name and the store no longer has as they were."""
-        return [
-            f"the {what} of event {event.number} is missing or was altered."
-            for event in self.events
-            for what in ("request", "answer")
-            if what in event.content and session.content(str(event.content[what])) is None
-        ]
+__all__ = [
+    "Cost",
+    "Entry",
+    "Event",
+    "Ledger",
+    "LedgerReport",
+    "Recorded",
+    "Reservation",
+    "Terms",
+    "init_line",
+    "release_line",
+]
 
 
 class Ledger:
@@ -171,6 +60,7 @@ class Ledger:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     ledger = Ledger.create(f"{folder}/study.ledger", dataset="visits", unit="person", epsilon=3)
     ...     paid = ledger.reserve("question 1", {"question": "SELECT COUNT(*) FROM visits"}, Cost(Fraction(1)))
+    ...     ledger.mark_opened(paid)  # from here on rows may be read
     ...     kept = ledger.commit(paid, b"the noisy answer")
     ...     ledger.recorded("question 1").answer, ledger.left().epsilon, ledger.verify().holds
     (b'the noisy answer', Fraction(2, 1), True)
@@ -179,7 +69,7 @@ class Ledger:
     def __init__(self, store: Store) -> None:
         self._store = store
         with store.reading() as session:
-            self._terms = _Books(session).sound(store.name)
+            self._terms = Books(session).sound(store.name)
 
     @classmethod
     def create(
@@ -196,7 +86,8 @@ class Ledger:
         """Make a new ledger; an existing file is refused."""
         terms = Terms.new(dataset, unit, relation, epsilon, delta, filter)
         # The digest ties the secret to the chain and says nothing about it.
-        first = next_event([], "init", _now(), {**terms.describe(), "key_sha256": digest_of(terms.key)})
+        said = {**terms.describe(), "version": VERSION, "key_sha256": digest_of(terms.key)}
+        first = next_event([], "init", _now(), said)
         return cls(SqliteStore.create(path, first.row, terms.key))
 
     @classmethod
@@ -229,13 +120,18 @@ class Ledger:
 
     def check_terms(self, dataset: str, unit: str, relation: str) -> None:
         """Refuse a question about another data set, unit or neighbour relation than the ledger is bound to."""
-        asked = {"data set": dataset, "unit": unit, "neighbour relation": relation}
-        bound = (self._terms.dataset, self._terms.unit, self._terms.relation)
-        for (what, given), known in zip(asked.items(), bound, strict=True):
+        terms = self._terms
+        if dataset != terms.dataset:
+            raise InvalidInput(
+                f"the ledger {self.name} is for the data set {terms.dataset!r}, and the question is about {dataset!r}. "
+                f"If these are the same people, they have one budget: ask with dataset={terms.dataset!r} and "
+                f"edition={dataset!r}. Only other people have a ledger of their own."
+            )
+        for what, given, known in (("unit", unit, terms.unit), ("relation", relation, terms.relation)):
             if given != known:
                 raise InvalidInput(
                     f"the ledger {self.name} is bound to the {what} {known!r}, and the question has {given!r}. Costs "
-                    "add up only for one data set, unit and relation: ask as the ledger says, or use another ledger."
+                    f"add up only for one {what}: ask with {what}={known!r}."
                 )
 
     # -------------------------------------------------------------------------------------------- the budget
@@ -253,6 +149,13 @@ class Ledger:
         With the filter "zcdp" rho is what is left, and epsilon the largest pure epsilon that it pays for, rounded down.
         """
         return self._terms.left(self._read().total)
+
+    def quote(self, cost: Cost) -> tuple[Cost, Cost | None]:
+        """What would be left if this were reserved now, and None; or what is left, and what is missing."""
+        total, cost = self._read().total, cost.recordable()
+        if self._terms.allow(self._terms.add(total, cost)):
+            return self._terms.left(self._terms.add(total, cost)), None
+        return self._terms.left(total), self._terms.missing(total, cost)
 
     def reserve(self, key: str, request: Mapping[str, Any], cost: Cost) -> Reservation | Recorded:
         """Spend the cost of a question, before anything is read or drawn.
@@ -275,8 +178,8 @@ class Ledger:
                 return known
             if not self._terms.allow(self._terms.add(books.total, cost)):
                 raise BudgetExceeded(
-                    f"the budget of {self.name} does not pay for this: {self._terms.refusal(books.total, cost)}. "
-                    "Nothing was spent. Ask for at most what is left; a question that was answered before is free."
+                    f"not enough budget in {self.name}: {self._terms.refusal(books.total, cost)}. Nothing was spent. "
+                    "Ask for at most what is left; a question that was answered before is free."
                 )
             said = {"key": key, "request": session.keep(asked), "cost": cost.describe()}
             event = next_event(books.events, "reserve", _now(), said)
@@ -292,22 +195,110 @@ class Ledger:
         if not isinstance(answer, bytes):
             raise WrongType(f"an answer is kept as bytes; got {type(answer).__name__}.")
         with self._store.writing() as session:
-            books = self._sound(session)
-            if books.reserved.get(reservation.number) != reservation:
-                raise InvalidInput(f"this is not a reservation of the ledger {self.name}: reserve first, then commit.")
-            if reservation.key not in books.committed:
+            books = self._own(session, reservation, "commit")
+            if books.version > 1 and reservation.number not in books.opened:
+                raise InvalidInput(
+                    f"reservation {reservation.number} of {self.name} was not opened, so no answer to it is recorded. "
+                    "Call mark_opened before the first row is read."
+                )
+            first = reservation.key not in books.committed
+            if first:
                 said = {"key": reservation.key, "reservation": reservation.number, "answer": session.keep(answer)}
                 event = next_event(books.events, "commit", _now(), said)
                 session.append(event.row)
                 books.committed[reservation.key] = event
             recorded = self._recorded(session, books, reservation.key)
         assert recorded is not None
-        return recorded
+        return replace(recorded, fresh=first, paid=True)
+
+    def mark_opened(self, reservation: Reservation) -> None:
+        """Record, before the first row can be read, that a reservation is used: from then on it stays spent.
+
+        Raises
+        ------
+        InvalidInput
+            When the reservation was given back, or was opened before: nothing may be read for it.
+        """
+        with self._store.writing() as session:
+            books = self._own(session, reservation, "open")
+            if books.version == 1:  # it has no such events, and every reservation stays spent
+                return
+            if reservation.number in books.given_back:
+                raise InvalidInput(
+                    f"reservation {reservation.number} of {self.name} was given back before any row was read, so "
+                    "nothing is read for it now. Ask again; what it reserved is not spent."
+                )
+            books.refuse_used(reservation.number, "opened")
+            session.append(next_event(books.events, "opened", _now(), {"reservation": reservation.number}).row)
+
+    def release(self, number: int, *, because: str) -> Cost:
+        """Give back a reservation for which no row was read; its number can never open or commit afterwards.
+
+        Parameters
+        ----------
+        number
+            The number of the reservation, as :meth:`entries` and ``discreet ledger show`` have it.
+        because
+            Why; the chain keeps it.
+
+        Returns
+        -------
+        Cost
+            What is no longer spent.
+
+        Raises
+        ------
+        InvalidInput
+            When the reservation was opened (its rows may have been read), answered or given back, or when the ledger is
+            of version 1 and does not tell.
+        """
+        reason = read_reason(because)
+        with self._store.writing() as session:
+            books = self._sound(session)
+            reservation = books.reserved.get(number)
+            if reservation is None:
+                raise InvalidInput(
+                    f"{self.name} has no reservation {number!r}; see its numbers with: discreet ledger show."
+                )
+            if number in books.answers():
+                raise InvalidInput(f"reservation {number} of {self.name} was answered, so it stays spent.")
+            if books.version == 1:
+                raise InvalidInput(
+                    f"reservation {number} stays spent: {self.name} is of version 1, which does not record whether "
+                    "rows were read. Ledgers made from now on do."
+                )
+            if number in books.opened:
+                raise InvalidInput(
+                    f"reservation {number} of {self.name} was opened: its rows may have been read and its noise seen, "
+                    "so it stays spent."
+                )
+            books.refuse_used(number, "given back")
+            said = {"reservation": number, "because": reason}
+            session.append(next_event(books.events, "release", _now(), said).row)
+        return reservation.cost
 
     def answer(self, key: str, request: Mapping[str, Any], cost: Cost, draw: Callable[[], bytes]) -> Recorded:
-        """The recorded answer to a question, or a new one that is paid for before ``draw`` is called."""
+        """The recorded answer to a question, or a new one: reserved and opened before ``draw`` is called.
+
+        ``fresh`` and ``paid`` of what is returned tell which.
+        """
         paid = self.recorded(key) or self.reserve(key, request, cost)
-        return paid if isinstance(paid, Recorded) else self.commit(paid, draw())
+        if isinstance(paid, Recorded):
+            return paid
+        try:
+            self.mark_opened(paid)
+        except UnreadableFile as problem:
+            raise type(problem)(
+                f"opening failed: {problem} No row was read. Give the reservation back with:\n"
+                f"  {release_line(self.name, paid.number)}"
+            ) from None
+        answer = draw()
+        try:
+            return self.commit(paid, answer)
+        except UnreadableFile as problem:
+            raise type(problem)(
+                f"recording failed: {problem} The answer was not kept, and reservation {paid.number} stays spent."
+            ) from None
 
     # -------------------------------------------------------------------------------------------- the books
 
@@ -325,12 +316,19 @@ class Ledger:
             books = self._sound(session)
             done = books.answers()
             return [
-                Entry(entry, self._request(session, books.events[number - 1]), done.get(number))
+                Entry(
+                    entry,
+                    self._request(session, books.events[number - 1]),
+                    done.get(number),
+                    books.opened.get(number),
+                    books.given_back.get(number),
+                    books.version > 1,
+                )
                 for number, entry in books.reserved.items()
             ]
 
     def orphans(self) -> tuple[Reservation, ...]:
-        """Reservations that were not committed: given up, or under way in another process."""
+        """Reservations that are spent and have no answer: given up, or under way in another process."""
         return self._read().orphans()
 
     def contains(self, head: str) -> bool:
@@ -341,17 +339,24 @@ class Ledger:
         """Check the file, the chain, the sums, the contents, and that these published heads are known."""
         return verify_store(self._store, heads)
 
-    def _read(self) -> _Books:
+    def _read(self) -> Books:
         with self._store.reading() as session:
             return self._sound(session)
 
-    def _sound(self, session: Session) -> _Books:
-        books = _Books(session)
+    def _sound(self, session: Session) -> Books:
+        books = Books(session)
         if books.sound(self.name) != self._terms:
             raise UnreadableFile(f"{self.name} was replaced by another ledger while it was in use.")
         return books
 
-    def _recorded(self, session: Session, books: _Books, key: str) -> Recorded | None:
+    def _own(self, session: Session, reservation: Reservation, verb: str) -> Books:
+        """The books, if the reservation is theirs."""
+        books = self._sound(session)
+        if books.reserved.get(reservation.number) != reservation:
+            raise InvalidInput(f"this is not a reservation of the ledger {self.name}: reserve first, then {verb}.")
+        return books
+
+    def _recorded(self, session: Session, books: Books, key: str) -> Recorded | None:
         event = books.committed.get(key)
         if event is None:
             return None
@@ -382,7 +387,7 @@ def verify_store(store: Store, heads: Sequence[str] = ()) -> LedgerReport:
     try:
         problems = store.damage()
         with store.reading() as session:
-            books = _Books(session)
+            books = Books(session)
             problems += [*books.problems, *books.lost_contents(session)]
     except StoreUnavailable:
         raise
@@ -415,6 +420,15 @@ def init_line(path: str | Path, hint: Mapping[str, object]) -> str:
         if option in known and str(known[option]) != usual.get(option):
             words += [f"--{option}", str(known[option])]
     return shlex.join(words)
+
+
+def release_line(path: str | Path, number: int) -> str:
+    """The line that gives a reservation back.
+
+    >>> release_line("my study.ledger", 4)
+    "discreet ledger release 'my study.ledger' 4 --because 'the program was stopped'"
+    """
+    return shlex.join(["discreet", "ledger", "release", str(path), str(number), "--because", "the program was stopped"])
 
 
 def _now() -> str:

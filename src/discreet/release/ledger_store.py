@@ -24,8 +24,10 @@ from urllib.parse import quote
 
 from ..errors import DiscreetError, InvalidInput, UnreadableFile, WrongType
 
-#: The version of the file's layout; kept in SQLite's ``user_version``.
-FORMAT = 1
+#: The version of the file's layout; kept in SQLite's ``user_version``. Format 1 has the same tables and no events that
+#: tell when rows could be read first; programs that know only it must not write to a file of format 2.
+FORMAT = 2
+_READABLE = (1, FORMAT)
 
 #: "dscL": marks a SQLite file as a ledger.
 _APPLICATION = 0x6473634C
@@ -86,7 +88,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Event:
-    """One entry of a ledger: "init", "reserve" or "commit", with what it says.
+    """One entry of a ledger: "init", "reserve", "opened", "commit" or "release", with what it says.
 
     Attributes
     ----------
@@ -271,8 +273,8 @@ class SqliteStore:
             os.close(os.open(store._path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         except FileExistsError:
             raise InvalidInput(
-                f"{path} exists already, and a ledger is never overwritten: what was spent stays spent. Use it, or "
-                "choose another name for a ledger of another data set."
+                f"{path} exists already, and a ledger is never overwritten: what was spent stays spent. Use it; only "
+                "other people have a ledger of their own, under another name."
             ) from None
         except OSError as problem:
             raise UnreadableFile(f"cannot create {path}: {problem.strerror or problem}.") from None
@@ -347,9 +349,10 @@ class SqliteStore:
                 f"{self.name} is {'empty' if empty else 'a SQLite database, but not a ledger'}. A ledger is made by: "
                 "discreet ledger init" + (" (if that was interrupted, delete the empty file first)." if empty else ".")
             )
-        if version != FORMAT:
+        if version not in _READABLE:
             raise UnreadableFile(
-                f"{self.name} is a ledger of format {version}; this program reads format {FORMAT}. Upgrade discreet."
+                f"{self.name} is a ledger of format {version}; this program reads formats up to {FORMAT}. Upgrade "
+                "discreet."
             )
         found = {row[0] for row in connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")}
         if found != {*_TABLES, *_GUARDS}:
@@ -377,7 +380,7 @@ def _told(name: str, problem: sqlite3.Error) -> DiscreetError:
 _UNAVAILABLE = {
     "SQLITE_BUSY": f"has been in use by another process for {PATIENCE:g} seconds. Nothing was written; try again.",
     "SQLITE_LOCKED": "is in use by another program. Nothing was written; try again.",
-    "SQLITE_READONLY": "cannot be written: it, or the folder it lies in, is read-only. Nothing was spent.",
+    "SQLITE_READONLY": "cannot be written: it, or the folder it lies in, is read-only. Nothing was written.",
     "SQLITE_PERM": "cannot be opened: permission denied.",
     "SQLITE_CANTOPEN": "cannot be opened: look at the permissions of the file and of the folder it lies in.",
     "SQLITE_FULL": "cannot be written: the disk is full. Nothing was written.",

@@ -9,7 +9,7 @@ of the groups: clamping its reports to 0..n gives exactly the truncated mechanis
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -138,6 +138,13 @@ class CellNoise:
         """The law of the noise, if every cell and every count has the same one."""
         behaviour = self.behaviours[0]
         return behaviour.law if len(self.behaviours) == 1 and behaviour.shifts else None
+
+    def rearranged(self, order: IntArray) -> CellNoise:
+        """The same noise for the same cells in another order: cell ``order[i]`` comes to be cell ``i``."""
+        if self.size is None:
+            return self
+        which = None if self.which is None else self.which[order]
+        return replace(self, which=which, high=self.high[order] if isinstance(self.high, np.ndarray) else self.high)
 
     # ---------------------------------------------------------------- ranges
 

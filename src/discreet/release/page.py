@@ -49,7 +49,8 @@ def page_html(release: Release, pictures: Sequence[str] | None = None) -> str:
     more = len(release.tables) - len(shown)
     left_out = f"<p>{more} more tables are in the CSV files.</p>" if more else ""
     body = f"{sections}{left_out}{_guarantee(release)}{_reading(release)}{_checking(release)}"
-    return page(release.title, "Private counts", _facts(release), body)
+    edition = f", edition {printable(release.edition)}" if release.edition else ""
+    return page(release.title, f"Private counts of {printable(release.plan.dataset)}{edition}", _facts(release), body)
 
 
 # ------------------------------------------------------------------------------------------------ pictures
@@ -93,7 +94,7 @@ def _facts(release: Release) -> str:
         told.append((f"× {text_up(words.odds_ratio, 3)}", f"the most the odds about one {_who(release)} can change"))
         told.append((f"ε = {text_up(words.epsilon, 4)}", "privacy of the whole release"))
     reach = max(table.plan.noise.expected(table.level).half_width for table in release.tables)
-    told.append((f"± {reach:,}", f"or better: how far a count is from the truth, {percent(release.plan.level)} sure"))
+    told.append((f"noise ± {reach:,}", f"or less, {percent(release.plan.level)} of the time"))
     told.append((f"{cells:,}", "count" if cells == 1 else "counts"))
     return facts(told)
 
@@ -111,8 +112,8 @@ def _section(release: Release, number: int, picture: str) -> str:
         size = f"{MOST_CELLS:,} of {table.counts.size:,}"
         cut = f"<p class=note>Shown are the first {size} cells; the CSV file has them all.</p>"
     sure = (
-        f"Lines are {percent(table.level)} intervals: each covers its true count that surely, whatever it is. How "
-        "people were assigned to groups is said below."
+        f"Lines are {percent(table.level)} intervals for the noise: each contains the count without noise at least "
+        f"{percent(table.level)} of the time. In how many groups people were counted is said below."
     )
     caption = f"{_form(picture)} {sure} {_marks(table)}"
     figure = f"<figure>{picture}<figcaption>{caption}</figcaption></figure>" if "<svg" in picture else picture
@@ -161,7 +162,7 @@ def error_in_words(table: ReleasedTable) -> str:
     bias = f"on average it is at most {' and at most '.join(parts)}" if parts else "it is unbiased"
     exact = float(errors["exact_probability"].min())
     return (
-        f"The noise of a count has a {sd}; {bias}; the count is exactly right with probability at least "
+        f"The noise of a count has a {sd}; {bias}; the noise is zero with probability at least "
         f"{int(exact * 1000) / 1000:g}. These hold whatever the true counts are."
     )
 
@@ -260,6 +261,7 @@ def guarantee_text(release: Release) -> str:
     """GUARANTEE.md: what is protected, against whom, how well, and what is not."""
     cost = release.cost
     delta = f", delta = {short(cost.delta, up=True, digits=3)}" if cost.delta else ""
+    edition = f", edition {_markdown(release.edition)}" if release.edition else ""
     questions = [f"- {_markdown(question_in_words(release, table))}" for table in release.tables]
     errors = [f"- {_markdown(table.title)}: {error_in_words(table)}" for table in release.tables]
     beliefs = [f"| {before} | {after} |" for before, after in _beliefs(release)]
@@ -267,6 +269,7 @@ def guarantee_text(release: Release) -> str:
         beliefs = ["| someone believed it with | and afterwards with at most |", "| ---: | ---: |", *beliefs, ""]
     paragraphs = [
         "# What is guaranteed\n",
+        f"Data set {_markdown(release.plan.dataset)}{edition}. "
         f"Epsilon = {short(cost.epsilon, up=True)}{delta} for everything in this folder together.\n",
         *(f"- {_markdown(sentence)}" for sentence in release.guarantee),
         "",
@@ -274,7 +277,7 @@ def guarantee_text(release: Release) -> str:
         "## What was asked\n",
         *questions,
         "",
-        "## How far off the counts are\n",
+        "## How large the noise is\n",
         *errors,
         "",
         "## What is not guaranteed\n",
@@ -303,8 +306,8 @@ def _markdown(text: str) -> str:
 
 _COLUMNS = {
     "count": "the noisy count",
-    "low, high": "an interval that covers the true count, whatever it is, with at least the stated probability",
+    "low, high": "an interval that contains the count without noise at least as often as stated",
     "sd": "standard deviation of the noisy count, at most",
     "bias_low, bias_high": "mean of noisy minus true count: between these, whatever the truth is",
-    "exact_probability": "probability that the count is exactly right, at least",
+    "exact_probability": "probability that the noise is zero, at least",
 }

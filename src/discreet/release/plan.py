@@ -12,7 +12,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
+from operator import is_
 from typing import Any
+
+import numpy as np
 
 from ..errors import InvalidInput
 from ..exact.rationals import as_fraction, text_up
@@ -23,6 +26,7 @@ from .accuracy import read_level
 from .budget import Cost, short
 from .groups import Groups, Value
 from .noise import CellNoise
+from .orders import canonical, places_in
 from .pricing import price
 from .protection import ROW, Protection
 from .question import Question, read_question
@@ -61,6 +65,16 @@ class TablePlan:
     @property
     def cells(self) -> int:
         return self.groups.size * len(self.question.aggregates)
+
+    @cached_property
+    def canonical(self) -> TablePlan:
+        """The same table with its groups in their canonical order, noise and structural zeros along with them."""
+        groups = canonical(self.groups)
+        if groups is self.groups:
+            return self
+        measures = len(self.question.aggregates)
+        order = places_in(groups, self.groups)[:, None] * measures + np.arange(measures)
+        return replace(self, groups=groups, noise=self.noise.rearranged(order.reshape(-1)))
 
     @property
     def shape_text(self) -> str:
@@ -113,7 +127,7 @@ class Plan:
     Attributes
     ----------
     dataset, edition
-        Which data, by name; nothing about its content.
+        Which data, by name, and your name for its state; nothing about its content.
     protection
         The unit, the neighbour relation and the bound on contributions.
     tables
@@ -130,7 +144,7 @@ class Plan:
     >>> import discreet as dc
     >>> plan = dc.plan_release(
     ...     "SELECT site, COUNT(*) FROM visits GROUP BY site", data="visits", unit="person",
-    ...     domain={"site": range(1, 7)}, epsilon=1,
+    ...     domain={"site": range(1, 7)}, max_groups=1, epsilon=1,
     ... )
     >>> plan.cells, plan.tables[0].touched, str(plan.cost.epsilon)
     (6, 1, '1')
@@ -167,9 +181,23 @@ class Plan:
         }
 
     @cached_property
+    def canonical(self) -> Plan:
+        """The same plan with the groups of every table in their canonical order: what is counted, and recorded."""
+        tables = tuple(table.canonical for table in self.tables)
+        return self if all(map(is_, tables, self.tables)) else replace(self, tables=tables)
+
+    @property
     def key(self) -> str:
-        """The digest of the request: the same question asked again has the same key, whatever the data holds."""
-        asked = {name: value for name, value in self.request.items() if name != "level"}  # needs no new noise
+        """The digest of the canonical request: the same question asked again has the same key, whatever the data holds.
+
+        Another order of the same groups is the same question, and so is another level, which needs no new noise.
+        """
+        return self.canonical.declared_key
+
+    @cached_property
+    def declared_key(self) -> str:
+        """The digest of the request as it stands: what older programs recorded the answer under."""
+        asked = {name: value for name, value in self.request.items() if name != "level"}
         return hashlib.sha256(
             json.dumps(asked, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
         ).hexdigest()
@@ -183,21 +211,8 @@ class Plan:
         odds = explain(certificate).sentences[1:]
         if self.protection.unit == ROW:
             odds = (*(text.replace("that person", "that row") for text in odds), _ROWS_OF_ONE)
-        return (*self.protection.sentences(), *self._left_out, self.sensitivity, *odds)
-
-    @property
-    def _left_out(self) -> tuple[str, ...]:
-        """What people must know who take a count for the number of people with rows in a group."""
-        most = self.protection.max_groups
-        groups = max(table.groups.size - len(table.groups.zeros) for table in self.tables)
-        if self.protection.unit == ROW or groups <= most:
-            return ()
-        return (
-            f"Whoever has rows in more than {most} of the groups is left out of the others, so a count can be far "
-            "below the number of people with rows in its group; errors and intervals are about the count after this "
-            "rule. "
-            "Where people are in several groups, allow more of them, or ask for rows that put everyone in one group.",
-        )
+        groups = max(table.groups.live for table in self.tables)
+        return (*self.protection.sentences(groups, len(self.tables)), self.sensitivity, *odds)
 
     @property
     def sensitivity(self) -> str:
@@ -221,7 +236,7 @@ class Plan:
                 ("question", table.question.text),
                 ("cells", f"{table.shape_text}{share}"),
                 ("noise", table.noise_text),
-                ("error", f"each cell {table.noise.expected(self.level)}"),
+                ("error", f"{table.noise.expected(self.level)}"),
             ]
             if table.suppress_below is not None:
                 lines.append(("withheld", f"noisy counts below {table.suppress_below}"))
@@ -241,6 +256,8 @@ class Plan:
     def as_json(self) -> dict[str, Any]:
         """The plan for programs."""
         return {
+            "dataset": self.dataset,
+            "edition": self.edition,
             "request": self.request,
             "key": self.key,
             "cells": self.cells,

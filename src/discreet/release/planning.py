@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -21,7 +22,7 @@ from ..sources.files import dataset_name
 from ..spaces import is_integer
 from . import groups as declared
 from .accuracy import read_level
-from .budget import Cost
+from .budget import Cost, read_name
 from .groups import Groups
 from .noise import OUTPUTS, CellNoise, TableFamily, cell_mechanism, cell_noise
 from .plan import Plan, TablePlan
@@ -38,6 +39,12 @@ IntArray = NDArray[np.int64]
 MOST_CELLS = 10_000_000
 
 _DEEPEST_VIEW = 20
+
+#: Kinds of columns that are read as text -> what that text looks like, what they hold, and how to write it.
+_WRITTEN = {
+    "boolean": ("true|false", "truth values", "true,false"),
+    "date": (r"-?[0-9]{4,}-[0-9]{2}-[0-9]{2}( \(BC\))?|-?infinity", "dates", "2020-01-31"),
+}
 
 
 def plan_release(
@@ -58,11 +65,12 @@ def plan_release(
     bound: int | None = None,
     sizes: Any = None,
     relation: str | None = None,
-    max_groups: int = 1,
+    max_groups: int | None = None,
     split: Sequence[Any] | None = None,
     suppress_below: int | None = None,
     level: Any = "0.95",
     edition: str = "",
+    dataset: str | None = None,
 ) -> Plan:
     """Work out what a release would publish and cost, without reading a row.
 
@@ -103,7 +111,8 @@ def plan_release(
     relation
         ``"add-remove"`` or ``"substitution"``; by default what ``sizes`` implies.
     max_groups
-        In how many groups one person counts at most.
+        In how many groups one person is counted at most. There is no default where a person can have rows in several
+        groups: 1 counts each in one group only, the number of groups counts everyone wherever they have rows.
     split
         For several questions: the parts of epsilon each gets, such as ``[2, 1]``; equal by default.
     suppress_below
@@ -112,6 +121,9 @@ def plan_release(
         The coverage of intervals, whatever the truth.
     edition
         Your name for the state of the data. The same question for the same edition has one answer.
+    dataset
+        The data set whose people these are, where the file has another name, such as next quarter's: one account for
+        the same people. It needs an ``edition``, so that no file gets the recorded answer of another.
 
     Examples
     --------
@@ -127,11 +139,14 @@ def plan_release(
     if source is not None:
         asked = [question.bind(source.table(question.table), source.spelled(question.table)) for question in asked]
     bases, unit = _expanded(asked, unit, source)
-    protection = Protection(unit, _relation(relation, sizes), max_groups)
     cells = _cells(asked, domain, groups, zeros)
+    protection = Protection(unit, _relation(relation, sizes), _max_groups(max_groups, unit, bases, cells))
     if source is not None:
         _refuse_texts(asked, cells, source)
-    notes = [note for base in bases if source is not None for note in reading_notes(base, source.table(base.table))]
+    blanks = _blank_notes(domain)
+    notes = blanks + [
+        note for base in bases if source is not None for note in reading_notes(base, source.table(base.table))
+    ]
     if sum(g.size * len(q.aggregates) for q, g in zip(asked, cells, strict=True)) > MOST_CELLS:
         raise InvalidInput(f"that is more than {MOST_CELLS:,} cells; declare fewer groups.")
     shares = _shares(split, len(asked))
@@ -148,12 +163,14 @@ def plan_release(
         for question, group, share in zip(bases, cells, shares, strict=True)
     ]
     for question, group in zip(bases, cells, strict=True):
-        Counting(question, group, unit, max_groups, b"")  # refuses what cannot be counted, before anything is spent
+        # refuses what cannot be counted, before anything is spent
+        Counting(question, group, unit, protection.max_groups, b"")
     tables = wish.fill(drafts)
     cost = price(tables, *wish.claim(tables))
     notes += wish.overpaid(tables, cost)
     told = tuple(dict.fromkeys(notes))
-    return Plan(_name(data, source), protection, tuple(tables), cost, wanted, _read_edition(edition), told)
+    name = _name(data, source) if dataset is None else _account(dataset, edition, _name(data, source))
+    return Plan(name, protection, tuple(tables), cost, wanted, _read_edition(edition), told)
 
 
 # ------------------------------------------------------------------------------------------------ reading the request
@@ -178,6 +195,36 @@ def _name(data: str | Path | Source, source: Source | None) -> str:
     if source is not None:
         return source.dataset
     return dataset_name(data)  # type: ignore[arg-type]
+
+
+def _account(dataset: Any, edition: Any, own: str) -> str:
+    """The data set that a file of another name belongs to; which file it is, the edition must tell."""
+    if not edition:
+        raise InvalidInput(
+            f"a data set named by dataset=... has several files, so say which one this is: edition='{own}', or your "
+            "own name for it. The same question for the same edition gets the recorded answer."
+        )
+    return read_name(dataset, "data set")
+
+
+def _max_groups(given: int | None, unit: str, asked: Sequence[Question], cells: Sequence[Groups]) -> int:
+    """The bound on contributions. It changes what the counts mean, so nothing is assumed where it matters."""
+    if given is not None:
+        return given
+    several = [
+        groups.live
+        for question, groups in zip(asked, cells, strict=True)
+        if groups.live > 1 and set(question.by) != {unit}
+    ]
+    if unit == ROW or not several:
+        return 1
+    most = max(several)
+    raise InvalidInput(
+        f"say in how many groups one person is counted, since people can have rows in several of the {most:,}:\n"
+        f"  max_groups=1  each person is counted in one group only and is missing from the others: the least noise\n"
+        f"  max_groups={most}  each person is counted in every group where they have rows: up to {most:,} times the "
+        "noise\nIf everyone has rows in one group only, as one year of data may have it, 1 leaves nobody out."
+    )
 
 
 def _relation(written: str | None, sizes: Any) -> str:
@@ -254,17 +301,38 @@ def _cells(asked: Sequence[Question], domain: Any, groups: Any, zeros: Any) -> l
     return found
 
 
+def _blank_notes(domain: Any) -> list[str]:
+    """What to know of a domain that was written with blanks after its commas."""
+    if domain is None or isinstance(domain, Mapping):
+        return []
+    written = [declared.split_domain(text) for text in domain]
+    return [
+        f"blanks around the values of {column} were taken for layout; put a value in quotes to keep its blanks."
+        for column, body in written
+        if declared.blanks_removed(body, column)
+    ]
+
+
 def _refuse_texts(asked: Sequence[Question], cells: Sequence[Groups], source: Source) -> None:
     """Texts are no values of a column of numbers: a range that was mistyped would count nobody, and cost epsilon."""
     for question, groups in zip(asked, cells, strict=True):
         kinds = source.table(question.table)
         for column, kind, values in zip(question.by, groups.kinds, groups.values, strict=True):
-            if kind == "text" and kinds.get(column) in ("integer", "number"):
+            stored = kinds.get(column, "other")
+            if kind == "text" and stored in ("integer", "number"):
                 shown = ", ".join(repr(value) for value in list(values)[:5])
                 raise InvalidInput(
                     f"the column {column!r} holds numbers, and its domain has texts ({shown}). Write numbers: 1..6 "
                     "for a range, or 1,2,3."
                 )
+            if stored in _WRITTEN:
+                pattern, what, instead = _WRITTEN[stored]
+                odd = [value for value in values if value is not None and not re.fullmatch(pattern, str(value))]
+                if odd:
+                    raise InvalidInput(
+                        f"the column {column!r} holds {what}, and {odd[0]!r} of its domain is none: no row can match. "
+                        f"Write {instead}."
+                    )
 
 
 def _from_domain(domain: Any, by: Sequence[str]) -> Groups:

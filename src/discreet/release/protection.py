@@ -32,7 +32,7 @@ class Protection:
 
     unit: str
     relation: str
-    max_groups: int = 1
+    max_groups: int
 
     def __post_init__(self) -> None:
         if not isinstance(self.unit, str) or not self.unit:
@@ -55,27 +55,47 @@ class Protection:
         aggregates (``question.most_at_once``): joining or leaving moves ``k c`` cells. A substitution is a leaving and
         a joining, ``2 k c`` cells, never more than there are. No cell moves by more than one: it counts units.
         """
-        live = groups.size - len(groups.zeros)
+        live = groups.live
         one_way = min(self.max_groups, live) * question.most_at_once
         cells = live * len(question.aggregates)
         return min(2 * one_way, cells) if self.relation == "substitution" else one_way
 
-    def sentences(self) -> tuple[str, ...]:
-        """The unit, the relation and the rule of bounding, in words."""
-        who = "one row of the table" if self.unit == ROW else f"one person: all rows with the same {self.unit}"
-        change = {
-            "add-remove": "Hidden is whether they are in the table at all, and with which values (add-remove).",
-            "substitution": "Hidden is which values they have; how many there are is public (substitution).",
-        }[self.relation]
+    def sentences(self, groups: int, tables: int = 1) -> tuple[str, ...]:
+        """In how many of so many groups (of each of the tables) a unit is counted, who is protected, and the rule."""
         if self.unit == ROW:
-            change = change.replace("they are", "it is").replace("they have", "it has")
-        first = f"Protected is {who}. {change}"
-        if self.unit == ROW:
-            return first, "Every row counts in one group. Rows of groups that were not declared are left out."
-        groups = "one group" if self.max_groups == 1 else f"at most {self.max_groups} groups"
+            return (
+                f"This protects one row of the table. {_HIDDEN_ROW[self.relation]} ({self.relation}).",
+                "Every row is counted in one group. Rows of groups that were not declared are left out.",
+            )
+        most = min(self.max_groups, groups)
+        each = " of each table" if tables > 1 else ""
+        if groups == 1:
+            first = f"Each person is counted once{' in each table' if tables > 1 else ''}."
+        elif most == 1:
+            first = f"Each person is counted in one group only{each}."
+        else:
+            first = f"Each person is counted in at most {most} groups{each}."
+        missing = (
+            "People with rows in more groups are missing from the rest, so a count can be far below the number of "
+            "people with rows in its group; noise and intervals are about the counts after this rule. A larger "
+            "max_groups counts them in more."
+        )
         return (
             first,
-            f"Everyone counts once in {groups}: after WHERE and the declared groups, a keyed hash of the person alone "
-            "chooses which. Rows without a person, and of groups that were not declared, are left out. How many rows "
-            "that concerns is itself a count of people and is not told.",
+            *([missing] if groups > most else []),
+            f"This protects one person (all rows with the same {self.unit}). {_HIDDEN[self.relation]} "
+            f"({self.relation}).",
+            "A keyed hash of the person alone chooses which rows count, after WHERE and the declared groups. Rows "
+            "without a person, and of groups that were not declared, are left out. We cannot say how many rows: that "
+            "number is itself private.",
         )
+
+
+_HIDDEN = {
+    "add-remove": "Readers cannot tell whether someone is in the table, or what their values are",
+    "substitution": "Readers cannot tell what someone's values are; how many people there are is public",
+}
+_HIDDEN_ROW = {
+    "add-remove": "Readers cannot tell whether a row is in the table, or what its values are",
+    "substitution": "Readers cannot tell what the values of a row are; how many rows there are is public",
+}

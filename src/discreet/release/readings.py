@@ -17,6 +17,7 @@ from .question import Question
 
 #: The types of literals and the kinds of columns in words.
 _READ_AS = {"DOUBLE": "a number", "DATE": "a date", "TIMESTAMP": "a moment", "BOOLEAN": "a truth value"}
+_READ_AS_MANY = {"DOUBLE": "numbers", "DATE": "dates", "TIMESTAMP": "moments", "BOOLEAN": "truth values"}
 _HOLDS = {"integer": "numbers", "number": "numbers", "boolean": "truth values", "date": "dates", "timestamp": "moments"}
 
 #: Kinds of columns no value of which can be read as a literal's type, and what to write instead.
@@ -26,6 +27,39 @@ _NEVER = {
     "DATE": ({"integer", "number", "boolean"}, "Write a number."),
     "TIMESTAMP": ({"integer", "number", "boolean"}, "Write a number."),
 }
+
+
+#: What the text of a stored value looks like; a text that does not equals none.
+_TEXTS = {
+    "integer": (r"0|-?[1-9][0-9]*", "n = 5"),
+    "date": (r"-?[0-9]{4,}-[0-9]{2}-[0-9]{2}( \(BC\))?|-?infinity", "d = DATE '2020-01-31'"),
+    "timestamp": (
+        r"-?[0-9]{4,}-[0-9]{2}-[0-9]{2}( \(BC\))? [0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?( \(BC\))?|-?infinity",
+        "t = TIMESTAMP '2020-01-31 13:45:00'",
+    ),
+}
+
+
+def _refuse_other_texts(test: Compare | Member, column: str, kind: str, text: str) -> None:
+    """Refuse a comparison of stored numbers, dates or moments with a text that none of them is written as.
+
+    A number such as 5 is written 5.0 or 5 or 5e0 by its type, so a text is not compared with one at all.
+    """
+    if kind == "number":
+        raise InvalidInput(
+            f"{column!r} holds numbers, and {text} compares it with a text, letter by letter: 5 may be written 5.0. "
+            f"Leave the quotes out, or write TRY_CAST({column} AS VARCHAR) if you mean the text."
+        )
+    literals = test.literals if isinstance(test, Member) else (test.right,)
+    equal = isinstance(test, Member) or test.op in ("=", "<>", "IS DISTINCT FROM", "IS NOT DISTINCT FROM")
+    if not equal or kind not in _TEXTS:
+        return
+    pattern, instead = _TEXTS[kind]
+    if any(isinstance(one, Literal) and not re.fullmatch(pattern, str(one.value)) for one in literals):
+        raise InvalidInput(
+            f"{column!r} holds {_HOLDS[kind]}, and {text} compares it with a text that none is written as: no row can "
+            f"equal it. Write it as in {instead}."
+        )
 
 
 def reading_notes(question: Question, kinds: Mapping[str, str]) -> tuple[str, ...]:
@@ -41,7 +75,7 @@ def reading_notes(question: Question, kinds: Mapping[str, str]) -> tuple[str, ..
     >>> from .question import read_question
     >>> question = read_question("SELECT COUNT(*) FROM visits WHERE age > 64", unit="row")
     >>> print(*reading_notes(question, {"age": "text"}))
-    age > 64 reads age, which is text here, as a number: where it is none it counts as missing. To compare texts, ...
+    age is stored as text; values that are not numbers are ignored by age > 64. To compare texts, ...
     >>> reading_notes(question, {"age": "integer"})
     ()
     """
@@ -77,13 +111,17 @@ def _of_test(test: Compare | Member, literal: Literal, column: str, kind: str) -
         if kind != "text":
             return None
         return (
-            f"{text} reads {column}, which is text here, as {_READ_AS[literal.type]}: where it is none it counts as "
-            f"missing. To compare texts, write them in quotes, such as {column} = 'text'."
+            f"{column} is stored as text; values that are not {_READ_AS_MANY[literal.type]} are ignored by {text}. To "
+            f"compare texts, write them in quotes, such as {column} = 'text'."
         )
+    if not (isinstance(test, Compare) and "LIKE" in test.op):
+        _refuse_other_texts(test, column, kind, text)
     by_size = isinstance(test, Compare) and test.op in FLIPPED
     like_a_number = re.fullmatch(r"\s*-?[0-9]+(\.[0-9]+)?\s*", str(literal.value)) is not None
     if by_size and like_a_number and kind in ("text", "integer", "number"):
         return f"{text} compares letter by letter, so that '9' comes after '10'; for numbers leave the quotes out."
+    if kind == "integer" and not (isinstance(test, Compare) and "LIKE" in test.op):
+        return f"{text} compares texts, though {column!r} holds numbers; leave the quotes out to compare numbers."
     if kind == "boolean" and not (isinstance(test, Compare) and "LIKE" in test.op):
         return f"{text} compares the texts 'true' and 'false'; for truth values write {column} = TRUE."
     return None

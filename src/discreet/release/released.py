@@ -46,6 +46,9 @@ NORMAL, IMPOSSIBLE, SUPPRESSED = STATUS_MEANING
 ERROR_COLUMNS = ("low", "high", "sd", "bias_low", "bias_high", "exact_probability")
 _OWN = ("measure", "count", "status", *ERROR_COLUMNS)
 
+#: The version of a bundle's files. Version 1 has no edition in the tables.
+LAYOUT = 2
+
 
 @dataclass(frozen=True, eq=False)
 class ReleasedTable:
@@ -61,12 +64,15 @@ class ReleasedTable:
         "A" (a noisy count), "M" (the cell cannot exist) or "Q" (suppressed) for each count.
     level
         The coverage of the intervals, whatever the true counts are.
+    edition
+        The state of the data that was counted, by name; a column of the published table unless it is empty.
     """
 
     plan: TablePlan
     counts: IntArray
     status: NDArray[np.str_]
     level: Fraction
+    edition: str = ""
 
     @property
     def question(self) -> Question:
@@ -89,11 +95,12 @@ class ReleasedTable:
     @property
     def by(self) -> tuple[str, ...]:
         """The headings of the group columns; one that reads like a heading of ours is told apart by ``group_``."""
-        taken = {*_OWN, *self.groups.columns}
+        own = (*_OWN, "edition") if self.edition else _OWN
+        taken = {*own, *self.groups.columns}
         headings = []
         for column in self.groups.columns:
             heading = column
-            while heading in _OWN or (heading != column and heading in taken):
+            while heading in own or (heading != column and heading in taken):
                 heading = f"group_{heading}"
             taken.add(heading)
             headings.append(heading)
@@ -103,7 +110,8 @@ class ReleasedTable:
     def headings(self) -> tuple[str, ...]:
         """The columns of the published table."""
         measure = ("measure",) if len(self.measures) > 1 else ()
-        return (*self.by, *measure, "count", "status", *ERROR_COLUMNS)
+        edition = ("edition",) if self.edition else ()
+        return (*edition, *self.by, *measure, "count", "status", *ERROR_COLUMNS)
 
     @cached_property
     def errors(self) -> dict[str, NDArray[Any]]:
@@ -235,6 +243,11 @@ class Release:
         The receipt: the ledger's id, the number of the entry, the head of its chain, the time.
     version
         The version of the program that drew the noise.
+    fresh, paid
+        Whether this call drew the noise, and whether it spent anything; the recorded answer to a question that was
+        asked before is neither.
+    layout
+        The version of the bundle's files.
 
     Examples
     --------
@@ -245,7 +258,7 @@ class Release:
     >>> _ = dc.Ledger.create(book, dataset="visits", unit="person", epsilon=2)
     >>> release = dc.release_counts(
     ...     "SELECT site, COUNT(*) FROM visits GROUP BY site", data=table, unit="person",
-    ...     domain={"site": range(1, 4)}, epsilon=1, ledger=book, zeros=[{"site": 3}],
+    ...     domain={"site": range(1, 4)}, max_groups=1, epsilon=1, ledger=book, zeros=[{"site": 3}],
     ... )
     >>> release
     <Release: Counts of visits by site, 3 cells, epsilon 1>
@@ -259,6 +272,14 @@ class Release:
     tables: tuple[ReleasedTable, ...]
     ledger: Mapping[str, Any]
     version: str
+    fresh: bool = True
+    paid: bool = True
+    layout: int = LAYOUT
+
+    @property
+    def edition(self) -> str:
+        """Your name for the state of the data; empty if none was given."""
+        return self.plan.edition
 
     @property
     def request(self) -> Mapping[str, Any]:
@@ -333,6 +354,9 @@ class Release:
         """The counts and what is known of them, as plain JSON values."""
         return {
             "title": self.title,
+            "dataset": self.plan.dataset,
+            "edition": self.edition,
+            "recorded": not self.fresh,
             "cost": self.cost.describe(),
             "level": str(self.plan.level),
             "tables": [
@@ -388,7 +412,8 @@ def _as_text(table: ReleasedTable, most: int, width: int) -> str:
         drawn.add_row(*labels, *_drawn(row, left, right))
     page = StringIO()
     Console(file=page, width=width, highlight=False, color_system=None, force_terminal=False).print(drawn)
-    lines = [printable(table.title), *(line.rstrip() for line in page.getvalue().rstrip("\n").splitlines())]
+    edition = f", edition {printable(table.edition)}" if table.edition else ""
+    lines = [printable(table.title) + edition, *(line.rstrip() for line in page.getvalue().rstrip("\n").splitlines())]
     if len(rows) < table.counts.size:
         lines.append(f"... the first {len(rows):,} of {table.counts.size:,} cells.")
     return "\n".join(lines)

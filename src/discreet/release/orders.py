@@ -1,0 +1,74 @@
+"""The order of groups: another order of the same groups is the same question, counted and recorded in one order.
+
+Counts go from one order to another by the values of their groups, never by their places.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from operator import eq
+
+import numpy as np
+
+from ..errors import InvalidInput
+from .domains import Values
+from .groups import Groups, IntArray
+
+
+def canonical(groups: Groups) -> Groups:
+    """The same groups in an order of their own: values ascending and NULL last, groups by their values.
+
+    Structural zeros go along. Groups that are in this order already are returned themselves.
+
+    >>> from .groups import read_domain
+    >>> canonical(read_domain(["health=poor,good", "site=2,1"], ["health", "site"])).values
+    (('good', 'poor'), (1, 2))
+    """
+    values = tuple(_ascending(one) for one in groups.values)
+    sorted_already = all(map(_same, values, groups.values))
+    if sorted_already and groups.cells is None:
+        return groups
+    codes = _codes_among(groups, values)
+    order = np.lexsort(codes.T[::-1])
+    if sorted_already and np.array_equal(order, np.arange(groups.size)):
+        return groups
+    cells = None if prod(map(len, values)) == groups.size else codes[order]
+    zeros = np.zeros(groups.size, dtype=bool)
+    zeros[sorted(groups.zeros)] = True
+    return Groups(groups.columns, groups.kinds, values, cells, frozenset(np.flatnonzero(zeros[order]).tolist()))
+
+
+def places_in(groups: Groups, other: Groups) -> IntArray:
+    """For each group, the number of the group with the same values in ``other``, which has the same ones.
+
+    >>> from .groups import read_domain
+    >>> places_in(read_domain(["site=3,1,2"], ["site"]), read_domain(["site=1..3"], ["site"])).tolist()
+    [2, 0, 1]
+    """
+    places = None
+    if (groups.columns, groups.kinds, groups.size) == (other.columns, other.kinds, other.size):
+        places = other.index(_codes_among(groups, other.values))
+    if places is None or places.min() < 0:
+        raise InvalidInput("these groups are not the same groups in another order.")
+    return places
+
+
+def _codes_among(groups: Groups, known: tuple[Values, ...]) -> IntArray:
+    """For each group, the place of its value of each column among the known ones; -1 where it is none of them."""
+    codes = groups.codes().copy()
+    for column, (mine, theirs) in enumerate(zip(groups.values, known, strict=True)):
+        order = {value: place for place, value in enumerate(theirs)}
+        codes[:, column] = np.array([order.get(value, -1) for value in mine], dtype=np.int64)[codes[:, column]]
+    return codes
+
+
+def _ascending(values: Values) -> Values:
+    """The values in ascending order (texts by code points), NULL last."""
+    if isinstance(values, range):
+        return values if values.step > 0 else values[::-1]
+    known = sorted(value for value in values if value is not None)
+    return (*known, None) if None in values else tuple(known)
+
+
+def _same(one: Values, other: Values) -> bool:
+    return len(one) == len(other) and all(map(eq, one, other))
