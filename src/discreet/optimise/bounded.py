@@ -316,7 +316,7 @@ def _all_counts(wanted: Wanted, delta: Fraction | None, parameters: dict[str, An
     space = Integers(low=0)
     *own, law = found.laws
     kernel = Noise(law, (0, None), (0, None), tuple(own))
-    details = _figures(kernel, space, wanted.epsilon, law) | {"lower_bound": float_down(found.bound)}
+    details = _figures(kernel, space, wanted.epsilon, law) | {"lower_bound": abs(float_down(found.bound))}
     return finish(
         "bounded_noise", space, space, kernel, parameters, epsilon=wanted.epsilon, with_delta=True, details=details
     )
@@ -343,7 +343,7 @@ def _large_counts(
     else:
         found, wanted = solve(wanted, delta)
         law = found.laws[-1]
-        details = {"closed_form": False, "lower_bound": float_down(found.bound)}
+        details = {"closed_form": False, "lower_bound": abs(float_down(found.bound))}
     # a count below the bound is raised to it: its noise is the shared law, moved up
     own = tuple(Finite(law.low + least - n, law.weights) for n in range(least))
     space = Integers(low=0)
