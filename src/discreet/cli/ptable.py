@@ -73,7 +73,7 @@ def design_table(given: dict[str, Any], output: Path | None, layout: str | None,
     )
     say(str(table))
     for count in range(1, SMALL_COUNTS + 1):
-        say(f"          {table.describe_count(count)}")
+        say(f"{'small' if count == 1 else '':10}{table.describe_count(count)}")
     say(f"proved    {certificate}")
     say(f"keys      {table.keys}: delta {text_up(about['delta'])}, {best}")
     say(
