@@ -10,7 +10,7 @@ for less noise: each count in turn gets the law with the least variance that lea
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -25,8 +25,12 @@ from .refinement import Infeasible
 #: The number of keys of each error, for each count.
 KeyTable = tuple[dict[int, int], ...]
 
-#: Branch and bound stops after this many nodes, so that the same question has the same answer everywhere.
+#: Branch and bound stops after this many nodes, so that the same question has the same answer everywhere. In tables
+#: with more unknowns than :data:`_EASY`, where a node takes longer and proves less, it stops after fewer.
 NODES = 3000
+
+#: So many unknown numbers of keys are few (reach 5), and up to so many, tables are made in every order (reach 9).
+_EASY, _MANAGEABLE = 121, 400
 
 #: For the law of one count with the others fixed or free.
 _FEW_NODES = 50
@@ -59,6 +63,7 @@ class _KeyProgram:
         rows, sides, unknown = program.tables()
         self.size, self.delta = len(unknown), program.delta
         self._columns = {n: {z: program.place(n, z) for z in wanted.errors(n)} for n in wanted.counts}
+        self.unknowns = sum(unknown)
         self._kinds = highspy.HighsVarType
         model = highspy.HighsLp()
         model.num_col_, model.num_row_ = self.size, len(rows)
@@ -198,19 +203,17 @@ def best_table(wanted: Wanted, keys: int, known: KeyTable | None = None) -> tupl
         When no table on these keys is as wanted.
     """
     free = _KeyProgram(wanted, keys)
-    programs = [free] if wanted.symmetric or wanted.largest else [_symmetric(wanted, keys), free]
     best = known
-    for program in programs:
-        for order in (wanted.counts[::-1], wanted.counts):
-            if best is not None and value_of(best, wanted) * keys <= 1:
-                break
-            made = program.made_count_by_count(order)
-            if made is not None and (best is None or value_of(made, wanted) < value_of(best, wanted)):
-                best = made
+    for program, order in _ways(free, known is not None):
+        if best is not None and value_of(best, wanted) * keys <= 1:
+            break
+        made = program.made_count_by_count(order)
+        if made is not None and (best is None or value_of(made, wanted) < value_of(best, wanted)):
+            best = made
     start = None
     if best is not None:
         start = free.solve((), dict(zip(wanted.counts, best, strict=True)), 1).values
-    outcome = free.solve(wanted.counts, {}, NODES, start=start)
+    outcome = free.solve(wanted.counts, {}, math.ceil(NODES * min(1, _EASY / free.unknowns) ** 2), start=start)
     if outcome.infeasible and best is None:
         raise Infeasible("no choice satisfies all constraints.")
     found = None if outcome.values is None else free.table(outcome.values)
@@ -221,6 +224,21 @@ def best_table(wanted: Wanted, keys: int, known: KeyTable | None = None) -> tupl
     value = float(value_of(best, wanted) * keys)
     proved = value <= 1 + _GAP or (outcome.finished and value <= outcome.bound * (1 + _GAP) + _GAP)
     return _calmed(best, wanted, keys), proved
+
+
+def _ways(free: _KeyProgram, one_is_known: bool) -> Iterator[tuple[_KeyProgram, Sequence[int]]]:
+    """The programs and the orders of counts in which tables are made: all, or two, or none where that takes long."""
+    up, wanted = free.wanted.counts, free.wanted
+    even = free if wanted.symmetric or wanted.largest else _symmetric(wanted, free.keys)
+    if one_is_known and free.unknowns > _EASY:
+        return
+    yield even, up[::-1]
+    if free.unknowns <= _MANAGEABLE:
+        yield even, up
+        if even is not free:
+            yield free, up[::-1]
+    if even is not free or free.unknowns > _MANAGEABLE:
+        yield free, up
 
 
 def _symmetric(wanted: Wanted, keys: int) -> _KeyProgram:
