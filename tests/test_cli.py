@@ -272,8 +272,9 @@ def test_a_p_table_is_designed_written_and_judged_by_its_file(tmp_path: Path) ->
     command = ["design", "--ptable", "--reach", 3, "--stay", "1/2", "--epsilon", "1.5", "--keys", 256, "-o", file]
     out = run(*command).stdout
     assert "no table on these keys is better" in out and "delta = 0.0117188" in out
+    assert "a true 0 is published as 0 in" in out and "small     a true 1 is published as 1 in" in out
     out = run("verify", file).stdout
-    assert "judged    epsilon = 3/2, delta = 0.01171875 holds" in out and "zeros are perturbed" in out
+    assert "judged    epsilon = 3/2, delta = 0.01171875 holds" in out and "a true 0 is published as" in out
     content = json.loads(run("verify", file, "--json").stdout)
     assert content["judged"]["holds"] is True and content["table"]["keys"] == 256
     assert content["table"]["record_keys"]["composes"] is False and content["witness"]["sentence"]
@@ -281,6 +282,15 @@ def test_a_p_table_is_designed_written_and_judged_by_its_file(tmp_path: Path) ->
     beside = tmp_path / "table.csv.json"
     beside.write_text(beside.read_text().replace("0.01171875", "0.001"), encoding="utf-8")
     assert "DOES NOT HOLD" in run("verify", file, code=1).stdout
+
+
+def test_a_p_table_without_a_stay_probability_says_what_happens_to_small_counts() -> None:
+    command = ["design", "--ptable", "--reach", 2, "--variance", 3, "--epsilon", "0.5", "--keys", 64]
+    out = run(*command).stdout
+    assert "note      a true 1 is published as 0 (" in out and "--stay sets how often the truth is published" in out
+    content = json.loads(run(*command, "--json").stdout)
+    assert sum(content["published_as"]["0"].values()) == pytest.approx(1) and content["notes"]
+    assert content["lower_bound"] <= content["delta"]
 
 
 def test_somebody_elses_p_table_is_measured(tmp_path: Path) -> None:

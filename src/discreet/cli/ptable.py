@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 #: Where delta is told of a table that has no finite epsilon.
 CURVE = ("0.5", "1", "2", "3", "5")
 
+#: What happens to the counts up to this one is told of a table that was designed.
+SMALL_COUNTS = 2
+
 _SKIPPED = (
     "programs that leave empty cells alone (tau-ARGUS, cellKey, ONS) do not apply the block of 0; the guarantee holds "
     "only where it is applied"
@@ -49,22 +52,47 @@ def design_table(given: dict[str, Any], output: Path | None, layout: str | None,
     if output is not None:
         table.write(output, layout)
     if json:
-        print_json({**table.about, "keys": table.keys, "reach": table.reach, "certificate": certificate.describe()})
+        print_json(
+            {
+                **table.about,
+                "keys": table.keys,
+                "reach": table.reach,
+                "published_as": _published_as(table),
+                "notes": list(table.notes),
+                "certificate": certificate.describe(),
+            }
+        )
         return
-    from ..exact.rationals import text_up
+    from ..exact.rationals import as_fraction, text_down, text_up
 
     about = table.about
-    best = "no table on these keys is better" if about["proved_best"] else "the best that the search found"
+    best = (
+        "no table on these keys is better"
+        if about["proved_best"]
+        else f"the best that the search found; no table has less than {text_down(as_fraction(about['lower_bound']))}"
+    )
     say(str(table))
+    for count in range(1, SMALL_COUNTS + 1):
+        say(f"{'small' if count == 1 else '':10}{table.describe_count(count)}")
     say(f"proved    {certificate}")
     say(f"keys      {table.keys}: delta {text_up(about['delta'])}, {best}")
     say(
         f"          without keys it could be {text_up(about['delta_unrounded'])}; on {table.keys} keys never less than "
         f"1/{table.keys} = {text_up(about['key_floor'])}"
     )
+    for note in table.notes:
+        say(f"note      {note.replace('stay=...', '--stay')}")
     if output is not None:
         say(f"saved     {output}, and what the format has no place for in {output}.json (discreet verify {output})")
     say(f"note      {_SKIPPED}")
+
+
+def _published_as(table: PTable) -> dict[str, dict[str, float]]:
+    """For each small count, how often it is published as what."""
+    return {
+        str(count): {str(report): float(probability) for report, probability in table.outcomes(count)}
+        for count in range(SMALL_COUNTS + 1)
+    }
 
 
 def claim_beside(table: PTable) -> tuple[str, str] | None:

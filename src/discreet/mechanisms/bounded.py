@@ -41,6 +41,11 @@ def growth(epsilon: Fraction) -> Fraction:
     return simplest_between(max(low * (1 - _SLACK), Fraction(1)), low)
 
 
+def growth_gap(epsilon: Fraction) -> Fraction:
+    """By how much :func:`growth` is below e^epsilon at most, and so by how much a delta at it is too large at most."""
+    return exp_bounds(epsilon, 160)[1] - growth(epsilon)
+
+
 def read_stay(stay: object) -> Fraction:
     """The probability of reporting the truth, strictly between 0 and 1."""
     value = as_fraction(stay, "stay")

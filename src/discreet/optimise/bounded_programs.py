@@ -17,7 +17,7 @@ from fractions import Fraction
 
 from ..errors import Unsupported
 from ..exact.laws import Finite
-from ..mechanisms.bounded import growth
+from ..mechanisms.bounded import growth, growth_gap
 from .refinement import Infeasible, Program, Solution
 
 #: Deltas this close, relatively, are the same.
@@ -29,6 +29,9 @@ _CLOSE = Fraction(1, 10**6)
 
 #: Nobody needs to know a delta better than this.
 _TINY = Fraction(1, 10**12)
+
+#: The variance is kept this much below its limit, relatively, so that rounding to exact laws does not exceed it.
+_VARIANCE_ROOM = Fraction(1, 2**60)
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,8 @@ class Wanted:
     single_event
         Whether delta looks at one report at a time, as in [S] (7)-(8), instead of at sets of reports.
     symmetric
-        Whether the shared law must be symmetric.
+        Whether the shared law must be symmetric. If not, the program is over all laws, and a symmetric one is taken
+        where it is as good.
     """
 
     epsilon: Fraction
@@ -70,7 +74,7 @@ class Wanted:
     largest: bool = False
     ceiling: int | None = None
     single_event: bool = False
-    symmetric: bool = True
+    symmetric: bool = False
 
     def errors(self, count: int) -> list[int]:
         """The errors that a report of this count may have."""
@@ -135,7 +139,8 @@ class NoiseProgram:
             else:
                 program.equal({self.stay: 1, places[0]: -1})
         if w.variance is not None:
-            program.at_most({j: z * z for z, j in places.items()}, w.variance)
+            squares = {j: z * z for z, j in places.items()}
+            program.at_most(squares, w.variance * (1 - _VARIANCE_ROOM), loosest=w.variance)
 
     def _place(self, n: int, y: int) -> int | None:
         """The variable of P(y | n)."""
@@ -230,8 +235,8 @@ def exact_law(
 ) -> Finite | None:
     """Nearly right probabilities rounded to a law with exactly this stay probability and, if wanted, exactly zero bias.
 
-    All weights are rounded; what is then missing from the total and from the mean is made good by two neighbouring
-    errors, which can make good anything: moving k units from a to a + 1 changes the mean by k and the total by nothing.
+    All weights are rounded; what is then missing from the total and from the mean, a few units, is made good by
+    :func:`_balance`.
     """
     weights = {z: math.floor(p * total + Fraction(1, 2)) for z, p in row.items()}
     if 0 in weights:
@@ -244,28 +249,38 @@ def exact_law(
         nearest = max((z for z in weights if z > 0), key=weights.__getitem__)
         weights[nearest] += missing
         weights[-nearest] += missing
-        return Finite(min(weights), _dense(weights)) if min(weights.values()) >= 0 else None
-    fixed = {0} if 0 in weights else set()
-    missing, lean = total - sum(weights.values()), sum(z * w for z, w in weights.items())
-    if not unbiased:
-        largest = max((z for z in weights if z not in fixed), key=weights.__getitem__)
-        weights[largest] += missing
-    elif missing or lean:
-        free = {z: w for z, w in weights.items() if z not in fixed}
-        pairs = [z for z in free if z + 1 in free]
-        if not pairs:
-            return None
-        a = max(pairs, key=free.__getitem__)
-        upper = -lean - a * missing
-        below = max((z for z in free if z < a), key=free.__getitem__, default=None)
-        if weights[a + 1] + upper < 0 and below is not None:  # a unit more further down is a - below more up there
-            units = -((weights[a + 1] + upper) // (a - below))
-            weights[below] += units
-            missing -= units
-            upper += units * (a - below)
-        weights[a + 1] += upper
-        weights[a] += missing - upper
+    elif not unbiased:
+        largest = max((z for z in weights if z), key=weights.__getitem__)
+        weights[largest] += total - sum(weights.values())
+    else:
+        _balance(weights, total)
     return Finite(min(weights), _dense(weights)) if min(weights.values()) >= 0 else None
+
+
+def _balance(weights: dict[int, int], total: int) -> None:
+    """Make the weights add up to the total with zero mean, in place, without touching the weight of no error.
+
+    The most likely error below zero, a, and the one above, b, have weight to give. Units moved between them change the
+    mean by multiples of b - a; a few units (fewer than b - a) added to one more error c make good the rest, as some c
+    next to a or b has c - a without a divisor in common with b - a. That c may have had no weight at all: a law with
+    two errors, such as -1 and 2, has no other way to be balanced on a total that 3 does not divide.
+    """
+    missing, lean = total - sum(weights.values()), sum(z * w for z, w in weights.items())
+    if not missing and not lean:
+        return
+    a = max((z for z in weights if z < 0), key=weights.__getitem__)
+    b = max((z for z in weights if z > 0), key=weights.__getitem__)
+    others = sorted((z for z in weights if z not in (a, 0, b)), key=weights.__getitem__, reverse=True)
+    for units in range(b - a):
+        for c in others or [a]:
+            rest, upper = missing - units, -lean - units * c
+            share, remainder = divmod(upper - a * rest, b - a)
+            if remainder:
+                continue
+            weights[c] += units
+            weights[b] += share
+            weights[a] += rest - share
+            return
 
 
 def _dense(weights: Mapping[int, int]) -> list[int]:
@@ -274,7 +289,17 @@ def _dense(weights: Mapping[int, int]) -> list[int]:
 
 @dataclass(frozen=True)
 class Found:
-    """Exact laws, the count from which on the last one is shared, and a proved lower bound of the optimum."""
+    """Exact laws for the least delta.
+
+    Attributes
+    ----------
+    laws
+        One for each count; the last is shared by all counts from there on.
+    value
+        Their delta, at the rational E of the program.
+    bound
+        A proved lower bound of the delta of all laws that are as wanted, at e^epsilon itself.
+    """
 
     laws: tuple[Finite, ...]
     value: Fraction
@@ -282,13 +307,15 @@ class Found:
 
 
 def least_delta(wanted: Wanted) -> Found:
-    """The laws with the least delta.
+    """The laws with the least delta; where a symmetric shared law has it too, that one.
 
     Raises
     ------
     Infeasible
         When no noise is as wanted.
     """
+    if wanted.first == wanted.shared:  # one law: it and its mirror image are equally good, and so is their mean
+        wanted = replace(wanted, symmetric=True)
     best: Found | None = None
     problem = Unsupported("the linear program was not solved to enough digits; try a smaller reach.")
     for rough in (None, 1e-3, 1e-6):  # sizes to work in: the solver fails at some programs in some of them
@@ -300,7 +327,8 @@ def least_delta(wanted: Wanted) -> Found:
         except Unsupported as failure:
             problem = failure
             continue
-        bound = max(solution.bound, best.bound if best else Fraction(0))
+        bound = max(solution.bound - growth_gap(wanted.epsilon), best.bound if best else Fraction(0))
+        program, solution = _as_good_and_symmetric(program, solution, rough) or (program, solution)
         for one in (program.steadiest(solution.cost), solution):
             laws = None if one is None else program.laws(one)
             if laws is None:
@@ -315,6 +343,21 @@ def least_delta(wanted: Wanted) -> Found:
     if best is None:
         raise problem
     return best
+
+
+def _as_good_and_symmetric(
+    program: NoiseProgram, solution: Solution, rough: float | None
+) -> tuple[NoiseProgram, Solution] | None:
+    """The program for a symmetric shared law and its solution, if that costs no delta."""
+    wanted = program.wanted
+    if wanted.symmetric or wanted.largest:
+        return None
+    try:
+        even = NoiseProgram(replace(wanted, symmetric=True), rough=rough)
+        found = even.least_delta()
+    except Unsupported:  # there is none, or it was not found
+        return None
+    return (even, found) if found.cost <= solution.cost * (1 + _SAME) else None
 
 
 def delta_of(laws: Sequence[Finite], wanted: Wanted) -> Fraction:

@@ -1,9 +1,9 @@
 """The best table on K keys: probabilities that are whole multiples of 1/K, with the least true delta.
 
 Rounding an optimal table to K keys costs far more than 1/K: what was zero excess becomes a positive one in every line.
-So nothing is rounded. The program of :mod:`.bounded_programs` is solved with whole numbers of keys as its unknowns, by
-branch and bound. A table on K keys has delta >= 1/K, as its outermost report has at least one key; where the best real
-table is far below that, a shorter reach is enough, and the search is over these first.
+So nothing is rounded: the table is searched in whole numbers of keys (:mod:`.key_search`). A table on K keys has
+delta >= 1/K, as its outermost report has at least one key; where the best real table is far below that, a shorter reach
+is enough, and the search is over these first.
 
 With a million keys and more a key is so little that rounding does cost next to nothing; the best real table is then
 rounded, with zero bias kept, and improved key by key.
@@ -12,24 +12,16 @@ rounded, with zero bias kept, and improved key by key.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
 from ..errors import Unsupported
 from ..exact.laws import Finite
-from ..mechanisms.bounded import moment
-from .bounded_programs import NoiseProgram, Wanted, delta_of
+from .bounded_programs import NoiseProgram, Wanted, exact_law, least_delta
+from .key_search import KeyTable, best_table, keeps_what_is_wanted, laws_of, value_of, widened
 from .refinement import Infeasible
-
-#: Branch and bound stops after this many nodes, so that the same question has the same answer everywhere.
-NODES = 3000
-
-#: And, on a machine so slow that this comes first, after so many seconds.
-_SECONDS = 40.0
 
 #: From this many keys on the best real table is rounded and improved step by step: the solver's numbers end there.
 _FINE = 2**20
@@ -65,26 +57,32 @@ def best_on_keys(
     """
     if keys > _MANY:
         raise Unsupported(f"at most 2^40 keys are searched; got {keys}.")
-    best: Rounded | None = None
+    whole = wanted_for(reach)
+    best: KeyTable | None = None
+    proved = False
     problem: Unsupported | None = None
     for shorter in _reaches(wanted_for, reach, keys):
         if progress is not None:
             progress(f"noise up to {shorter} on {keys} keys")
+        wanted = wanted_for(shorter)
         try:
-            found = (_rounded if keys >= _FINE else _search)(wanted_for(shorter), keys)
+            if keys >= _FINE:
+                found, proved = _rounded(wanted, keys), False
+            else:
+                known = best if shorter == reach else None
+                found, proved = best_table(wanted, keys, known)
         except Unsupported as failure:
             problem = failure
             continue
-        if best is None or found.value < best.value:
+        found = widened(found, whole)
+        if best is None or value_of(found, whole) <= value_of(best, whole):
             best = found
-        # the search over a shorter reach proves nothing about tables that reach further
-        best = replace(best, proved=found.proved and shorter == reach)
-        if best.value * keys <= 1 + Fraction(1, 10**6):  # no table on these keys is better
-            best = replace(best, proved=True)
-            break
+        if value_of(best, whole) * keys <= 1 + Fraction(1, 10**6):  # no table on these keys is better
+            return _finished(best, whole, True)
+        proved = proved and shorter == reach  # a shorter reach proves nothing about tables that reach further
     if best is None:
         raise problem or Infeasible("no choice satisfies all constraints.")
-    return best
+    return _finished(best, whole, proved)
 
 
 def _reaches(wanted_for: Callable[[int], Wanted], reach: int, keys: int) -> list[int]:
@@ -102,29 +100,48 @@ def _reaches(wanted_for: Callable[[int], Wanted], reach: int, keys: int) -> list
     return [reach]
 
 
-def _rounded(wanted: Wanted, keys: int) -> Rounded:
-    """The best real table rounded to so many keys, with zero bias kept."""
-    program = NoiseProgram(wanted)
-    laws = program.laws_on(program.least_delta(), keys)
-    if laws is None or (wanted.variance is not None and any(moment(law, 2) > wanted.variance for law in laws)):
-        raise Unsupported(f"rounding to {keys} keys does not keep what is wanted.")
-    weights = [{z: law.weights[z - law.low] if law.low <= z <= law.high else 0 for z in wanted.errors(n)}
-               for n, law in zip(wanted.counts, laws, strict=True)]  # fmt: skip
-    _improve(weights, wanted, keys)
-    return _finished(weights, wanted, False)
+def _finished(rows: KeyTable, wanted: Wanted, proved: bool) -> Rounded:
+    """Without errors that have no keys, and without counts whose law is the shared one anyway."""
+    kept = [{z: w for z, w in row.items() if w} for row in rows]
+    while len(kept) > 1 and kept[-2] == kept[-1]:
+        kept.pop()
+    return Rounded(laws_of(kept), tuple(kept), value_of(rows, wanted), proved)
 
 
-def _finished(weights: Sequence[Mapping[int, int]], wanted: Wanted, proved: bool) -> Rounded:
-    kept = tuple({z: w for z, w in row.items() if w} for row in weights)
-    laws = tuple(Finite(min(row), [row.get(z, 0) for z in range(min(row), max(row) + 1)]) for row in kept)
-    return Rounded(laws, kept, delta_of(laws, wanted), proved)
+# ------------------------------------------------------------------------------------------------ many keys
+
+
+def _rounded(wanted: Wanted, keys: int) -> KeyTable:
+    """The best real table rounded to so many keys, with zero bias kept.
+
+    Rounding may take the variance above its limit by a few keys; the limit is then lowered by so much first.
+    """
+    limits = [wanted.variance]
+    if wanted.variance is not None:
+        limits += [wanted.variance - Fraction(units * wanted.reach**2, keys) for units in (2, 8, 32)]
+    for limit in limits:
+        tight = replace(wanted, variance=limit)
+        weights = []
+        for n, law in zip(wanted.counts, least_delta(tight).laws, strict=True):
+            row = {z: law.probability(z) for z in wanted.errors(n)}
+            near = exact_law(
+                row, None, floor=wanted.stay or Fraction(0), total=keys, unbiased=wanted.unbiased(n),
+                symmetric=n == wanted.shared and law.symmetric,
+            )  # fmt: skip
+            if near is None:
+                break
+            weights.append({z: int(near.probability(z) * keys) for z in row})
+        if len(weights) == len(wanted.counts) and keeps_what_is_wanted(tuple(weights), wanted, keys):
+            _improve(weights, wanted, keys)
+            return tuple(weights)
+    raise Unsupported(f"rounding to {keys} keys does not keep what is wanted.")
 
 
 def _improve(weights: list[dict[int, int]], wanted: Wanted, keys: int) -> None:
     """Move single keys as long as the worst pair of counts gets better and no other becomes as bad as it was.
 
-    Moving a key from a to a + 1 and another from b to b - 1 keeps the sum and the mean. The shared law stays symmetric:
-    it is left as it is.
+    Moving a key from a to a + 1 and another from b to b - 1 keeps the sum and the mean. The shared law is left as it
+    is, so that it stays symmetric where it was.
     """
     e, last = math.exp(float(wanted.epsilon)), len(weights) - 1
     floor = 0 if wanted.stay is None else math.ceil(wanted.stay * keys)
@@ -163,46 +180,3 @@ def _step(
             for z, change in ((a, 1), (a + 1, -1), (b, 1), (b - 1, -1)):
                 law[z] += change
     return False
-
-
-def _search(wanted: Wanted, keys: int) -> Rounded:
-    """Branch and bound over whole numbers of keys."""
-    import highspy
-
-    program = NoiseProgram(wanted)
-    rows, sides, unknown = program.tables()
-    size = len(unknown)
-    model = highspy.HighsLp()
-    model.num_col_, model.num_row_ = size, len(rows)
-    model.col_cost_ = np.array([1.0 if j == program.delta else 0.0 for j in range(size)])
-    model.col_lower_ = np.array([1.0 if j == program.delta else 0.0 for j in range(size)])  # delta is at least a key
-    model.col_upper_ = np.full(size, np.inf)
-    kinds = highspy.HighsVarType
-    model.integrality_ = [kinds.kInteger if whole else kinds.kContinuous for whole in unknown]
-    model.row_lower_ = model.row_upper_ = np.array([float(b * keys) for b in sides])
-    model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-    model.a_matrix_.start_ = np.cumsum([0, *(len(row) for row in rows)]).astype(np.int32)
-    model.a_matrix_.index_ = np.array([j for row in rows for j in row], np.int32)
-    model.a_matrix_.value_ = np.array([float(a) for row in rows for a in row.values()])
-    solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]
-    for option, setting in (
-        ("output_flag", False), ("threads", 1), ("mip_rel_gap", 1e-6), ("mip_max_nodes", NODES),
-        ("time_limit", _SECONDS), ("random_seed", 1),
-    ):  # fmt: skip
-        solver.setOptionValue(option, setting)
-    solver.passModel(model)
-    solver.run()
-    status = solver.getModelStatus()
-    if status == highspy.HighsModelStatus.kInfeasible:
-        raise Infeasible("no choice satisfies all constraints.")
-    values = list(solver.getSolution().col_value)
-    if not values or solver.getInfo().primal_solution_status != 2:  # 2: a feasible point is known
-        raise Unsupported(f"no table on {keys} keys was found; allow more keys, a larger reach or a smaller stay.")
-    weights = []
-    for n in wanted.counts:
-        row = {z: round(values[program.place(n, z)]) for z in wanted.errors(n)}
-        lean = sum(z * w for z, w in row.items())
-        if sum(row.values()) != keys or (wanted.unbiased(n) and lean) or min(row.values()) < 0:
-            raise Unsupported(f"the search on {keys} keys did not end with whole numbers; try fewer keys.")
-        weights.append(row)
-    return _finished(weights, wanted, status == highspy.HighsModelStatus.kOptimal)

@@ -7,11 +7,11 @@ from fractions import Fraction
 from typing import Any
 
 from ..errors import InvalidInput
-from ..exact.rationals import as_fraction, bound_up, read_epsilon
+from ..exact.rationals import as_fraction, bound_up, float_down, read_epsilon
 from ..mechanisms.bounded import read_reach
-from ..ptables.table import PTable
+from ..ptables.table import PTable, percent
 from ..spaces import positive_integer
-from .bounded import LARGEST_PROGRAM, impossible, refuse_hopeless_js, refuse_untouched_zeros
+from .bounded import LARGEST_PROGRAM, impossible, read_shared_from, refuse_hopeless_js, refuse_untouched_zeros
 from .bounded_programs import Wanted, least_delta
 from .key_rounding import best_on_keys
 from .refinement import Infeasible
@@ -27,14 +27,18 @@ def design_ptable(
     variance: Any = None,
     stay: Any = None,
     js: int = 0,
+    shared_from: int | None = None,
     keys: int = 65536,
     keep_zeros: bool = False,
     progress: Callable[[str], None] | None = None,
 ) -> PTable:
-    """A p-table with the least true delta at this epsilon, among all tables on this many keys.
+    """A p-table on this many keys with the least true delta at this epsilon that the search finds.
 
-    The counts 0, 1, 2, ... have noise of their own up to twice the reach, and one law from there on. Every count from 1
+    The counts 0, 1, 2, ... have noise of their own below ``shared_from``, and one law from there on. Every count from 1
     on is unbiased; a count of 0 can only move up. What is certified is the table as it is on K keys, by the judge.
+
+    Only delta and the limits given decide. Without ``stay`` nothing asks for the truth: a small count, and a true 0
+    above all, may be published as something else most of the time. ``table.outcomes(0)`` and ``notes`` tell.
 
     Parameters
     ----------
@@ -48,6 +52,8 @@ def design_ptable(
         Every count that may be published as it is, is so with at least this probability, pstay.
     js
         Counts 1..js are never published.
+    shared_from
+        Counts from this one on share one law; 2D if not given (with ``js`` 2D + js + 1).
     keys
         The number of keys K, such as 256, 4096, 65536, 2**32, or 10**8 for keys of eight decimals. A table on K keys
         has delta >= 1/K.
@@ -59,8 +65,10 @@ def design_ptable(
     Returns
     -------
     PTable
-        With ``about``: epsilon, delta (proved), delta_unrounded (the best with any probabilities), key_floor = 1/K, and
-        whether the search proved that no table on these keys is better.
+        With ``about``: epsilon, delta (certified), delta_unrounded (the best with any probabilities), key_floor = 1/K,
+        lower_bound (no table as asked for has less; proved), and proved_best: whether the search went through all
+        tables on these keys and none is better. Where it did not, delta may be above the least by the distance to
+        lower_bound, and less asked for may give a delta larger by so much.
 
     Examples
     --------
@@ -85,8 +93,10 @@ def design_ptable(
     if keep_zeros:
         refuse_untouched_zeros(floor or Fraction(0), D, small)
 
+    given = None if shared_from is None else read_shared_from(shared_from, D, small)
+
     def wanted(shorter: int) -> Wanted:
-        shared = 2 * shorter + (small + 1 if small else 0)
+        shared = given or read_shared_from(None, shorter, small)
         return Wanted(eps, shorter, 0, shared, floor, at_least=True, variance=spread, js=small)
 
     try:
@@ -101,13 +111,30 @@ def design_ptable(
     delta = table.mechanism(eps).certificate.delta
     about: dict[str, Any] = {
         "epsilon": str(eps), "delta": delta, "delta_unrounded": bound_up(free.value), "key_floor": 1 / size,
-        "proved_best": found.proved, "designed_reach": D, "js": small,
+        "lower_bound": float_down(max(free.bound, Fraction(1, size))), "proved_best": found.proved,
+        "designed_reach": D, "js": small,
     }  # fmt: skip
     if spread is not None:
         about["designed_variance"] = str(spread)
     if floor is not None:
         about["designed_stay"] = str(floor)
-    return PTable(table.blocks, size, 1, "ptable", (), about)
+    if given is not None:
+        about["shared_from"] = given
+    return PTable(table.blocks, size, 1, "ptable", _rarely_true(table, D, small), about)
+
+
+def _rarely_true(table: PTable, reach: int, js: int) -> tuple[str, ...]:
+    """A note for each small count that is published as something else more often than as it is."""
+    found = []
+    for count in range(reach + 1):
+        report, probability = table.outcomes(count)[0]
+        if report != count and not 1 <= count <= js:
+            own = table.law(count).probability(0)
+            found.append(
+                f"a true {count} is published as {report} ({percent(probability)}) more often than as {count} "
+                f"({percent(own)}); stay=... sets how often the truth is published at least"
+            )
+    return tuple(found)
 
 
 def _limit(value: object, name: str) -> Fraction | None:

@@ -94,6 +94,7 @@ class Program:
         self._most: list[Fraction] = []
         self._rows: list[dict[int, Fraction]] = []
         self._sides: list[Fraction] = []
+        self._loosest: dict[int, Fraction] = {}
         self._cost: dict[int, Fraction] = {}
 
     def variable(self, size: float = 1.0, most: Fraction = Fraction(1)) -> int:
@@ -109,9 +110,12 @@ class Program:
         self._rows.append({j: Fraction(a) for j, a in coefficients.items() if a})
         self._sides.append(Fraction(side))
 
-    def at_most(self, coefficients: Mapping[int, Any], side: Any = 0) -> None:
+    def at_most(self, coefficients: Mapping[int, Any], side: Any = 0, loosest: Any = None) -> None:
+        """Limit a combination by ``side``. The proved bound also holds for choices within ``loosest``, if given."""
         size = max(abs(float(a)) * self._sizes[j] for j, a in coefficients.items())
-        most = abs(Fraction(side)) + sum(
+        if loosest is not None:
+            self._loosest[len(self._rows)] = Fraction(loosest)
+        most = abs(Fraction(side if loosest is None else loosest)) + sum(
             (abs(Fraction(a)) * self._most[j] for j, a in coefficients.items()), Fraction(0)
         )
         slack = self.variable(size or 1.0, most)
@@ -191,7 +195,8 @@ class Program:
         for i, y in enumerate(vertex.prices):
             for j, a in self._rows[i].items():
                 reduced[j] -= y * a
-        worth = sum((y * b for y, b in zip(vertex.prices, self._sides, strict=True)), Fraction(0))
+        sides = [self._loosest.get(i, b) for i, b in enumerate(self._sides)]
+        worth = sum((y * b for y, b in zip(vertex.prices, sides, strict=True)), Fraction(0))
         return worth + sum((d * self._most[j] for j, d in enumerate(reduced) if d < 0), Fraction(0))
 
 

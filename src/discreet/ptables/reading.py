@@ -11,6 +11,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -100,7 +101,18 @@ def ptable_from_text(
     except InvalidInput as problem:
         raise UnreadableFile(f"{name}: {problem}") from None
     beside = dict(beside or {})
+    if kind in ("ptable", "cellkey"):  # whose bounds are shares of all keys
+        table = _on_keys(table, beside.get("keys"))
     return PTable(table.blocks, table.keys, table.cycle, kind, (*table.notes, *_about_zeros(table)), beside)
+
+
+def _on_keys(table: PTable, keys: object) -> PTable:
+    """The same table on the number of keys that it was made for: bounds such as 1/2 do not tell how many there are."""
+    if type(keys) is not int or not table.keys < keys <= MOST_KEYS or keys % table.keys:
+        return table
+    each = keys // table.keys
+    blocks = tuple(tuple((noise, weight * each) for noise, weight in block) for block in table.blocks)
+    return replace(table, blocks=blocks, keys=keys)
 
 
 def recognise(text: str, suffix: str = "") -> str | None:

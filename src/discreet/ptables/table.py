@@ -8,10 +8,12 @@ noise: that is :class:`CellKeys`, which has no guarantee that composes.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -149,6 +151,29 @@ class PTable:
         """The largest error of a published count."""
         return max(abs(noise) for block in self.blocks for noise, _ in block)
 
+    def outcomes(self, count: int) -> tuple[tuple[int, Fraction], ...]:
+        """What a true count is published as, and how often, the most frequent first.
+
+        >>> PTable((((0, 1), (2, 3)),), 4).outcomes(0)
+        ((2, Fraction(3, 4)), (0, Fraction(1, 4)))
+        """
+        law = self.law(count)
+        found = [(count + z, law.probability(z)) for z in range(law.low, law.high + 1)]
+        return tuple(sorted(((y, p) for y, p in found if p), key=lambda pair: (-pair[1], abs(pair[0] - count))))
+
+    def describe_count(self, count: int) -> str:
+        """What happens to a true count, in words.
+
+        >>> PTable((((0, 1), (2, 3)),), 4).describe_count(0)
+        'a true 0 is published as 2 in 75% of cases, as 0 in 25%'
+        """
+        told, *rest = self.outcomes(count)
+        parts = [f"a true {count} is published as {told[0]} in {percent(told[1])} of cases"]
+        parts += [f"as {report} in {percent(probability)}" for report, probability in rest[:2]]
+        if len(rest) > 2:
+            parts.append(f"as another count in {percent(sum((p for _, p in rest[2:]), Fraction(0)))}")
+        return ", ".join(parts)
+
     @property
     def untouched_zeros(self) -> bool:
         """Whether a count of 0 is published as it is."""
@@ -172,7 +197,7 @@ class PTable:
         return min((p for p in found if p), default=Fraction(0))
 
     def __str__(self) -> str:
-        zeros = "zeros are published untouched" if self.untouched_zeros else "zeros are perturbed"
+        zeros = "zeros are published untouched" if self.untouched_zeros else self.describe_count(0)
         bias = "unbiased from 1 on" if self.bias == 0 else f"mean error up to {text_up(float(self.bias), 3)}"
         return (
             f"a p-table with blocks 0..{len(self.blocks) - 1} on {self.keys} keys; noise up to {self.reach}, {bias}, "
@@ -181,6 +206,16 @@ class PTable:
 
     def __repr__(self) -> str:
         return f"<PTable: blocks 0..{len(self.blocks) - 1}, {self.keys} keys, reach {self.reach}>"
+
+
+def percent(probability: Fraction) -> str:
+    """A probability for people: three digits as a percentage.
+
+    >>> percent(Fraction(2, 3)), percent(Fraction(1)), percent(Fraction(1, 65536))
+    ('66.7%', '100%', '0.00153%')
+    """
+    share = float(100 * probability)
+    return f"{share:.3g}%" if share < 99.95 or probability == 1 else f"{math.floor(share * 1000) / 1000:g}%"
 
 
 def _mean(block: Block, keys: int) -> Fraction:
@@ -218,10 +253,16 @@ class CellKeys:
     def joint_delta(self) -> Fraction:
         """A lower bound, at every epsilon, of the delta of two cells with the same contributors.
 
-        Both show the same count. With one more record in the second, whose key is then another, they show the same only
-        if the noise happens to make up for it: 1 - sum over z of P(Z_n = z) P(Z_(n+1) = z - 1), for large n.
+        Both show the same count n + z. With one more record in the second, whose key is then another, they show the
+        same only if the noise happens to make up for it: 1 - sum over z of P(Z_n = z) P(Z_(n+1) = z - 1). It is the
+        largest over all counts n from 1 on, those beyond the last block included: they go round in a cycle.
         """
-        here, there = self.table.law(len(self.table.blocks)), self.table.law(len(self.table.blocks) + 1)
+        table = self.table
+        laws = [table.law(count) for count in range(1, len(table.blocks) + table.cycle + 1)]
+        return max(self._differ(here, there) for here, there in dict.fromkeys(pairwise(laws)))
+
+    @staticmethod
+    def _differ(here: Finite, there: Finite) -> Fraction:
         same = (here.probability(z) * there.probability(z - 1) for z in range(here.low, here.high + 1))
         return 1 - sum(same, Fraction(0))
 

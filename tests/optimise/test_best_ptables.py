@@ -1,0 +1,77 @@
+"""What ``design_ptable`` claims to be the best, against brute force and a search of another make."""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+
+import pytest
+from noise_oracle import NoiseModel, least_delta_by_enumeration
+
+import discreet as dc
+from discreet.errors import InvalidInput
+
+
+def check_claims(table: dc.PTable, epsilon: Fraction, least: float) -> None:
+    """Delta is the least where that is claimed, never below it, and the bound is one."""
+    delta, bound, keys = table.about["delta"], table.about["lower_bound"], table.keys
+    assert dc.verify(table).delta(epsilon) == delta
+    assert bound <= delta and bound * keys <= least * (1 + 1e-7)
+    assert delta * keys >= least * (1 - 1e-7)
+    if table.about["proved_best"]:
+        assert delta * keys <= least * (1 + 2e-6) + 2e-6
+
+
+def test_an_asymmetric_table_is_found_where_it_is_better():
+    table = dc.design_ptable("7/20", 2, stay="39/100", keys=16)
+    assert table.about["delta"] < 0.33274 and table.about["proved_best"] is True
+    check_claims(table, Fraction(7, 20), least_delta_by_enumeration(0.35, 2, 16, stay=0.39))
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_no_table_on_few_keys_is_better_by_brute_force(seed):
+    """Every table is written down: reach 2 on up to 16 keys, reach 1 on up to 40."""
+    r = random.Random(seed)
+    reach = r.choice([1, 2, 2, 2])
+    keys = r.randint(6, 40 if reach == 1 else 16)
+    epsilon = Fraction(r.randint(5, 250), 100)
+    asked = (
+        {"stay": Fraction(r.randint(5, 80), 100)}
+        if r.random() < 0.7
+        else {"variance": Fraction(r.randint(30, 250), 100)}
+    )
+    least = least_delta_by_enumeration(float(epsilon), reach, keys, **{name: float(x) for name, x in asked.items()})
+    if least is None:
+        with pytest.raises(InvalidInput, match="no unbiased noise has"):
+            dc.design_ptable(epsilon, reach, keys=keys, **asked)
+        return
+    table = dc.design_ptable(epsilon, reach, keys=keys, **asked)
+    check_claims(table, epsilon, least)
+    assert table.about["proved_best"] is True
+
+
+def _against_another_search(seed: int) -> None:
+    r = random.Random(seed)
+    reach, keys = r.randint(1, 3), r.choice([10, 16, 32, 64])
+    epsilon, js = Fraction(r.randint(10, 250), 100), r.choice([0, 0, 1])
+    asked = {"js": js if reach > 1 else 0, "stay": Fraction(r.randint(5, 70), 100)}
+    if r.random() < 0.4:
+        asked["variance"] = Fraction(r.randint(30, 100 * reach), 100)
+    plain = {name: float(x) if name != "js" else x for name, x in asked.items()}
+    least = NoiseModel(float(epsilon), reach, at_least=True, **plain).least_delta_on_keys(keys)
+    if least is None:
+        with pytest.raises(InvalidInput, match="no unbiased noise has"):
+            dc.design_ptable(epsilon, reach, keys=keys, **asked)
+        return
+    check_claims(dc.design_ptable(epsilon, reach, keys=keys, **asked), epsilon, least)
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_claims_hold_against_another_search(seed):
+    _against_another_search(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(100, 300))
+def test_claims_hold_against_another_search_over_many_settings(seed):
+    _against_another_search(seed)
