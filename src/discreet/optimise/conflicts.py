@@ -2,44 +2,55 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
+from numpy.typing import NDArray
 
-from .. import properties
 from ..errors import Conflict
-from ..exact.rationals import log_bounds, text_up
+from ..exact.rationals import text_up
 from ..properties import Property
 from .bounds import impossible
-from .certification import exact_table, prove
-from .program import Program, Request, program_of
-from .solver import Infeasible, Session, SolverFailed, Vertex
+from .certification import exact_table
+from .members import is_met_by_a_member, meets
+from .program import Request, program_of
+from .solver import Infeasible, Session, SolverFailed, variable_cost
+
+FloatArray = NDArray[np.float64]
 
 
 def feasible(request: Request, *, private: bool = True) -> bool:
-    """Whether some mechanism meets the request, as far as floats can tell."""
-    for scaled in (True, False):
-        program = program_of(request, negligible=0.0, private=private, scaled=scaled)
+    """Whether some mechanism meets the request: a known one, or as far as floats can tell."""
+    if is_met_by_a_member(request, private=private):
+        return True
+    for session, cost in _sessions(request, private):
         try:
-            vertex = Session(program).minimise(np.zeros(program.count))
+            vertex = session.minimise(cost)
         except (Infeasible, SolverFailed):
             continue
         # without the scaling the solver may overlook what is small, so there it is not taken at its word
-        if scaled or _stands(program, vertex, private):
+        program = session.program
+        table = None if program.scaled else exact_table(program, vertex)
+        if program.scaled or (table is not None and meets(table, request, private=private)):
             return True
     return False
 
 
-def _stands(program: Program, vertex: Vertex, private: bool) -> bool:
-    """Whether the exact table behind a vertex has everything that was asked for."""
-    table = exact_table(program, vertex)
-    if table is None:
-        return False
-    request = program.request
-    if private:
-        return prove(table, request, log_bounds(1 / request.alpha)[1]) is not None
-    return not request.requirements or all(properties.check(table, request.requirements).values())
+def _sessions(request: Request, private: bool) -> Iterator[tuple[Session, FloatArray]]:
+    """The program in its two scalings, each with an objective of zero and, where that led nowhere, with its own.
+
+    Without an objective all vertices are equally good, which is quick or, where the solver loses its way among them,
+    hopeless.
+    """
+    for scaled in (True, False):
+        program = program_of(request, negligible=0.0, private=private, scaled=scaled)
+        for cost in (np.zeros(program.count), variable_cost(program)):
+            session = Session(program)
+            yield session, cost
+            if not session.stalled:
+                break
 
 
 def proved(request: Request, *, private: bool) -> bool:
@@ -47,10 +58,9 @@ def proved(request: Request, *, private: bool) -> bool:
 
     The solver's word is not taken for it: its combination is added up again, with a bound on every rounding.
     """
-    for scaled in (True, False):
-        session = Session(program_of(request, negligible=0.0, private=private, scaled=scaled))
+    for session, cost in _sessions(request, private):
         try:
-            session.minimise(np.zeros(session.program.count))
+            session.minimise(cost)
         except Infeasible:
             found = session.contradiction()
             # where a zero far out makes all of a column zero, the solver's prices overflow, and none are needed

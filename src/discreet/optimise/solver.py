@@ -37,6 +37,10 @@ WAYS: tuple[dict[str, Any], ...] = (
     {"presolve": "off", "simplex_strategy": 4},
 )
 
+#: Refactorisations (steps without a pivot) that a healthy run may need: so many, and one for so many pivots. Runs that
+#: end well need one for about a hundred; where the numbers have gone bad there are several for every pivot, each slow.
+HEALTHY_REFACTORISATIONS, PIVOTS_EACH = 200, 10
+
 #: A price below this share of the largest one counts as zero.
 FREE = 1e-10
 
@@ -80,6 +84,30 @@ class Vertex:
         return max(float(np.abs(self.prices).max(initial=0)), 1e-300)
 
 
+class StallWatch:
+    """Interrupts a simplex run that refactorises instead of pivoting: it would take minutes and end without an answer.
+
+    It counts steps, not seconds, so that the same program ends the same way on every machine.
+    """
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin to count anew, for another run."""
+        self._pivots, self._refactorisations = -1, 0
+        self.stalled = False
+
+    def __call__(self, event: Any) -> None:
+        pivots = event.data_out.simplex_iteration_count
+        if pivots != self._pivots:
+            self._pivots = pivots
+        else:
+            self._refactorisations += 1
+        self.stalled = self._refactorisations > HEALTHY_REFACTORISATIONS + pivots // PIVOTS_EACH
+        event.interrupt(self.stalled)  # said at every step: the solver remembers what it was told in an earlier run
+
+
 class Session:
     """One program in one solver. Solves start from the last vertex, or from one of a neighbouring problem."""
 
@@ -91,6 +119,8 @@ class Session:
         self._solver = self._highspy.Highs()
         for option, value in OPTIONS.items():
             self._solver.setOptionValue(option, value)
+        self._watch = StallWatch()
+        self._solver.cbSimplexInterrupt.subscribe(self._watch)
         self._starts, self._index, self._values, self.lower, self.upper, self.row_sizes = assemble(program)
         self.column_upper = np.where(program.zero, 0.0, np.inf)
         self._preferred = np.concatenate(
@@ -105,6 +135,11 @@ class Session:
     @property
     def rows(self) -> int:
         return len(self.lower)
+
+    @property
+    def stalled(self) -> bool:
+        """Whether the last run was given up because it got nowhere."""
+        return self._watch.stalled
 
     def minimise(self, cost: FloatArray) -> Vertex:
         """The best vertex for this cost per unit of each variable."""
@@ -144,6 +179,7 @@ class Session:
         for option, value in {"solver": "simplex", **WAYS[1]}.items():
             solver.setOptionValue(option, value)
         solver.clearSolver()
+        self._watch.reset()
         solver.run()
         _, found, prices = solver.getDualRay()
         return np.array(prices) if found else None
@@ -168,6 +204,7 @@ class Session:
         for way in WAYS if self._last_resort else WAYS[:1]:
             for option, value in way.items():
                 solver.setOptionValue(option, value)
+            self._watch.reset()
             solver.run()
             status = solver.getModelStatus()
             if status in (statuses.kOptimal, statuses.kInfeasible):
