@@ -32,7 +32,7 @@ _ROOMS = {
     ".privacy.certificate": ("Certificate", "Privacy"),
     ".privacy.witness": ("Witness",),
     ".privacy.compose": ("compose", "Composition"),
-    ".properties": ("check", "pathologies"),
+    ".checking": ("check", "pathologies"),
     ".explanation": ("explain", "Explanation"),
     ".mechanisms.practice": ("random_rounding", "suppression"),
     ".optimise.bounded": ("bounded_noise",),

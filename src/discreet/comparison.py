@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from . import losses, plots, properties, utility
+from . import losses, plots, utility
+from .checking import check
 from .errors import InvalidInput
 from .exact.rationals import float_down, log_bounds, read_alpha, text_up
 from .mechanism import Mechanism, read_count
@@ -265,7 +266,7 @@ def _examine(name: str, mechanism: Mechanism, n: int, chosen: list[losses.Loss],
         local_epsilon=mechanism.local_epsilon,
         costs={one.name: float(utility.cost(mechanism, one, prior)) for one in chosen},
         worst={one.name: float(utility.cost(mechanism, one, worst_case=True)) for one in chosen},
-        properties=tuple(code for code, result in properties.check(mechanism).items() if result.holds),
+        properties=tuple(code for code, result in check(mechanism).items() if result.holds),
         truth=(float(truth.min()), float(truth.max())),
         error=np.asarray(utility.expected_loss(mechanism, "L1"), float),
     )

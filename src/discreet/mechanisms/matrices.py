@@ -13,7 +13,7 @@ from ..exact.rounding import mix_and_round, mixing_weight
 from ..exact.tables import Table
 from ..mechanism import Mechanism
 from ..privacy.certificate import Certificate, Privacy, certify
-from ..privacy.matrices import read_matrix
+from ..privacy.matrices import DecimalTable, read_matrix
 from ..privacy.notions import read_notion
 from ..privacy.verify import Verdict, evidence_for, verify
 from ..spaces import Counts, Grid, Labels, Space
@@ -63,7 +63,8 @@ def from_matrix(
             f"the matrix is {rows} x {columns}, but the spaces have {space.size} truths and {reports.size} reports."
         )
     if privacy is None:
-        certificate = certify(table, space, details={"rows_normalised": True} if notes else None)
+        details = {**({"rows_normalised": True} if notes else {}), **_decimals(table)}
+        certificate = certify(table, space, details=details)
         return Mechanism(space, reports, table, certificate, "from_matrix")
     wanted = privacy if isinstance(privacy, Privacy) else Privacy(privacy)
     most = as_fraction(most_mixing, "most_mixing")
@@ -71,6 +72,11 @@ def from_matrix(
         raise InvalidInput(f"most_mixing is a share of at least 0 and below 1; got {most_mixing!r}.")
     kernel, certificate = _certified(table, space, wanted, most)
     return Mechanism(space, reports, kernel, certificate, "from_matrix")
+
+
+def _decimals(table: Table) -> dict[str, Any]:
+    """What a certificate says of decimals: their properties are checked as rounded numbers."""
+    return {"decimals": True} if isinstance(table, DecimalTable) else {}
 
 
 def _outputs(space: Space, columns: int) -> Space:
@@ -94,6 +100,7 @@ def _certified(table: Table, space: Space, wanted: Privacy, most: Fraction) -> t
         if Verdict(notion, space, True, evidence_for(kernel, space, notion)).holds(epsilon, delta):
             moved = _largest_move(table, kernel)
             details = {"mixing": float_up(mixing), "largest_total_variation": moved, "rounded_to_bits": 62}
+            details |= _decimals(table)
             claim = epsilon if delta else None
             return kernel, certify(kernel, space, notion, epsilon=claim, delta=delta, details=details)
         mixing = max(mixing * 8, mixing_weight(outcomes, step, Fraction(0)))

@@ -8,8 +8,9 @@ from fractions import Fraction
 from operator import mul
 from typing import Any
 
-from .. import losses, properties, requirements, utility
+from .. import losses, requirements, utility
 from ..channels import Channel
+from ..checking import check
 from ..errors import InvalidInput, NotCertified, Unsupported
 from ..exact.kernels import MOST_PLACES, Kernel
 from ..exact.rationals import as_fraction, float_down, float_up, log_bounds, read_alpha, read_epsilon
@@ -236,7 +237,7 @@ class _Handed:
 
 
 def _refuse_unmet(request: Request, channel: Channel) -> None:
-    for code, result in properties.check(channel, request.requirements).items():
+    for code, result in check(channel, request.requirements).items():
         if not result.holds:  # pragma: no cover - a theorem would be false
             raise NotCertified(f"the closed form does not have {code}: {result.where}.")
 

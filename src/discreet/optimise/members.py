@@ -12,7 +12,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from .. import properties, utility
+from .. import utility
+from ..checking import check
 from ..exact.rationals import LARGEST_ALPHA
 from ..exact.tables import Table
 from ..mechanisms.fair import explicit_fair
@@ -51,12 +52,12 @@ def members(request: Request, *, private: bool = True) -> Iterator[tuple[str, Ta
 
 
 def meets(table: Table, request: Request, *, private: bool = True) -> bool:
-    """Whether a table has everything asked for, by the judge and :func:`discreet.properties.check`."""
+    """Whether a table has everything asked for, by the judge and :func:`discreet.check`."""
     if private:
         from ..exact.rationals import log_bounds
 
         return prove(table, request, log_bounds(1 / request.alpha)[1]) is not None
-    return not request.requirements or all(properties.check(table, request.requirements).values())
+    return not request.requirements or all(check(table, request.requirements).values())
 
 
 def is_met_by_a_member(request: Request, *, private: bool = True) -> bool:

@@ -70,6 +70,8 @@ def search(request: Request, epsilon: Fraction, start: Found | None = None) -> F
             continue
         bound = _bound(session, first)
         proved = exact_vertex(program, final, epsilon)
+        if proved is None and final is not first:  # less to choose by, and fewer inequalities held on to
+            settled, proved = False, exact_vertex(program, first, epsilon)
         if proved is not None:
             cost = _cost(proved, request)
             (proofs if settled else unsettled).append((cost, Found(proved, bound, first, program)))

@@ -28,7 +28,7 @@ OPTIONS = {"output_flag": False, "small_matrix_value": 1e-12, "threads": 1}
 
 #: A first answer is found with the solver's own tolerances, which is quick; then these, from that answer.
 LOOSE = {"primal_feasibility_tolerance": 1e-7, "dual_feasibility_tolerance": 1e-7}
-TIGHT = {"primal_feasibility_tolerance": 1e-9, "dual_feasibility_tolerance": 1e-10}
+TIGHT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
 #: Ways to solve, each tried where those before gave no answer: as the solver likes, without presolve, primal simplex.
 WAYS: tuple[dict[str, Any], ...] = (
