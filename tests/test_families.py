@@ -164,7 +164,7 @@ def test_the_sensitivity_of_labels_is_between_any_two():
         ([[1.0, 2.0]], InvalidInput, r"shape \(1, 2\)"),
         ([[1.0], [2.0]], InvalidInput, r"shape \(2, 1\)"),
         ([[1.0, 2.0], [1.0]], InvalidInput, "same number"),
-        ([["a", "b"], ["c", "d"]], WrongType, "numbers"),
+        ([["a", "b"], ["c", "d"]], InvalidInput, "row 0, column 0 must be a finite number"),
         ([[True, False], [False, True]], WrongType, "bool"),
         (np.ma.masked_array([[1.0, 2.0], [2.0, 3.0]], mask=[[0, 1], [0, 0]]), WrongType, "masked"),
     ],

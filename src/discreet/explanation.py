@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from .errors import InvalidInput, Unsupported
-from .exact.rationals import as_fraction, bound_up, exp_bounds, float_up, text_up
+from .exact.rationals import as_fraction, bound_up, claimed, exp_bounds, float_up, text_up
 from .mechanism import Mechanism
 from .privacy.certificate import Certificate
 from .privacy.verify import verify
@@ -92,7 +92,7 @@ def explain(
     posterior = 1.0
     if odds < math.inf and not certificate.delta:
         posterior = float_up(belief * Fraction(odds) / (1 - belief + belief * Fraction(odds)))
-    epsilon = math.inf if math.isinf(certificate.epsilon) else bound_up(Fraction(certificate.epsilon) * times)
+    epsilon = math.inf if math.isinf(certificate.epsilon) else bound_up(claimed(certificate.epsilon) * times)
     delta = _group_delta(certificate, times)
     who = "those people" if certificate.notion == "central" and times > 1 else "that person"
     sentences = [_protected(certificate.notion, space, times), *_meaning(epsilon, delta, odds, belief, posterior, who)]
@@ -123,8 +123,8 @@ def _group_delta(certificate: Certificate, times: Fraction) -> float:
     """delta for k people together: delta (1 + e^eps + ... + e^((k-1) eps)), at most 1 (Dwork and Roth 2014, 2.3)."""
     if not certificate.delta or times == 1:
         return certificate.delta
-    one = exp_bounds(Fraction(certificate.epsilon))[1]
-    total, power = Fraction(0), Fraction(certificate.delta)
+    one = exp_bounds(claimed(certificate.epsilon))[1]
+    total, power = Fraction(0), claimed(certificate.delta)
     for _ in range(math.ceil(times)):
         total += power
         power *= one
@@ -139,7 +139,7 @@ def _odds(certificate: Certificate, times: Fraction) -> float:
         return math.inf
     if certificate.ratio is not None and certificate.notion != "metric":
         return float_up(certificate.ratio ** int(times))
-    return float_up(exp_bounds(Fraction(certificate.epsilon) * times)[1])
+    return float_up(exp_bounds(claimed(certificate.epsilon) * times)[1])
 
 
 def _protected(notion: str, space: Space | None, times: Fraction) -> str:

@@ -110,7 +110,8 @@ def conflict(request: Request) -> Conflict:
 
 
 def privacy_in_words(request: Request) -> str:
+    """The privacy asked for, as it was written."""
     alpha = request.alpha
-    shown = str(alpha) if alpha.denominator < 10**9 else format(float(alpha), ".9g")
+    shown = f"alpha = {alpha}" if alpha.denominator < 10**9 else f"alpha = {float(alpha):.9g}"
     delta = f", delta = {text_up(float(Fraction(request.delta)))}" if request.delta else ""
-    return f"alpha = {shown}{delta} (privacy)"
+    return f"{request.asked or shown}{delta} (privacy)"

@@ -173,7 +173,8 @@ def read_request(
         resolved.levels(space, space)  # a matrix of losses must fit; refused before any work
     weights = None if worst_case else exact_weights(prior, size)
     stated = read_epsilon(epsilon) if epsilon is not None else log_bounds(1 / a)[1]
-    return Request(size - 1, a, resolved, weights, wanted, allowed), stated
+    asked = f"alpha = {alpha}" if epsilon is None else f"epsilon = {epsilon}"
+    return Request(size - 1, a, resolved, weights, wanted, allowed, asked), stated
 
 
 def _prefers_rays(request: Request) -> bool:

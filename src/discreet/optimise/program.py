@@ -51,6 +51,8 @@ class Request:
     weights: tuple[Fraction, ...] | None
     requirements: tuple[Property, ...] = ()
     delta: Fraction = Fraction(0)
+    #: The privacy as it was asked for, such as "epsilon = 0.5"; empty where nobody asked.
+    asked: str = ""
 
     @property
     def codes(self) -> tuple[str, ...]:
