@@ -233,3 +233,10 @@ def test_golden_figures_eight_and_nine_from_the_public_constructors(golden):
         ):
             rescaled = dc.cost(m, "L0") * (n + 1) / n  # [C]'s L0
             assert rescaled == pytest.approx(float(row[column]), abs=1e-9)
+
+
+def test_scores_may_be_fractions_or_text():
+    third = Fraction(1, 3)
+    numbers = dc.exponential([[0, -1 / 3], [-1 / 3, 0]], epsilon="1/2")
+    for scores in ([[Fraction(0), -third], [-third, 0]], [["0", "-1/3"], ["-1/3", "0"]]):
+        assert dc.exponential(scores, epsilon=Fraction(1, 2), sensitivity=third) == numbers

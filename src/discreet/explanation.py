@@ -92,7 +92,7 @@ def explain(
     posterior = 1.0
     if odds < math.inf and not certificate.delta:
         posterior = float_up(belief * Fraction(odds) / (1 - belief + belief * Fraction(odds)))
-    epsilon = math.inf if math.isinf(certificate.epsilon) else bound_up(claimed(certificate.epsilon) * times)
+    epsilon = math.inf if math.isinf(certificate.epsilon) else _stands_for(as_fraction(certificate.epsilon) * times)
     delta = _group_delta(certificate, times)
     who = "those people" if certificate.notion == "central" and times > 1 else "that person"
     sentences = [_protected(certificate.notion, space, times), *_meaning(epsilon, delta, odds, belief, posterior, who)]
@@ -101,6 +101,12 @@ def explain(
     if isinstance(subject, Mechanism) and (more := local_use(subject)):
         sentences.append(more)
     return Explanation(epsilon, delta, odds, float(belief), posterior, tuple(sentences))
+
+
+def _stands_for(epsilon: Fraction) -> float:
+    """The double that stands for this epsilon, as it would if it had been typed; rounded up where none does."""
+    near = float(epsilon)
+    return near if as_fraction(near) >= epsilon else bound_up(epsilon)
 
 
 def _times(certificate: Certificate, space: Space | None, people: int, distance: Any) -> Fraction:

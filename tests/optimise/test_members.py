@@ -11,6 +11,7 @@ import pytest
 import discreet as dc
 from discreet.errors import Conflict
 from discreet.optimise import designing, solver
+from discreet.optimise.bounds import impossible
 from discreet.optimise.designing import read_request
 from discreet.optimise.members import KNOWN, cheapest_member, is_met_by_a_member, members
 from discreet.optimise.program import program_of
@@ -54,6 +55,18 @@ def test_a_clash_is_proved_in_few_steps() -> None:
     with pytest.raises(Conflict) as told:
         dc.design(60, alpha="1/2", loss="L1", properties="RH+CM+F+bias<=1/2")
     assert told.value.proved and told.value.requirements == ("privacy", "F", "bias<=1/2")
+
+
+def test_a_clash_on_which_the_solver_is_lost_is_proved_by_its_shortage() -> None:
+    with pytest.raises(Conflict) as told:
+        dc.design(40, alpha="1/2", loss="L1", properties="CM+bias<=1/2")
+    assert told.value.proved
+    clash, _ = _request(40, alpha="1/2", properties="CM+bias<=1/2")
+    session = Session(program_of(clash, negligible=0.0, scaled=False))
+    assert impossible(session.program, session.shortage(), session.row_sizes)
+    met, _ = _request(40, alpha="1/2", properties="CM+bias<=20")  # the uniform mechanism is biased by n/2
+    session = Session(program_of(met, negligible=0.0, scaled=False))
+    assert not impossible(session.program, session.shortage(), session.row_sizes)
 
 
 class _Event:

@@ -71,6 +71,11 @@ def proved(request: Request, *, private: bool) -> bool:
                     return True
         except SolverFailed:
             continue
+    for scaled in (False, True):
+        session = Session(program_of(request, negligible=0.0, private=private, scaled=scaled))
+        shortage = session.shortage()
+        if shortage is not None and impossible(session.program, shortage, session.row_sizes):
+            return True
     return False
 
 

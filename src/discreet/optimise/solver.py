@@ -184,17 +184,39 @@ class Session:
         _, found, prices = solver.getDualRay()
         return np.array(prices) if found else None
 
-    def _run(self, cost: FloatArray, tolerances: dict[str, float]) -> Vertex:
-        highspy, solver = self._highspy, self._solver
-        for option, value in tolerances.items():
-            solver.setOptionValue(option, value)
+    def shortage(self) -> FloatArray | None:
+        """Dual values of the least shortage: what must be given to rows that nothing at all would not meet.
+
+        That program can always be met, by nothing and full gifts, so the solver does not lose its way. Where the least
+        shortage is above zero its dual values are a Farkas certificate; what it proves is for :func:`.bounds.impossible`
+        to say.
+        """
+        solver = self._solver
+        self._pass_model(np.zeros(self.program.count))
+        for row in np.flatnonzero(self.lower > 0).tolist():
+            solver.addCol(1.0, 0.0, self._highspy.kHighsInf, 1, np.array([row], dtype=np.int32), np.array([1.0]))
+        solver.setOptionValue("solver", "simplex")
+        self._watch.reset()
+        solver.run()
+        if solver.getModelStatus() != self._highspy.HighsModelStatus.kOptimal:
+            return None
+        return np.array(solver.getSolution().row_dual)
+
+    def _pass_model(self, cost: FloatArray) -> None:
+        highspy = self._highspy
         model = highspy.HighsLp()
         model.num_col_, model.num_row_ = self.program.count, len(self.lower)
         model.col_cost_, model.col_lower_, model.col_upper_ = cost, np.zeros(len(cost)), self.column_upper
         model.row_lower_, model.row_upper_ = self.lower, self.upper
         model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
         model.a_matrix_.start_, model.a_matrix_.index_, model.a_matrix_.value_ = self._starts, self._index, self._values
-        solver.passModel(model)
+        self._solver.passModel(model)
+
+    def _run(self, cost: FloatArray, tolerances: dict[str, float]) -> Vertex:
+        highspy, solver = self._highspy, self._solver
+        for option, value in tolerances.items():
+            solver.setOptionValue(option, value)
+        self._pass_model(cost)
         warm = self._last is not None and self._last.basis is not None
         solver.setOptionValue("solver", "simplex" if warm or len(self.lower) <= SIMPLEX_ROWS else "ipm")
         if warm:
@@ -207,11 +229,14 @@ class Session:
             self._watch.reset()
             solver.run()
             status = solver.getModelStatus()
-            if status in (statuses.kOptimal, statuses.kInfeasible):
+            # a program on which the solver got lost is better tried in another form than in another way
+            if status in (statuses.kOptimal, statuses.kInfeasible) or self.stalled:
                 break
             solver.clearSolver()
         for option, value in WAYS[0].items():
             solver.setOptionValue(option, value)
+        if self.stalled:
+            solver.clearSolver()
         if status == statuses.kInfeasible:
             raise Infeasible
         if status != statuses.kOptimal:
