@@ -28,7 +28,11 @@ def feasible(request: Request, *, private: bool = True) -> bool:
     for session, cost in _sessions(request, private):
         try:
             vertex = session.minimise(cost)
-        except (Infeasible, SolverFailed):
+        except Infeasible:
+            continue
+        except SolverFailed:
+            if _has_shortage(session):
+                return False
             continue
         # without the scaling the solver may overlook what is small, so there it is not taken at its word
         program = session.program
@@ -70,13 +74,18 @@ def proved(request: Request, *, private: bool) -> bool:
                 if impossible(session.program, prices, session.row_sizes):
                     return True
         except SolverFailed:
-            continue
+            if _has_shortage(session):
+                return True
     for scaled in (False, True):
-        session = Session(program_of(request, negligible=0.0, private=private, scaled=scaled))
-        shortage = session.shortage()
-        if shortage is not None and impossible(session.program, shortage, session.row_sizes):
+        if _has_shortage(Session(program_of(request, negligible=0.0, private=private, scaled=scaled))):
             return True
     return False
+
+
+def _has_shortage(session: Session) -> bool:
+    """Whether the least shortage of a program proves that nothing meets it."""
+    shortage = session.shortage()
+    return shortage is not None and impossible(session.program, shortage, session.row_sizes)
 
 
 def irreducible(request: Request) -> tuple[bool, tuple[Property, ...]]:

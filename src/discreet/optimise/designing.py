@@ -22,6 +22,7 @@ from .bounds import gap_of
 from .certification import Proved
 from .closed import Closed, closed_form
 from .conflicts import conflict
+from .conflicts import proved as proved_impossible
 from .members import cheapest_member
 from .program import Request
 from .rays import by_report, solve_by_rays
@@ -197,7 +198,7 @@ def _searched(request: Request, stated: Fraction, start: Found | None) -> tuple[
         if known is not None:
             name, proved = known
             return _proved(request, proved, _bound_without_search(request), form=name), None
-        if isinstance(problem, Infeasible):
+        if isinstance(problem, Infeasible) or proved_impossible(request, private=True):
             raise conflict(request) from None
         raise
 

@@ -188,8 +188,7 @@ class Session:
         """Dual values of the least shortage: what must be given to rows that nothing at all would not meet.
 
         That program can always be met, by nothing and full gifts, so the solver does not lose its way. Where the least
-        shortage is above zero its dual values are a Farkas certificate; what it proves is for :func:`.bounds.impossible`
-        to say.
+        shortage is above zero its dual values are a Farkas certificate; :func:`.bounds.impossible` says what it proves.
         """
         solver = self._solver
         self._pass_model(np.zeros(self.program.count))
@@ -240,8 +239,9 @@ class Session:
         if status == statuses.kInfeasible:
             raise Infeasible
         if status != statuses.kOptimal:
+            reason = "it got nowhere" if self.stalled else solver.modelStatusToString(status)
             raise SolverFailed(
-                f"the linear solver stopped without an answer ({solver.modelStatusToString(status)}). Ask for fewer "
+                f"the linear solver stopped without an answer ({reason}). Ask for fewer "
                 "requirements, a smaller n, or a privacy parameter further from the ends of its range."
             )
         return self._vertex()
