@@ -33,7 +33,7 @@ from .exact.tables import Table
 from .names import find_name, plain
 from .spaces import Counts, positive_integer
 
-__all__ = ["PATHOLOGIES", "PROPERTIES", "CheckResult", "Property", "Rows", "find", "listed", "resolve"]
+__all__ = ["PATHOLOGIES", "PROPERTIES", "CheckResult", "Property", "Rows", "resolve"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

@@ -38,7 +38,7 @@ from .exact.rationals import Number, as_fraction
 from .properties import Property, Rows
 from .spaces import is_integer
 
-__all__ = ["REQUIREMENTS", "bias", "is_numbered", "mean_squared_error", "resolve", "steps", "support", "truth", "zeros"]
+__all__ = ["REQUIREMENTS", "bias", "mean_squared_error", "resolve", "steps", "support", "truth", "zeros"]
 
 IntArray = NDArray[np.int64]
 
