@@ -61,6 +61,7 @@ def lines() -> Iterator[Line]:
     yield _chain()
     yield _rays()
     yield _memory()
+    yield from _hard()
     if peers.available("qif"):
         yield _qif()
 
@@ -83,6 +84,27 @@ def _rays() -> Line:
     small = measure.seconds(lambda: plain(60, 0.9, ("RM", "WH", "S")))
     peer = f"plain linprog at n=60 {small:.3g} s"
     return measure.at_most("design RM+WH+S, L1, n=1000, certified", f"{ours:.3g} s", peer, ours / small, 3 / small)
+
+
+def _hard() -> Iterator[Line]:
+    """Requests on which a simplex run loses its way, beside requests of the same size on which it does not."""
+    easy = measure.seconds(lambda: dc.design(60, alpha="1/2", loss="L1", properties="RH+CM+F"))
+    clash = measure.seconds(_refused)
+    name = "design RH+CM+F+bias<=1/2, L1, n=60, refused with proof"
+    yield measure.at_most(name, f"{clash:.3g} s", f"without the bias {easy:.3g} s", clash / easy, 20)
+    plainer = measure.seconds(lambda: dc.design(40, alpha="1/2", loss="L0_1", properties="S+RH+F"))
+    steps = measure.seconds(lambda: dc.design(40, alpha="1/5", loss="L0_1", properties="S+RH+F+steps>=1/2"))
+    name = "design S+RH+F+steps>=1/2, L0_1, n=40, alpha=1/5, certified"
+    yield measure.at_most(name, f"{steps:.3g} s", f"without steps, alpha=1/2 {plainer:.3g} s", steps / plainer, 10)
+
+
+def _refused() -> None:
+    proved = False
+    try:
+        dc.design(60, alpha="1/2", loss="L1", properties="RH+CM+F+bias<=1/2")
+    except dc.errors.Conflict as told:
+        proved = told.proved
+    assert proved
 
 
 def _memory() -> Line:

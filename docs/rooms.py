@@ -13,7 +13,7 @@ SOURCE = Path(__file__).resolve().parent.parent / "src" / "discreet"
 #: Each room imports only rooms above it.
 ORDER = (
     "errors", "names", "sources", "exact", "spaces", "privacy", "mechanism", "channels", "losses", "properties",
-    "requirements", "utility", "mechanisms", "ptables", "files", "explanation", "optimise", "plots", "pages",
+    "requirements", "checking", "utility", "mechanisms", "ptables", "files", "explanation", "optimise", "papers", "plots", "pages",
     "comparison", "estimation", "release", "collect", "demonstration", "cli",
 )  # fmt: skip
 

@@ -71,3 +71,14 @@ def test_unknown_names_and_misfits_are_refused() -> None:
         compare(4)
     with pytest.raises(InvalidInput, match="nothing to compare"):
         compare(4, families={})
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 7, 10])
+@pytest.mark.parametrize("alpha", ["10/11", "1/2", "99/100"])
+def test_the_exponential_mechanism_is_symmetric(n: int, alpha: str) -> None:
+    assert "S" in compare(n, alpha=alpha, families=["Exponential"])["Exponential"].properties
+
+
+def test_privacy_is_shown_as_it_was_typed() -> None:
+    assert compare(3, epsilon="0.01").asked == "epsilon = 0.01" and compare(3, alpha="0.9").asked == "alpha = 0.9"
+    assert compare(3, epsilon="0.01", families=["GM"]).table()[1][0][1] == "0.01"

@@ -131,7 +131,7 @@ def test_there_is_a_tutorial_for_each_visitor() -> None:
 
 # ------------------------------------------------------------------------------------------------ public names
 
-ROOMS = ("errors", "losses", "plots", "properties", "requirements", "utility")
+ROOMS = ("errors", "losses", "papers", "plots", "properties", "requirements", "utility")
 
 
 def room_names(room: str) -> list[str]:

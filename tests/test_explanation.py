@@ -9,6 +9,7 @@ import pytest
 
 import discreet as dc
 from discreet.errors import InvalidInput
+from discreet.exact.rationals import as_fraction, text_up
 from discreet.explanation import explain, local_use
 
 
@@ -89,3 +90,21 @@ def test_no_guarantee_is_said_plainly() -> None:
 def test_impossible_questions_are_refused(bad: dict[str, object]) -> None:
     with pytest.raises(InvalidInput):
         explain(dc.geometric(8, epsilon=1), **bad)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("epsilon", ["0.01", "0.03", "0.07", "0.1", "0.3", "0.7", "1.1", "2.3"])
+@pytest.mark.parametrize("people", [1, 2, 3, 10])
+def test_an_epsilon_is_shown_as_it_was_typed(epsilon: str, people: int) -> None:
+    """A double just above the number typed was rounded up once more: 0.01 became 0.01001 on the page."""
+    stated = dc.Certificate("central", float(epsilon), 0.0, None, "composed", False)
+    typed = Fraction(epsilon) * people
+    words = dc.explain(stated, people=people)
+    assert text_up(words.epsilon, 4) == f"{float(typed):.4g}"
+    assert as_fraction(words.epsilon) == typed
+
+
+def test_a_mechanism_shows_the_epsilon_that_was_typed() -> None:
+    assert repr(dc.geometric(20, epsilon="0.01")) == "<geometric(n=20, alpha=0.99005): central epsilon 0.01>"
+    assert "epsilon=0.004," in repr(dc.planar_geometric(dc.Grid(3, 3, "150"), epsilon="0.004"))
+    assert "epsilon=1/3," in repr(dc.planar_geometric(dc.Grid(3, 3, "1"), epsilon="1/3"))
+    assert "alpha=10/11" in repr(dc.geometric(20, alpha="10/11"))

@@ -164,7 +164,7 @@ def test_the_sensitivity_of_labels_is_between_any_two():
         ([[1.0, 2.0]], InvalidInput, r"shape \(1, 2\)"),
         ([[1.0], [2.0]], InvalidInput, r"shape \(2, 1\)"),
         ([[1.0, 2.0], [1.0]], InvalidInput, "same number"),
-        ([["a", "b"], ["c", "d"]], WrongType, "numbers"),
+        ([["a", "b"], ["c", "d"]], InvalidInput, "row 0, column 0 must be a finite number"),
         ([[True, False], [False, True]], WrongType, "bool"),
         (np.ma.masked_array([[1.0, 2.0], [2.0, 3.0]], mask=[[0, 1], [0, 0]]), WrongType, "masked"),
     ],
@@ -233,3 +233,10 @@ def test_golden_figures_eight_and_nine_from_the_public_constructors(golden):
         ):
             rescaled = dc.cost(m, "L0") * (n + 1) / n  # [C]'s L0
             assert rescaled == pytest.approx(float(row[column]), abs=1e-9)
+
+
+def test_scores_may_be_fractions_or_text():
+    third = Fraction(1, 3)
+    numbers = dc.exponential([[0, -1 / 3], [-1 / 3, 0]], epsilon="1/2")
+    for scores in ([[Fraction(0), -third], [-third, 0]], [["0", "-1/3"], ["-1/3", "0"]]):
+        assert dc.exponential(scores, epsilon=Fraction(1, 2), sensitivity=third) == numbers

@@ -11,9 +11,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from discreet import properties
+from discreet.checking import check, pathologies
 from discreet.errors import InvalidInput, Unsupported, WrongType
 from discreet.exact.tables import Table
-from discreet.properties import PATHOLOGIES, PROPERTIES, Property, Rows, check, pathologies
+from discreet.properties import PATHOLOGIES, PROPERTIES, Property, Rows
 from discreet.spaces import Counts, Grid, Integers, Labels
 
 SEVEN = ["S", "RH", "RM", "CH", "CM", "F", "WH"]

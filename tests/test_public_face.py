@@ -18,7 +18,7 @@ NAMES = {
     *("noise_tradeoff", "NoiseTradeoff", "PTable", "read_ptable", "design_ptable"),
     *("bounded_noise", "load", "verify", "Verdict", "Certificate", "Privacy", "Witness"),
     *("check", "pathologies", "cost", "expected_loss", "bias", "variance", "tail", "probability_of_truth"),
-    *("kantorovich", "errors", "losses", "plots", "properties", "utility"),
+    *("kantorovich", "errors", "losses", "papers", "plots", "properties", "utility"),
     *("calibrate", "Calibration", "compare", "Comparison", "remap", "derivable", "symmetrise", "explain"),
     *("design", "design_each", "choose", "Choice", "requirements"),
     *("Explanation", "random_rounding", "suppression", "perturb", "compose", "Composition"),

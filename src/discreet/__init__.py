@@ -32,7 +32,7 @@ _ROOMS = {
     ".privacy.certificate": ("Certificate", "Privacy"),
     ".privacy.witness": ("Witness",),
     ".privacy.compose": ("compose", "Composition"),
-    ".properties": ("check", "pathologies"),
+    ".checking": ("check", "pathologies"),
     ".explanation": ("explain", "Explanation"),
     ".mechanisms.practice": ("random_rounding", "suppression"),
     ".optimise.bounded": ("bounded_noise",),
@@ -63,7 +63,7 @@ _ROOMS = {
     ),
     ".utility": ("cost", "expected_loss", "bias", "variance", "tail", "probability_of_truth", "kantorovich"),
 }
-_MODULES = ("errors", "losses", "plots", "properties", "requirements", "utility")
+_MODULES = ("errors", "losses", "papers", "plots", "properties", "requirements", "utility")
 _HOME = {name: room for room, names in _ROOMS.items() for name in names}
 
 __all__ = [
@@ -90,7 +90,7 @@ __all__ = [
     # tables of noise of statistics offices
     "PTable", "read_ptable", "design_ptable",
     # rooms
-    "errors", "losses", "plots", "properties", "requirements", "utility",
+    "errors", "losses", "papers", "plots", "properties", "requirements", "utility",
 ]  # fmt: skip
 
 try:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from .errors import InvalidInput, Unsupported, WrongType
 from .exact.kernels import Noise, refuse_large
 from .exact.tables import Table
-from .privacy.matrices import ROW_TOLERANCE, read_matrix
+from .privacy.matrices import ROW_TOLERANCE, DecimalTable, read_matrix
 from .spaces import Counts, Space
 
 FloatArray = NDArray[np.float64]
@@ -62,6 +62,15 @@ class Channel:
             return None
         exact: Table = kernel.table()
         return exact
+
+    @property
+    def decimal(self) -> bool:
+        """Whether its probabilities were written in decimals, by whatever way they came: rounded numbers."""
+        if isinstance(self.source, np.ndarray | DecimalTable):
+            return True
+        if getattr(self.source, "family", None) != "from_matrix":
+            return False
+        return self.source.certificate.details.get("decimals") is True
 
     @cached_property
     def matrix(self) -> FloatArray:

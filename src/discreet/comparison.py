@@ -13,18 +13,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from . import losses, plots, properties, utility
+from . import losses, plots, utility
+from .checking import check
 from .errors import InvalidInput
 from .exact.rationals import float_down, log_bounds, read_alpha, text_up
+from .files import read_subject
 from .mechanism import Mechanism, read_count
 from .mechanisms.fair import explicit_fair
 from .mechanisms.geometric import geometric
 from .mechanisms.laplace import rounded_laplace
-from .mechanisms.matrices import exponential
+from .mechanisms.matrices import exponential, from_matrix
 from .mechanisms.response import randomized_response, uniform
 from .names import MECHANISMS, find_name
 from .plots import Chart
 from .privacy.verify import verify
+from .ptables.table import PTable
 from .spaces import Counts
 
 #: How each family is built for counts 0..n at alpha = e^-epsilon, by the short name it has in [C] and in tables.
@@ -202,11 +205,11 @@ def _as_html(headings: list[str], cells: list[list[str]]) -> str:
 
 
 def compare(
-    n: Any,
+    n: Any = None,
     *,
     epsilon: Any = None,
     alpha: Any = None,
-    families: Iterable[str] | Mapping[str, Mechanism] | None = None,
+    families: Iterable[str] | Mapping[str, Any] | None = None,
     loss: Iterable[Any] = ("L0", "L1", "L2"),
     prior: Any = None,
 ) -> Comparison:
@@ -215,11 +218,13 @@ def compare(
     Parameters
     ----------
     n
-        The largest count.
+        The largest count. Not needed where mechanisms are given: theirs. Or those mechanisms themselves, by name:
+        ``compare({"mine": matrix, "GM": dc.geometric(4, epsilon=1)})``.
     epsilon, alpha
-        The privacy asked of all of them; exactly one, unless ``families`` holds finished mechanisms only.
+        The privacy asked of all of them; exactly one, unless only finished mechanisms are compared.
     families
-        Short names (see ``dc.comparison.FAMILIES``), by default all; or a mapping from names to mechanisms.
+        Short names (see ``dc.comparison.FAMILIES``), by default all; or a mapping from names to mechanisms, matrices
+        of probabilities (arrays, lists, data frames; rows are truths) and files that hold one of these.
     loss
         The losses to report.
     prior
@@ -230,20 +235,51 @@ def compare(
     >>> c = compare(8, alpha="10/11", families=["GM", "EM"])
     >>> [row.name for row in c.rows], round(c["GM"].costs["L0"], 4)
     (['GM', 'EM'], 0.8466)
+    >>> compare({"mine": [[0.75, 0.25], [0.25, 0.75]]})["mine"].properties
+    ('S', 'RH', 'RM', 'CH', 'CM', 'F', 'WH')
     """
-    size = read_count(n)
+    if isinstance(n, Mapping):
+        if families is not None:
+            raise InvalidInput("mechanisms were given twice; give them first, or as families=..., not both.")
+        n, families = None, n
     if isinstance(families, Mapping):
-        mechanisms = dict(families)
+        mechanisms = {str(name): _read(str(name), one) for name, one in families.items()}
         asked = "as given"
+        size = _largest(mechanisms) if n is None else read_count(n)
     else:
+        size = read_count(n)
         a = read_alpha(alpha, epsilon)
-        asked = f"epsilon = {epsilon}" if alpha is None else f"alpha = {a}"
+        asked = f"epsilon = {epsilon}" if alpha is None else f"alpha = {alpha}"
         names = list(FAMILIES) if families is None else [_known(name) for name in families]
         mechanisms = {name: FAMILIES[name](size, a) for name in names}
     if not mechanisms:
         raise InvalidInput("there is nothing to compare: name at least one family or mechanism.")
     chosen = [losses.resolve(one) for one in loss]
     return Comparison(size, asked, tuple(_examine(name, m, size, chosen, prior) for name, m in mechanisms.items()))
+
+
+def _read(name: str, given: Any) -> Mechanism:
+    """A mechanism as it is, from a file, or of a matrix of probabilities as its decimals stand."""
+    subject = read_subject(given)[0] if isinstance(given, str | Path) else given
+    if isinstance(subject, Mechanism):
+        return subject
+    if isinstance(subject, PTable):
+        raise InvalidInput(
+            f"{name} is a p-table, which is not a mechanism on the counts 0..n: judge it with dc.verify."
+        )
+    try:
+        return from_matrix(subject)
+    except InvalidInput as problem:
+        raise InvalidInput(f"{name} cannot be compared: {problem}") from None
+
+
+def _largest(mechanisms: Mapping[str, Mechanism]) -> int:
+    """The largest count of the first mechanism; the others are held to it."""
+    for name, mechanism in mechanisms.items():
+        if not isinstance(mechanism.inputs, Counts):
+            raise InvalidInput(f"{name} is not a mechanism for the counts 0..n; its truths are {mechanism.inputs!r}.")
+        return mechanism.inputs.n
+    raise InvalidInput("there is nothing to compare: name at least one family or mechanism.")
 
 
 def _known(name: str) -> str:
@@ -265,7 +301,7 @@ def _examine(name: str, mechanism: Mechanism, n: int, chosen: list[losses.Loss],
         local_epsilon=mechanism.local_epsilon,
         costs={one.name: float(utility.cost(mechanism, one, prior)) for one in chosen},
         worst={one.name: float(utility.cost(mechanism, one, worst_case=True)) for one in chosen},
-        properties=tuple(code for code, result in properties.check(mechanism).items() if result.holds),
+        properties=tuple(code for code, result in check(mechanism).items() if result.holds),
         truth=(float(truth.min()), float(truth.max())),
         error=np.asarray(utility.expected_loss(mechanism, "L1"), float),
     )

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from .errors import InvalidInput, Unsupported
-from .exact.rationals import as_fraction, bound_up, exp_bounds, float_up, text_up
+from .exact.rationals import as_fraction, bound_up, claimed, exp_bounds, float_up, text_up
 from .mechanism import Mechanism
 from .privacy.certificate import Certificate
 from .privacy.verify import verify
@@ -92,7 +92,7 @@ def explain(
     posterior = 1.0
     if odds < math.inf and not certificate.delta:
         posterior = float_up(belief * Fraction(odds) / (1 - belief + belief * Fraction(odds)))
-    epsilon = math.inf if math.isinf(certificate.epsilon) else bound_up(Fraction(certificate.epsilon) * times)
+    epsilon = math.inf if math.isinf(certificate.epsilon) else _stands_for(as_fraction(certificate.epsilon) * times)
     delta = _group_delta(certificate, times)
     who = "those people" if certificate.notion == "central" and times > 1 else "that person"
     sentences = [_protected(certificate.notion, space, times), *_meaning(epsilon, delta, odds, belief, posterior, who)]
@@ -101,6 +101,12 @@ def explain(
     if isinstance(subject, Mechanism) and (more := local_use(subject)):
         sentences.append(more)
     return Explanation(epsilon, delta, odds, float(belief), posterior, tuple(sentences))
+
+
+def _stands_for(epsilon: Fraction) -> float:
+    """The double that stands for this epsilon, as it would if it had been typed; rounded up where none does."""
+    near = float(epsilon)
+    return near if as_fraction(near) >= epsilon else bound_up(epsilon)
 
 
 def _times(certificate: Certificate, space: Space | None, people: int, distance: Any) -> Fraction:
@@ -123,8 +129,8 @@ def _group_delta(certificate: Certificate, times: Fraction) -> float:
     """delta for k people together: delta (1 + e^eps + ... + e^((k-1) eps)), at most 1 (Dwork and Roth 2014, 2.3)."""
     if not certificate.delta or times == 1:
         return certificate.delta
-    one = exp_bounds(Fraction(certificate.epsilon))[1]
-    total, power = Fraction(0), Fraction(certificate.delta)
+    one = exp_bounds(claimed(certificate.epsilon))[1]
+    total, power = Fraction(0), claimed(certificate.delta)
     for _ in range(math.ceil(times)):
         total += power
         power *= one
@@ -139,7 +145,7 @@ def _odds(certificate: Certificate, times: Fraction) -> float:
         return math.inf
     if certificate.ratio is not None and certificate.notion != "metric":
         return float_up(certificate.ratio ** int(times))
-    return float_up(exp_bounds(Fraction(certificate.epsilon) * times)[1])
+    return float_up(exp_bounds(claimed(certificate.epsilon) * times)[1])
 
 
 def _protected(notion: str, space: Space | None, times: Fraction) -> str:

@@ -16,7 +16,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from . import properties, requirements, utility
+from . import utility
+from .checking import check
 from .errors import Altered, DiscreetError, InvalidInput, NotPrivate, UnreadableFile
 from .exact.kernels import MOST_PLACES, Kernel, Noise, Response, kernel_from
 from .exact.lattice import Lattice
@@ -183,7 +184,7 @@ def _check_properties(mechanism: Mechanism, path: str | Path) -> None:
     codes = mechanism.parameters.get("properties") if mechanism.family == "designed" else None
     if not codes or (mechanism.inputs.size or 0) ** 2 > MOST_PLACES:  # beyond it only closed forms, by their lemmas
         return
-    for code, result in properties.check(mechanism, requirements.resolve(codes)).items():
+    for code, result in check(mechanism, codes).items():
         if not result.holds:
             raise Altered(f"{path} claims the property {code}, which its numbers do not have: {result.where}.")
 

@@ -252,13 +252,18 @@ class Mechanism:
         return {**content, "sha256": fingerprint(content)}
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{name}={_brief(value)}" for name, value in self.parameters.items())
+        shown = ", ".join(f"{name}={_brief(value, name)}" for name, value in self.parameters.items())
         delta = f", delta {text_up(self.certificate.delta, 4)}" if self.certificate.delta else ""
         return f"<{self.family}({shown}): {self.certificate.notion} epsilon {text_up(self.certificate.epsilon)}{delta}>"
 
 
-def _brief(value: Any) -> str:
-    """A parameter for people: spaces by name, long numbers shortened."""
+def _brief(value: Any, name: str = "") -> str:
+    """A parameter for people: spaces by name, long numbers shortened, epsilon as people write it."""
+    if name == "epsilon" and isinstance(value, str):
+        decimal = f"{float(Fraction(value)):.12g}"
+        return decimal if Fraction(decimal) == Fraction(value) else value
+    if name == "alpha" and isinstance(value, str) and len(value) > 9:  # of an epsilon; what is proved stands beside it
+        return f"{float(Fraction(value)):.6g}"
     text = repr(space_from(value)) if isinstance(value, dict) and "kind" in value else str(value)
     return text if len(text) <= 60 else f"{text[:40]}...{text[-10:]}"
 

@@ -2,7 +2,7 @@
 
 A property is a set of linear rows over the probabilities: sparse index arrays with small integer coefficients, a sense
 and a rational right side. The same rows are constraints of a linear program (``prop.rows(n)``), a check that finds the
-worst violation and its place (``check(m)``), and a sentence.
+worst violation and its place (``dc.check(m)``), and a sentence.
 
 The seven are those of [C] (Cormode, Kulkarni, Srivastava, *Constrained Differential Privacy for Count Data*, section
 IV-A). The paper prints the transpose: its "row" is one *report*, which here is a column of the matrix, and its
@@ -28,17 +28,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .channels import Channel
-from .errors import InvalidInput, Unsupported, WrongType
+from .errors import Unsupported, WrongType
 from .exact.tables import Table
 from .names import find_name, plain
 from .spaces import Counts, positive_integer
 
-__all__ = ["PATHOLOGIES", "PROPERTIES", "CheckResult", "Property", "Rows", "check", "pathologies", "resolve"]
+__all__ = ["PATHOLOGIES", "PROPERTIES", "CheckResult", "Property", "Rows", "resolve"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-#: Float matrices are read as distributions, and properties as holding, up to this much.
+#: In matrices of decimals, and where probabilities are irrational, properties hold up to this much.
 TOLERANCE = 1e-9
 
 #: A report is a spike when it is more than this many times as likely as its neighbour on the side of the truth. The
@@ -104,7 +104,8 @@ class CheckResult:
 
     Examples
     --------
-    >>> result = check([[0.5, 0.5], [0.25, 0.75]])["F"]
+    >>> import discreet as dc
+    >>> result = dc.check([[0.5, 0.5], [0.25, 0.75]])["F"]
     >>> result.holds, result.violation, result.places
     (False, 0.25, ((1, 1), (0, 0)))
     """
@@ -113,7 +114,7 @@ class CheckResult:
     name: str
     sentence: str
     holds: bool
-    #: The worst violation of any of its rows, 0 if none: a Fraction for exact tables, a float for float matrices.
+    #: The worst violation of any of its rows, 0 if none: a Fraction for exact tables, a float for decimals.
     violation: Fraction | float
     #: The place of the worst violation, in words; None when there is none.
     where: str | None
@@ -191,12 +192,15 @@ class Property:
         places: tuple[tuple[int, int], ...] = ()
         if worst > 0:
             places = tuple(divmod(place, channel.shape[1]) for place in rows.places[row].tolist())
-        where = _in_words(rows, row, channel, places) if places else None
-        return CheckResult(self.code, self.name, self.sentence, worst <= allowed, worst, where, places, allowed)
+        where = _in_words(rows, row, channel, places, worst) if places else None
+        shown = float(worst) if channel.decimal else worst
+        return CheckResult(self.code, self.name, self.sentence, worst <= allowed, shown, where, places, allowed)
 
 
 def _tolerance(channel: Channel, tolerance: float | None) -> float:
-    return tolerance if tolerance is not None else 0.0 if channel.table is not None else TOLERANCE
+    if tolerance is not None:
+        return tolerance
+    return TOLERANCE if channel.decimal or channel.table is None else 0.0
 
 
 def _worst_float(rows: Rows, matrix: FloatArray) -> tuple[float, int]:
@@ -241,18 +245,32 @@ def _distinct(rows: Rows, table: Table, chosen: IntArray) -> IntArray:
     return chosen[np.unique(key, return_index=True)[1]]
 
 
-def _in_words(rows: Rows, row: int, channel: Channel, places: tuple[tuple[int, int], ...]) -> str:
+def _in_words(
+    rows: Rows, row: int, channel: Channel, places: tuple[tuple[int, int], ...], worst: Fraction | float
+) -> str:
+    """Both sides of a row that is violated, with as many digits as it takes to see the difference."""
     factors = np.broadcast_to(rows.coefficients, rows.places.shape)[row].tolist()
     left, right = ([(a, p) for a, p in zip(factors, places, strict=True) if a * sign > 0] for sign in (1, -1))
 
-    def side(terms: list[tuple[int, tuple[int, int]]]) -> str:
-        if len(terms) > 4:
-            return f"a sum of {len(terms)} probabilities = {sum(abs(a) * channel.matrix[p] for a, p in terms):.6g}"
-        written = [f"{abs(a) if abs(a) > 1 else ''} {channel.words(p)}".strip() for a, p in terms]
-        return f"{' + '.join(written)} = {sum(abs(a) * channel.matrix[p] for a, p in terms):.6g}"
+    def value(terms: list[tuple[int, tuple[int, int]]]) -> float:
+        return float(sum(abs(a) * channel.matrix[p] for a, p in terms))
 
+    def side(terms: list[tuple[int, tuple[int, int]]], digits: int) -> str:
+        if len(terms) > 4:
+            return f"a sum of {len(terms)} probabilities = {value(terms):.{digits}g}"
+        written = [f"{abs(a) if abs(a) > 1 else ''} {channel.words(p)}".strip() for a, p in terms]
+        return f"{' + '.join(written)} = {value(terms):.{digits}g}"
+
+    sides = value(left), value(right) if right else float(rows.right)
+    digits = next((d for d in _DIGITS if f"{sides[0]:.{d}g}" != f"{sides[1]:.{d}g}"), None)
+    apart = "" if digits is not None else f" (the difference is {float(worst):.3g})"
+    digits = digits or _DIGITS[0]
     relation = "<" if rows.sense == ">=" else "!="
-    return f"{side(left)} {relation} {side(right) if right else rows.right}"
+    return f"{side(left, digits)} {relation} {side(right, digits) if right else rows.right}{apart}"
+
+
+#: Digits to show a number with: the first of these that tells the two sides of a comparison apart.
+_DIGITS = (6, 9, 12, 15, 17)
 
 
 # ------------------------------------------------------------------------------------------------ the seven
@@ -402,7 +420,7 @@ def resolve(wanted: str | Property | Iterable[str | Property]) -> tuple[Property
     ['weakly honest', 'column monotone']
     """
     linear = {code: p for code, p in {**PROPERTIES, **PATHOLOGIES}.items() if isinstance(p, Property)}
-    return tuple(_lookup(item, linear, Property) for item in listed(wanted))
+    return tuple(find(item, linear, Property) for item in listed(wanted))
 
 
 def listed(wanted: Any) -> list[Any]:
@@ -418,74 +436,12 @@ def listed(wanted: Any) -> list[Any]:
     return found
 
 
-def _lookup(item: Any, known: dict[str, Any], kind: Any = Property | NoGaps) -> Any:
+def find(item: Any, known: dict[str, Any], kind: Any = Property | NoGaps, others: str = "") -> Any:
+    """The property that is meant by a code, a name or an object; ``others`` is what else can be asked for, in words."""
     if isinstance(item, str):
-        shown = ", ".join(f"{code} ({p.name})" if code != p.name else repr(code) for code, p in known.items())
+        shown = ", ".join(f"{code} ({p.name})" if code != p.name else repr(code) for code, p in known.items()) + others
         names = {p.name: code for code, p in known.items()}
         return known[find_name(item, known, "the code of a property", names, listed=shown)]
     if isinstance(item, kind):
         return item
     raise WrongType(f"a property is a code such as 'WH' or a Property object; got {type(item).__name__}.")
-
-
-def check(
-    mechanism: object,
-    properties: str | Property | NoGaps | Iterable[str | Property | NoGaps] | None = None,
-    *,
-    tolerance: float | None = None,
-) -> dict[str, CheckResult]:
-    """Which structural properties hold, and where the others fail worst.
-
-    Parameters
-    ----------
-    mechanism
-        A mechanism, an exact Table, or a matrix of probabilities whose rows are true values.
-    properties
-        Codes (S RH RM CH CM F WH, and "no gaps", "no spikes") or Property objects. By default, all of the seven that
-        make sense for the mechanism's values: labels and cells have no order, so RH, CH, F and WH there.
-    tolerance
-        Violations up to this much are forgiven. By default 0 for exact tables, where every answer is decided in
-        integers, and 1e-9 for float matrices.
-
-    Returns
-    -------
-    dict
-        For every code a :class:`CheckResult` with ``holds``, ``violation``, ``where`` and ``sentence``.
-
-    Examples
-    --------
-    >>> check([[0.6, 0.4], [0.5, 0.5]])["F"].where
-    'P(report 1 | truth 1) = 0.5 != P(report 0 | truth 0) = 0.6'
-    """
-    channel = Channel.of(mechanism).written_out()
-    if tolerance is not None and not 0 <= tolerance < 1:
-        raise InvalidInput(f"a tolerance must be in [0, 1); got {tolerance!r}.")
-    if properties is None:
-        chosen: list[Any] = [p for p in PROPERTIES.values() if p.why_not(channel) is None]
-        if not chosen:
-            raise Unsupported(f"no property makes sense here: {PROPERTIES['WH'].why_not(channel)}.")
-    else:
-        chosen = [_lookup(item, {**PROPERTIES, **PATHOLOGIES}) for item in listed(properties)]
-        for p in chosen:
-            reason = p.why_not(channel)
-            if reason is not None:
-                sensible = [code for code, q in PROPERTIES.items() if q.why_not(channel) is None]
-                raise Unsupported(
-                    f"{p.code} ({p.name}) makes no sense here: {reason}. "
-                    f"What can be checked here: {', '.join(sensible) or 'none of the seven'}."
-                )
-    return {p.code: p.examine(channel, tolerance) for p in chosen}
-
-
-def pathologies(mechanism: object, *, tolerance: float | None = None) -> dict[str, CheckResult]:
-    """Whether the mechanism is free of the flaws of [C] figure 1: reports never given (gaps), and spikes.
-
-    Examples
-    --------
-    >>> import discreet as dc
-    >>> found = pathologies(dc.geometric(2, alpha="9/10"))
-    >>> found["no gaps"].holds, found["no spikes"].where
-    (True, '2 P(report 1 | truth 1) = 0.105263 < P(report 0 | truth 1) = 0.473684')
-    """
-    channel = Channel.of(mechanism)
-    return check(channel, [p for p in PATHOLOGIES.values() if p.why_not(channel) is None], tolerance=tolerance)

@@ -232,10 +232,19 @@ def resolve(wanted: str | Property | Iterable[str | Property] | None) -> tuple[P
     return tuple(_one(item) for item in properties.listed(wanted))
 
 
+_WITH_A_NUMBER = re.compile(r"([A-Za-z]+)\s*(<=|>=|=)\s*(\S+)")
+_ZEROS = re.compile(r"zeros\[((?:\d+-\d+ ?)+)\]")
+
+
+def is_numbered(text: str) -> bool:
+    """Whether this is written like a requirement with numbers, such as "bias<=0" or "zeros[0-4]", known or not."""
+    return bool(_WITH_A_NUMBER.fullmatch(text) or _ZEROS.fullmatch(text))
+
+
 def _one(item: Any) -> Property:
-    match = re.fullmatch(r"([A-Za-z]+)\s*(<=|>=|=)\s*(\S+)", item) if isinstance(item, str) else None
+    match = _WITH_A_NUMBER.fullmatch(item) if isinstance(item, str) else None
     if match is None:
-        places = re.fullmatch(r"zeros\[((?:\d+-\d+ ?)+)\]", item) if isinstance(item, str) else None
+        places = _ZEROS.fullmatch(item) if isinstance(item, str) else None
         if places is not None:
             return zeros(tuple(map(int, pair.split("-"))) for pair in places[1].split())  # type: ignore[misc]
         return properties.resolve([item])[0]

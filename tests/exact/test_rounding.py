@@ -134,3 +134,21 @@ def test_the_weight_is_finite_for_every_positive_epsilon():
 def test_more_than_all_or_less_than_no_noise_is_refused(bad):
     with pytest.raises(InvalidInput, match="between 0 and 1"):
         mix_and_round(Table.from_rows([[1, 1]]), bad)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 8, 9])
+def test_what_is_symmetric_stays_symmetric(n: int) -> None:
+    """Ties at the last bit were broken in order, so that compare listed the exponential mechanism without S."""
+    rng = np.random.default_rng(n)
+    for _ in range(20):
+        weights = rng.integers(1, 50, (n + 1, n + 1))
+        table = Table.from_array(weights + weights[::-1, ::-1])
+        rounded = mix_and_round(table, Fraction(1, 2**40))
+        matrix = np.array([rounded.row(i) for i in range(n + 1)], dtype=object)
+        assert (matrix == matrix[::-1, ::-1]).all()
+        assert set(matrix.sum(axis=1).tolist()) == {2**62}
+        for i in range(n + 1):
+            mixed = [
+                (1 - Fraction(1, 2**40)) * table.probability(i, j) + Fraction(1, 2**40) / (n + 1) for j in range(n + 1)
+            ]
+            assert all(abs(w - p * 2**62) <= 1 for w, p in zip(matrix[i], mixed, strict=True))

@@ -444,3 +444,17 @@ def test_what_each_property_costs():
     assert choice.describe()["without"]["CM"] == pytest.approx(484 / 625)
     other = dc.choose(4, alpha="10/11", loss="L2", properties=["CM"], worst_case=True)
     assert other.name == "LP" and other.cost >= other.without["CM"]
+
+
+def test_the_flowchart_says_what_was_asked_for_where_there_is_one_count() -> None:
+    """For n = 1 the geometric mechanism is fair, and always weakly honest."""
+    why = dc.choose(1, alpha="9/10", properties=["F", "WH"]).why
+    assert why[0] == "Fair? Yes, and for n = 1 GM is fair."
+    assert why[1] == "Weakly honest? Yes, and GM is: for n = 1 it always is."
+    assert dc.choose(1, alpha="9/10", properties=["CM"]).why[1].endswith("GM has them, since n = 1.")
+    assert dc.choose(4, alpha="1/3", properties=["CM"]).why[1].endswith("GM has them, since alpha <= 1/2.")
+
+
+def test_a_conflict_names_the_privacy_that_was_typed() -> None:
+    with pytest.raises(dc.errors.Conflict, match=r"epsilon = 0\.5 \(privacy\); bias<=0"):
+        dc.design(4, epsilon="0.5", loss="L1", properties="bias<=0")

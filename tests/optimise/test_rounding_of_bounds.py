@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import discreet as dc
-from discreet import properties
 from discreet.optimise.bounds import UNIT, impossible
 from discreet.optimise.program import Request, program_of
 from discreet.optimise.solver import assemble
@@ -28,7 +27,7 @@ def test_prices_that_vanish_in_a_sum_prove_nothing() -> None:
     weights = tuple(Fraction(k + 1, size * (size + 1) // 2) for k in range(size))
     requirements = (PROPERTIES["CH"], dc.requirements.truth(exactly=Fraction(1, size)))
     request = Request(n, 1 - Fraction(1, 2**60), dc.losses.L1, weights, requirements)
-    assert all(properties.check(dc.uniform(n), requirements).values())
+    assert all(dc.check(dc.uniform(n), requirements).values())
 
     program = program_of(request, negligible=0.0, scaled=False)
     sizes = assemble(program)[5]

@@ -118,3 +118,19 @@ def test_very_large_epsilons_are_answered():
     assert 0 < verdict.delta(900) < 1 and verdict.delta(922) == 0
     assert verdict.single_event_delta(900) == verdict.delta(900)
     assert dc.verify([[1, 0], [0, 1]]).delta(10_000) == 1
+
+
+@pytest.mark.parametrize("clamp", [False, True])
+@pytest.mark.parametrize("epsilon", ["0.1", "0.5", "0.69"])
+def test_noise_that_may_leave_the_range_has_divergences_by_distance(clamp: bool, epsilon: str) -> None:
+    """It was said to have too many pairs, on four counts. Held against the sums themselves, tails to 2^-60."""
+    m = dc.two_sided_geometric(alpha="1/2").on(dc.Counts(3), clamp=clamp)
+    reports = np.arange(-60, 64)
+    law = np.array([0.5 ** abs(reports - x) / 3 for x in range(4)])
+    worst = max(
+        np.maximum(law[i] - np.exp(float(epsilon) * abs(i - k)) * law[k], 0).sum()
+        for i in range(4)
+        for k in range(4)
+        if i != k
+    )
+    assert dc.verify(m, "metric").delta(epsilon) == pytest.approx(worst, abs=1e-12)

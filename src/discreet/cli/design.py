@@ -280,7 +280,10 @@ def _refuse_files(output: Path | None, plot: Path | None = None) -> None:
 
 
 def compare(
-    n: Annotated[int, typer.Option("-n", "--largest", help="The largest count.")],
+    files: Annotated[
+        list[Path] | None, typer.Argument(help="Mechanisms (.json) or matrices (.csv, rows are truths) to compare.")
+    ] = None,
+    n: Annotated[int | None, typer.Option("-n", "--largest", help="The largest count; of the files if given.")] = None,
     alpha: Alpha = None,
     epsilon: Epsilon = None,
     families: Annotated[str | None, typer.Option(help="Short names, comma separated, such as GM,EM.")] = None,
@@ -290,7 +293,10 @@ def compare(
 ) -> None:
     """Put mechanisms side by side: costs, properties, error by true count, tight epsilon.
 
-    Examples: `discreet compare -n 8 --alpha 10/11` · `discreet compare -n 20 --epsilon 0.5 --report compare.html`
+    With files, the families are added only where a privacy or their names are given too.
+
+    Examples: `discreet compare -n 8 --alpha 10/11` · `discreet compare -n 20 --epsilon 0.5 --report compare.html` ·
+    `discreet compare mine.csv other.json` · `discreet compare mine.csv --epsilon 1 --families GM,EM`
     """
     from ..comparison import TITLES
     from ..comparison import compare as put
@@ -300,7 +306,18 @@ def compare(
     if not _several(loss):
         raise InvalidInput("--loss names at least one loss, such as L0,L1,L2; it is empty.")
     names = None if families is None else _several(families)
-    comparison = put(n, alpha=alpha, epsilon=epsilon, families=names, loss=_several(loss))
+    wanted: Any = names
+    if files:
+        wanted = _named_files(files)
+        if alpha is not None or epsilon is not None or names is not None:
+            n = put(wanted, loss=["L0"]).n if n is None else n
+            added = put(n, alpha=alpha, epsilon=epsilon, families=names, loss=["L0"])
+            wanted |= {row.name: row.mechanism for row in added.rows}
+        comparison = put(n, families=wanted, loss=_several(loss))
+    elif n is None:
+        raise InvalidInput("give the largest count with -n, or files with mechanisms or matrices to compare.")
+    else:
+        comparison = put(n, alpha=alpha, epsilon=epsilon, families=names, loss=_several(loss))
     if report is not None:
         comparison.save(report)
     if json:
@@ -316,6 +333,12 @@ def compare(
     say(", ".join(f"{row.name}: {TITLES.get(row.name, row.title)}" for row in comparison.rows))
     if report is not None:
         say(f"report    {report}")
+
+
+def _named_files(files: list[Path]) -> dict[str, Any]:
+    """Files by the stems of their names, or by their paths where two have the same."""
+    stems = [file.stem for file in files]
+    return {file.stem if stems.count(file.stem) == 1 else str(file): str(file) for file in files}
 
 
 def _several(text: str) -> list[str]:

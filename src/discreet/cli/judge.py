@@ -140,8 +140,8 @@ def _is_table(subject: Any) -> bool:
 
 
 def _properties(subject: Any) -> dict[str, Any]:
+    from ..checking import check as examine
     from ..errors import DiscreetError
-    from ..properties import check as examine
 
     try:
         return dict(examine(subject))
@@ -258,19 +258,26 @@ def _named(results: dict[str, Any], holds: bool) -> str:
 def check(
     file: File,
     require: Annotated[str | None, typer.Option(help="Properties that must hold, such as WH,CM or bias<=0.")] = None,
+    tolerance: Annotated[
+        str | None, typer.Option(help="Forgive violations up to this: 1e-9 by default for decimals, else 0.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Check the structural properties of a mechanism: symmetric, honest, monotone, fair.
 
     Examples: `discreet check m.json` · `discreet check matrix.csv --require WH,CM`
     """
+    from ..checking import check as examine
     from ..errors import InvalidInput
-    from ..properties import check as examine
+    from ..exact.rationals import as_fraction
+    from ..properties import listed
 
     subject, _ = _subject(file)
     if require is not None and not require.strip(" ,;+"):
         raise InvalidInput("--require names properties, such as WH,CM; it is empty.")
-    results = examine(subject, None if require is None else _required(require))
+    required = None if require is None else [code for code in listed(require) if code]
+    forgiven = None if tolerance is None else float(as_fraction(tolerance, "tolerance"))
+    results = examine(subject, required, tolerance=forgiven)
     holds = all(result.holds for result in results.values())
     if json:
         print_json(
@@ -287,20 +294,14 @@ def check(
             }
         )
     else:
-        cells = [[code, r.name, "yes" if r.holds else "NO", r.where or ""] for code, r in results.items()]
+        cells = [
+            [code, r.name, "yes" if r.holds else "NO", "" if r.holds else r.where or ""] for code, r in results.items()
+        ]
         print_table(["", "property", "holds", "where it fails worst"], cells)
-        tolerance = max(r.tolerance for r in results.values())
-        say("decided exactly" if tolerance == 0 else f"a matrix of floats: checked within {tolerance:g}")
+        allowed = max(r.tolerance for r in results.values())
+        say("decided exactly" if allowed == 0 else f"checked within {allowed:g}; --tolerance 0 decides exactly")
     if require is not None:
         decide(holds)
-
-
-def _required(text: str) -> list[Any]:
-    """Properties by their codes, and requirements with a number, such as bias<=0."""
-    from ..properties import listed
-    from ..requirements import resolve
-
-    return [resolve(code)[0] if "=" in code else code for code in listed(text) if code]
 
 
 def explain(

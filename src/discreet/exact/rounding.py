@@ -10,7 +10,8 @@ most -(1 + E) 2^-w, so that every rounded entry satisfies q <= E q' exactly, whe
 
     t = (tau + (1 + E) 2^-w) / (tau + (E - 1)/m).
 
-Largest-remainder rounding moves each entry by less than one unit.
+Largest-remainder rounding moves each entry by at most one unit. What is symmetric stays symmetric: a row that is the
+mirror image of another is rounded to its mirror image, and a row that is its own to one that is.
 The judge decides in the end; these formulas only say where to start.
 """
 
@@ -45,6 +46,11 @@ def mix_and_round(table: Table, mixing: Fraction, width: int = WIDTH) -> Table:
     keep, blend = mixing.denominator - mixing.numerator, mixing.numerator
     rounded = np.empty((rows, outcomes), np.int64)
     for i in range(rows):
+        mirror = rows - 1 - i
+        mirrored = table.totals[i] == table.totals[mirror] and np.array_equal(table.codes[i], table.codes[mirror, ::-1])
+        if mirrored and mirror < i:
+            rounded[i] = rounded[mirror, ::-1]
+            continue
         total = table.totals[i]
         denominator = total * mixing.denominator * outcomes
         floors, remainders = [], []
@@ -54,7 +60,21 @@ def mix_and_round(table: Table, mixing: Fraction, width: int = WIDTH) -> Table:
             floors.append(floor)
             remainders.append(remainder)
         missing = scale - sum(floors)
-        for k in sorted(range(outcomes), key=remainders.__getitem__, reverse=True)[:missing]:
+        share = _in_pairs if mirrored and mirror == i else _in_order
+        for k in share(remainders, missing):
             floors[k] += 1
         rounded[i] = floors
     return Table.from_array(rounded)
+
+
+def _in_order(remainders: list[int], missing: int) -> list[int]:
+    """The places with the largest remainders."""
+    return sorted(range(len(remainders)), key=remainders.__getitem__, reverse=True)[:missing]
+
+
+def _in_pairs(remainders: list[int], missing: int) -> list[int]:
+    """The same for a row that is its own mirror image: both places of a pair, or neither; an odd unit to the middle."""
+    size = len(remainders)
+    pairs = _in_order(remainders[: size // 2], missing // 2)
+    odd = [size // 2] if missing % 2 else []
+    return [*pairs, *(size - 1 - k for k in pairs), *odd]

@@ -343,7 +343,13 @@ class PaperFormulas:
 
 
 def paper_formulas(epsilon: Any, stay: Any, reach: Any) -> PaperFormulas:
-    """The closed forms of [S] section III at these parameters."""
+    """The closed forms of [S] section III at these parameters.
+
+    Examples
+    --------
+    >>> round(float(paper_formulas("2.18", "0.8", 6).deltas[2]), 12)
+    0.004947821638
+    """
     return PaperFormulas(read_epsilon(epsilon), read_stay(stay), read_reach(reach))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from typing import Any
 
@@ -13,7 +14,7 @@ from ..exact.rounding import mix_and_round, mixing_weight
 from ..exact.tables import Table
 from ..mechanism import Mechanism
 from ..privacy.certificate import Certificate, Privacy, certify
-from ..privacy.matrices import read_matrix
+from ..privacy.matrices import DecimalTable, read_matrix
 from ..privacy.notions import read_notion
 from ..privacy.verify import Verdict, evidence_for, verify
 from ..spaces import Counts, Grid, Labels, Space
@@ -39,7 +40,7 @@ def from_matrix(
     Parameters
     ----------
     matrix
-        Rows are truths, columns reports; each row adds up to one.
+        Rows are truths, columns reports; each row adds up to one. Or an exact ``Table``, as files are read into.
     privacy
         The guarantee to keep: an epsilon, or ``Privacy(epsilon, delta, notion)``. Without it, the matrix is sampled as
         its decimals stand and the certificate states what they prove.
@@ -54,7 +55,7 @@ def from_matrix(
     >>> m.certificate.epsilon <= 1
     True
     """
-    table, notes = read_matrix(matrix)
+    table, notes = (matrix, ()) if isinstance(matrix, Table) else read_matrix(matrix)
     rows, columns = table.shape
     space = Counts(rows - 1) if inputs is None else inputs
     reports: Space = outputs if outputs is not None else _outputs(space, columns)
@@ -63,7 +64,8 @@ def from_matrix(
             f"the matrix is {rows} x {columns}, but the spaces have {space.size} truths and {reports.size} reports."
         )
     if privacy is None:
-        certificate = certify(table, space, details={"rows_normalised": True} if notes else None)
+        details = {**({"rows_normalised": True} if notes else {}), **_decimals(table)}
+        certificate = certify(table, space, details=details)
         return Mechanism(space, reports, table, certificate, "from_matrix")
     wanted = privacy if isinstance(privacy, Privacy) else Privacy(privacy)
     most = as_fraction(most_mixing, "most_mixing")
@@ -71,6 +73,11 @@ def from_matrix(
         raise InvalidInput(f"most_mixing is a share of at least 0 and below 1; got {most_mixing!r}.")
     kernel, certificate = _certified(table, space, wanted, most)
     return Mechanism(space, reports, kernel, certificate, "from_matrix")
+
+
+def _decimals(table: Table) -> dict[str, Any]:
+    """What a certificate says of decimals: their properties are checked as rounded numbers."""
+    return {"decimals": True} if isinstance(table, DecimalTable) else {}
 
 
 def _outputs(space: Space, columns: int) -> Space:
@@ -94,6 +101,7 @@ def _certified(table: Table, space: Space, wanted: Privacy, most: Fraction) -> t
         if Verdict(notion, space, True, evidence_for(kernel, space, notion)).holds(epsilon, delta):
             moved = _largest_move(table, kernel)
             details = {"mixing": float_up(mixing), "largest_total_variation": moved, "rounded_to_bits": 62}
+            details |= _decimals(table)
             claim = epsilon if delta else None
             return kernel, certify(kernel, space, notion, epsilon=claim, delta=delta, details=details)
         mixing = max(mixing * 8, mixing_weight(outcomes, step, Fraction(0)))
@@ -122,7 +130,8 @@ def exponential(
     Parameters
     ----------
     scores
-        A matrix: how good each report (column) is for each truth (row); larger is better.
+        A matrix: how good each report (column) is for each truth (row); larger is better. Numbers, Fractions, or
+        numbers as text ("1/3").
     epsilon
         The guarantee asked for.
     sensitivity
@@ -155,7 +164,8 @@ def exponential(
         raise InvalidInput("all truths have the same scores: there is nothing to report about them.")
     exponents = float(eps) / (2 * given) * array
     weights = np.exp(exponents - exponents.max(axis=1, keepdims=True))
-    probabilities = weights / weights.sum(axis=1, keepdims=True)
+    # a sum that does not depend on its order: a symmetric matrix of scores gives a symmetric mechanism
+    probabilities = weights / np.array([math.fsum(row) for row in weights.tolist()])[:, None]
     notion = "local" if isinstance(space, Labels | Grid) else "central"
     made = from_matrix(probabilities, Privacy(eps, 0, notion), inputs=space, outputs=outputs)
     return Mechanism(made.inputs, made.outputs, made.kernel, made.certificate, "exponential")
@@ -167,6 +177,8 @@ def _read_scores(scores: Any) -> Any:
         array = np.asarray(given)
     except ValueError:
         raise InvalidInput("scores must be a matrix: every row needs the same number of columns.") from None
+    if array.dtype.kind in "OUS" and array.ndim == 2 and not isinstance(given, np.ma.MaskedArray):
+        array = _exact_scores(array)
     if isinstance(given, np.ma.MaskedArray) or array.dtype.kind not in "fiu":
         raise WrongType(
             f"scores must be a matrix of numbers, not masked; got {type(given).__name__} of {array.dtype} values."
@@ -179,6 +191,16 @@ def _read_scores(scores: Any) -> Any:
         row, column = np.argwhere(~np.isfinite(array))[0]
         raise InvalidInput(f"scores must be finite numbers; row {row}, column {column} is {array[row, column]}.")
     return array.astype(float)
+
+
+def _exact_scores(array: Any) -> Any:
+    """Fractions, decimals and numbers written as text, as the doubles nearest to them."""
+    return np.array(
+        [
+            [float(as_fraction(value, f"the score at row {i}, column {j}")) for j, value in enumerate(row)]
+            for i, row in enumerate(array.tolist())
+        ]
+    )
 
 
 def _sensitivity(scores: Any, space: Space) -> float:

@@ -1,7 +1,7 @@
 """From a solver's vertex to a table that is proved: the exact vertex if it stands, else the repaired table.
 
 The optimiser's word counts for nothing here. A table passes when the judge finds it private and
-:func:`discreet.properties.check` finds every requirement met, both in integers.
+:func:`discreet.check` finds every requirement met, both in integers.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from .. import properties
+from ..checking import check
 from ..errors import InvalidInput, NotPrivate
 from ..exact.tables import Table
 from ..privacy.certificate import Certificate, certify
@@ -23,7 +23,7 @@ from .vertex import NoVertex, Ties, fixed_values, in_rows, rational_values, ties
 FIXED_BITS = 320
 
 #: Shares of the interior mechanism to mix in, from hardly any on: two to the minus this.
-MIXING = (96, 64, 48, 40, 34, 30, 27, 24, 21, 18, 15, 12, 10)
+MIXING = (96, 64, 48, 40, 37, 34, 33, 32, 31, 30, 28, 27, 24, 21, 18, 15, 12, 10)
 
 VERTEX, REPAIRED = "rational vertex", "mixed and rounded"
 
@@ -55,7 +55,7 @@ def prove(table: Table, request: Request, epsilon: Fraction) -> Certificate | No
             certificate = certify(table, space, ratio=1 / request.alpha)
     except NotPrivate:
         return None
-    if request.requirements and not all(properties.check(table, request.requirements).values()):
+    if request.requirements and not all(check(table, request.requirements).values()):
         return None
     return certificate
 

@@ -153,16 +153,16 @@ def _steps(request: Request, name: str) -> tuple[str, ...]:
         else:
             steps.append(f"Properties {', '.join(request.codes)}: the linear program decides.")
         return tuple(steps)
-    steps.append("Fair? Yes: EM, which has all seven." if name == "EM" else "Fair? No: F is not asked for.")
     if name == "EM":
-        return tuple(steps)
+        return ("Fair? Yes: EM, which has all seven.",)
+    steps.append("Fair? Yes, and for n = 1 GM is fair." if "F" in codes else "Fair? No: F is not asked for.")
     column = codes & {"CH", "CM"}
     if column:
         met = column <= has
         steps.append(
             f"Column properties ({', '.join(sorted(column))})? "
             + (
-                "Yes, and GM has them, since alpha <= 1/2 (or n = 1)."
+                f"Yes, and GM has them, since {'n = 1' if request.n == 1 else 'alpha <= 1/2'}."
                 if met
                 else f"Yes, and GM has them only for alpha <= 1/2; here {privacy_in_words(request)}: the linear "
                 "program, which gives WH, RM and S at no extra cost."
@@ -173,10 +173,13 @@ def _steps(request: Request, name: str) -> tuple[str, ...]:
     if "WH" in codes:
         needed = 2 * request.alpha / (1 - request.alpha)
         met = "WH" in has
-        steps.append(
-            f"Weakly honest? Yes, and GM {'is' if met else 'is not'}: that takes n >= 2a/(1-a) = {float(needed):.4g}, "
-            f"and n = {request.n}" + ("." if met else ": the linear program, which gives RM and S at no extra cost.")
+        why = (
+            "for n = 1 it always is."
+            if request.n == 1
+            else f"that takes n >= 2a/(1-a) = {float(needed):.4g}, and n = {request.n}"
+            + ("." if met else ": the linear program, which gives RM and S at no extra cost.")
         )
+        steps.append(f"Weakly honest? Yes, and GM {'is' if met else 'is not'}: {why}")
         if not met:
             return tuple(steps)
     steps.append("Nothing that GM does not have: GM, the one mechanism that reports the truth most often.")

@@ -2,44 +2,59 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
+from numpy.typing import NDArray
 
-from .. import properties
 from ..errors import Conflict
-from ..exact.rationals import log_bounds, text_up
+from ..exact.rationals import text_up
 from ..properties import Property
 from .bounds import impossible
-from .certification import exact_table, prove
-from .program import Program, Request, program_of
-from .solver import Infeasible, Session, SolverFailed, Vertex
+from .certification import exact_table
+from .members import is_met_by_a_member, meets
+from .program import Request, program_of
+from .solver import Infeasible, Session, SolverFailed, variable_cost
+
+FloatArray = NDArray[np.float64]
 
 
 def feasible(request: Request, *, private: bool = True) -> bool:
-    """Whether some mechanism meets the request, as far as floats can tell."""
-    for scaled in (True, False):
-        program = program_of(request, negligible=0.0, private=private, scaled=scaled)
+    """Whether some mechanism meets the request: a known one, or as far as floats can tell."""
+    if is_met_by_a_member(request, private=private):
+        return True
+    for session, cost in _sessions(request, private):
         try:
-            vertex = Session(program).minimise(np.zeros(program.count))
-        except (Infeasible, SolverFailed):
+            vertex = session.minimise(cost)
+        except Infeasible:
+            continue
+        except SolverFailed:
+            if _has_shortage(session):
+                return False
             continue
         # without the scaling the solver may overlook what is small, so there it is not taken at its word
-        if scaled or _stands(program, vertex, private):
+        program = session.program
+        table = None if program.scaled else exact_table(program, vertex)
+        if program.scaled or (table is not None and meets(table, request, private=private)):
             return True
     return False
 
 
-def _stands(program: Program, vertex: Vertex, private: bool) -> bool:
-    """Whether the exact table behind a vertex has everything that was asked for."""
-    table = exact_table(program, vertex)
-    if table is None:
-        return False
-    request = program.request
-    if private:
-        return prove(table, request, log_bounds(1 / request.alpha)[1]) is not None
-    return not request.requirements or all(properties.check(table, request.requirements).values())
+def _sessions(request: Request, private: bool) -> Iterator[tuple[Session, FloatArray]]:
+    """The program in its two scalings, each with an objective of zero and, where that led nowhere, with its own.
+
+    Without an objective all vertices are equally good, which is quick or, where the solver loses its way among them,
+    hopeless.
+    """
+    for scaled in (True, False):
+        program = program_of(request, negligible=0.0, private=private, scaled=scaled)
+        for cost in (np.zeros(program.count), variable_cost(program)):
+            session = Session(program)
+            yield session, cost
+            if not session.stalled:
+                break
 
 
 def proved(request: Request, *, private: bool) -> bool:
@@ -47,10 +62,9 @@ def proved(request: Request, *, private: bool) -> bool:
 
     The solver's word is not taken for it: its combination is added up again, with a bound on every rounding.
     """
-    for scaled in (True, False):
-        session = Session(program_of(request, negligible=0.0, private=private, scaled=scaled))
+    for session, cost in _sessions(request, private):
         try:
-            session.minimise(np.zeros(session.program.count))
+            session.minimise(cost)
         except Infeasible:
             found = session.contradiction()
             # where a zero far out makes all of a column zero, the solver's prices overflow, and none are needed
@@ -60,8 +74,18 @@ def proved(request: Request, *, private: bool) -> bool:
                 if impossible(session.program, prices, session.row_sizes):
                     return True
         except SolverFailed:
-            continue
+            if _has_shortage(session):
+                return True
+    for scaled in (False, True):
+        if _has_shortage(Session(program_of(request, negligible=0.0, private=private, scaled=scaled))):
+            return True
     return False
+
+
+def _has_shortage(session: Session) -> bool:
+    """Whether the least shortage of a program proves that nothing meets it."""
+    shortage = session.shortage()
+    return shortage is not None and impossible(session.program, shortage, session.row_sizes)
 
 
 def irreducible(request: Request) -> tuple[bool, tuple[Property, ...]]:
@@ -100,7 +124,8 @@ def conflict(request: Request) -> Conflict:
 
 
 def privacy_in_words(request: Request) -> str:
+    """The privacy asked for, as it was written."""
     alpha = request.alpha
-    shown = str(alpha) if alpha.denominator < 10**9 else format(float(alpha), ".9g")
+    shown = f"alpha = {alpha}" if alpha.denominator < 10**9 else f"alpha = {float(alpha):.9g}"
     delta = f", delta = {text_up(float(Fraction(request.delta)))}" if request.delta else ""
-    return f"alpha = {shown}{delta} (privacy)"
+    return f"{request.asked or shown}{delta} (privacy)"

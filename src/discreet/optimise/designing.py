@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
+from operator import mul
 from typing import Any
 
-from .. import losses, properties, requirements, utility
+from .. import losses, requirements, utility
 from ..channels import Channel
+from ..checking import check
 from ..errors import InvalidInput, NotCertified, Unsupported
 from ..exact.kernels import MOST_PLACES, Kernel
 from ..exact.rationals import as_fraction, float_down, float_up, log_bounds, read_alpha, read_epsilon
@@ -19,10 +22,12 @@ from .bounds import gap_of
 from .certification import Proved
 from .closed import Closed, closed_form
 from .conflicts import conflict
+from .conflicts import proved as proved_impossible
+from .members import cheapest_member
 from .program import Request
 from .rays import by_report, solve_by_rays
 from .search import Found, search
-from .solver import Infeasible
+from .solver import Infeasible, SolverFailed
 from .targets import exact_weights
 
 #: Linear programs are solved up to this n; closed forms, and what looks at one report at a time, go further.
@@ -76,7 +81,8 @@ def design(
         Of the family "designed". ``certificate.details`` has ``cost`` (exact), ``least`` (no mechanism that meets the
         request costs less), ``gap`` (their difference at most) and ``certified``: "closed form", "rational vertex" (the
         exact optimum of the linear program), "mixed and rounded" or "rounded inside the cone" (a table a hair's breadth
-        inside all inequalities).
+        inside all inequalities). Where the solver fails it is "known mechanism": the cheapest closed form that meets
+        the request (``form`` names it), whose gap can be large.
 
     Raises
     ------
@@ -103,8 +109,7 @@ def design(
     if by_report(request) and _prefers_rays(request):
         answer = solve_by_rays(request, stated)
         return _proved(request, answer.proved, answer.bound)
-    found = _searched(request, stated, None)
-    return _proved(request, found.proved, found.bound)
+    return _searched(request, stated, None)[0]
 
 
 def design_each(
@@ -135,8 +140,8 @@ def design_each(
         if closed is not None:
             yield _from_closed(request, closed)
             continue
-        last = _searched(request, stated, last)
-        yield _proved(request, last.proved, last.bound)
+        mechanism, last = _searched(request, stated, last)
+        yield mechanism
 
 
 def read_request(
@@ -169,7 +174,8 @@ def read_request(
         resolved.levels(space, space)  # a matrix of losses must fit; refused before any work
     weights = None if worst_case else exact_weights(prior, size)
     stated = read_epsilon(epsilon) if epsilon is not None else log_bounds(1 / a)[1]
-    return Request(size - 1, a, resolved, weights, wanted, allowed), stated
+    asked = f"alpha = {alpha}" if epsilon is None else f"epsilon = {epsilon}"
+    return Request(size - 1, a, resolved, weights, wanted, allowed, asked), stated
 
 
 def _prefers_rays(request: Request) -> bool:
@@ -177,16 +183,34 @@ def _prefers_rays(request: Request) -> bool:
     return request.n > LARGEST_PROGRAM or (request.n > RAYS_FROM and narrow)
 
 
-def _searched(request: Request, stated: Fraction, start: Found | None) -> Found:
+def _searched(request: Request, stated: Fraction, start: Found | None) -> tuple[Mechanism, Found | None]:
+    """The answer of the linear program, and where the solver ended; a known mechanism where the solver fails."""
     if request.n > LARGEST_PROGRAM:
         raise Unsupported(
             f"a linear program over {(request.n + 1) ** 2:,} probabilities is too large (n up to {LARGEST_PROGRAM}). "
             "Larger n are possible for L0 without column properties, and for properties among S, RM and WH."
         )
     try:
-        return search(request, stated, start)
-    except Infeasible:
-        raise conflict(request) from None
+        found = search(request, stated, start)
+        return _proved(request, found.proved, found.bound), found
+    except (Infeasible, SolverFailed) as problem:
+        known = cheapest_member(request, stated)
+        if known is not None:
+            name, proved = known
+            return _proved(request, proved, _bound_without_search(request), form=name), None
+        if isinstance(problem, Infeasible) or proved_impossible(request, private=True):
+            raise conflict(request) from None
+        raise
+
+
+def _bound_without_search(request: Request) -> float:
+    """What no mechanism costs less than, whatever it meets: the least loss of each truth, or without requirements."""
+    levels, codes = request.loss.levels(Counts(request.n), Counts(request.n))
+    least = [min(as_fraction(levels[c]) for c in set(row)) for row in codes.tolist()]
+    weights = request.weights
+    bound = max(least) if weights is None else sum(map(mul, weights, least), Fraction(0))
+    free = closed_form(replace(request, requirements=()))
+    return float_down(bound if free is None else max(bound, Fraction(free.cost)))
 
 
 # ------------------------------------------------------------------------------------------------ handing over
@@ -215,15 +239,15 @@ class _Handed:
 
 
 def _refuse_unmet(request: Request, channel: Channel) -> None:
-    for code, result in properties.check(channel, request.requirements).items():
+    for code, result in check(channel, request.requirements).items():
         if not result.holds:  # pragma: no cover - a theorem would be false
             raise NotCertified(f"the closed form does not have {code}: {result.where}.")
 
 
-def _proved(request: Request, proved: Proved, bound: float) -> Mechanism:
+def _proved(request: Request, proved: Proved, bound: float, form: str | None = None) -> Mechanism:
     cost = exact_cost(proved.table, request)
     least = min(Fraction(bound), cost)
-    details = {"certified": proved.how, **figures(cost, least)}
+    details = {"certified": proved.how, **({} if form is None else {"form": form}), **figures(cost, least)}
     if proved.mixing:
         details["mixing"] = float_up(proved.mixing)
         details["rounded_to_bits"] = proved.table.totals[0].bit_length() - 1

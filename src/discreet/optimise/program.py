@@ -51,6 +51,8 @@ class Request:
     weights: tuple[Fraction, ...] | None
     requirements: tuple[Property, ...] = ()
     delta: Fraction = Fraction(0)
+    #: The privacy as it was asked for, such as "epsilon = 0.5"; empty where nobody asked.
+    asked: str = ""
 
     @property
     def codes(self) -> tuple[str, ...]:
@@ -194,11 +196,13 @@ class _Builder:
         self.wanted = [(p, p.rows(request.n)) for p in request.requirements if p.code not in skipped]
         self.mirrored = request.mirrored or "S" in request.codes
         log_alpha = log_of(request.alpha)
+        fall = self._fall(log_alpha)
         self.reach = request.n
-        if negligible and not request.delta and private:
+        if negligible and not request.delta and private and fall == 1:  # a tied tail falls by alpha per step
             self.reach = min(request.n, max(2, math.ceil(math.log(negligible) / log_alpha)))
         floor = max(SMALLEST_SCALE, float(request.delta) / 64)
-        self.scale_reach = min(request.n, max(1, math.floor(math.log(floor) / log_alpha))) if scaled else 0
+        scale_reach = min(request.n, max(1, math.floor(math.log(floor) / log_alpha))) if scaled else 0
+        self.scale = np.minimum(np.floor(self.apart * fall + 1e-9), scale_reach).astype(np.int64)
         self.variable, self.exponent = self._merge()
         self.count = int(self.variable.max()) + 1
         self.auxiliary: list[float] = []
@@ -242,7 +246,7 @@ class _Builder:
 
     def _merge(self) -> tuple[IntArray, IntArray]:
         """One variable for all places that must be equal, and for all of a tail that falls by alpha per step."""
-        exponent = np.minimum(self.apart, self.scale_reach)
+        exponent = self.scale
         beyond = self.apart - self.reach
         nearer = self.truth + np.sign(self.report - self.truth) * np.maximum(beyond, 0)
         label = nearer * self.size + self.report
@@ -261,6 +265,36 @@ class _Builder:
             if np.array_equal(label, before):
                 break
         return np.unique(label, return_inverse=True)[1].reshape(-1), exponent
+
+    def _fall(self, log_alpha: float) -> float:
+        """How fast probabilities can fall with the distance from the truth, in powers of alpha per step: at most one.
+
+        Privacy lets them fall by alpha. A requirement that neighbouring reports are alike, ``P[i, j+1] >= f P[i, j]``
+        on the way out from the truth, lets them fall by f only, and what is scaled by alpha would grow out of the
+        solver's range.
+        """
+        slowest = self.request.alpha
+        for _, rows in self.wanted:
+            factor = self._outward_factor(rows)
+            if factor is not None:
+                slowest = max(slowest, factor)
+        return min(1.0, log_of(slowest) / log_alpha) if slowest > self.request.alpha else 1.0
+
+    def _outward_factor(self, rows: Rows) -> Fraction | None:
+        """f, where the rows say ``P[i, next report outward] >= f P[i, j]`` of every place; else None."""
+        if rows.places.shape[1] != 2 or rows.coefficients.ndim != 1 or rows.right != 0:
+            return None
+        kept, given = rows.coefficients.tolist()
+        if not kept > 0 > given:
+            return None
+        further, nearer = rows.places.T
+        outward = (
+            (self.truth[further] == self.truth[nearer])
+            & (np.abs(self.report[further] - self.report[nearer]) == 1)
+            & (self.apart[further] == self.apart[nearer] + 1)
+        )
+        everywhere = len(np.unique(further[outward])) == self.places - self.size
+        return Fraction(-given, kept) if everywhere else None
 
     def _alike(self, places: IntArray) -> NDArray[np.bool_]:
         """Which pairs of places are as far from their truths as each other, and can share a variable."""

@@ -50,45 +50,79 @@ def search(request: Request, epsilon: Fraction, start: Found | None = None) -> F
     """
     attempts: list[tuple[Program, Vertex, Vertex, float]] = []
     proofs: list[tuple[float, Found]] = []
+    unsettled: list[tuple[float, Found]] = []
+    tried: set[tuple[int, bool]] = set()
     trouble: Exception | None = None
     for program in _programs(request):
-        tied = program.reach < request.n
-        if attempts and tied and program.reach == attempts[-1][0].reach:
+        form = (program.reach, program.scaled)
+        if form in tried:
             continue
         if not program.scaled and attempts:
             break
+        tried.add(form)
         try:
             session = Session(program, _warm(start, program))
-            first, final = stages(session)
+            first, final, settled = stages(session)
         except (Infeasible, SolverFailed) as problem:
-            if not tied and not isinstance(trouble, Infeasible):  # nothing was tied: that is the answer
+            # nothing was tied: that is the answer
+            if program.reach == request.n and not isinstance(trouble, Infeasible):
                 trouble = problem
             continue
-        bound = float_down(
-            Fraction(lower_bound(program, first.prices, session.row_sizes, first.objective)) + program.offset
-        )
+        bound = _bound(session, first)
         proved = exact_vertex(program, final, epsilon)
+        if proved is None and final is not first:  # less to choose by, and fewer inequalities held on to
+            settled, proved = False, exact_vertex(program, first, epsilon)
         if proved is not None:
             cost = _cost(proved, request)
-            proofs.append((cost, Found(proved, bound, first, program)))
-            if cost - bound <= CLOSE * max(abs(cost), 1e-3):
+            (proofs if settled else unsettled).append((cost, Found(proved, bound, first, program)))
+            if settled and _is_close(cost, bound):
                 break
-        elif program.scaled or trouble is None:
+        else:
             attempts.append((program, first, final, bound))
-    if proofs:
-        _, cheapest = min(proofs, key=lambda proof: proof[0])
-        return replace(cheapest, bound=max(found.bound for _, found in proofs))
-    best = max((attempt[3] for attempt in attempts), default=0.0)
+    if proofs or unsettled:
+        cost, cheapest = min(proofs or unsettled, key=lambda proof: proof[0])
+        bounds = [found.bound for _, found in proofs + unsettled]
+        return replace(cheapest, bound=_best_bound(request, cost, bounds))
     for program, first, final, _ in attempts:
         proved = repaired_table(program, final, epsilon)
         if proved is not None:
-            return Found(proved, best, first, program)
-    if trouble is not None and not attempts:
+            bound = _best_bound(request, _cost(proved, request), [attempt[3] for attempt in attempts])
+            return Found(proved, bound, first, program)
+    # without the scaling the solver may overlook what is small: where that was all it found, and no table comes of it,
+    # what it said of the scaled program stands
+    if trouble is not None and not any(program.scaled for program, *_ in attempts):
         raise trouble
     raise SolverFailed(
         "an optimal mechanism was found in floating point, but no exact table near it could be proved. Ask for fewer "
         "requirements, or allow a little room in those with equality."
     )
+
+
+def _bound(session: Session, vertex: Vertex) -> float:
+    """What no mechanism that meets the request costs less than, by the dual values of the cheapest vertex."""
+    program = session.program
+    proved = lower_bound(program, vertex.prices, session.row_sizes, vertex.objective)
+    return float_down(Fraction(proved) + program.offset)
+
+
+def _is_close(cost: float, bound: float) -> bool:
+    return cost - bound <= CLOSE * max(abs(cost), 1e-3)
+
+
+def _best_bound(request: Request, cost: float, bounds: list[float]) -> float:
+    """The best of these bounds; where none is close to the cost, also that of the program without the scaling.
+
+    A dual value that is off by 1e-10 in a scaled program is off by 1e-10 / a^|i-j| in the probability itself, which is
+    a lot where probabilities far from the truth need not be small.
+    """
+    best = max(bounds)
+    if _is_close(cost, best):
+        return best
+    session = Session(program_of(request, negligible=0.0, scaled=False))
+    try:
+        return max(best, _bound(session, session.minimise(variable_cost(session.program))))
+    except (Infeasible, SolverFailed):
+        return best
 
 
 def _programs(request: Request) -> Iterator[Program]:
@@ -119,24 +153,29 @@ def _rows(program: Program) -> int:
     return sum(map(len, program.pairs)) + len(program.rows)
 
 
-def stages(session: Session) -> tuple[Vertex, Vertex]:
-    """The vertex that is cheapest, and the one that is chosen among all that are as cheap.
+def stages(session: Session) -> tuple[Vertex, Vertex, bool]:
+    """The vertex that is cheapest, the one that is chosen among all that are as cheap, and whether that is settled.
 
     Symmetric ones are preferred (the program sees to that), then row monotone ones, then those with the least mean
-    absolute error, then one that a fixed generic weighting of the variables singles out.
+    absolute error, then one that a fixed generic weighting of the variables singles out. Where the solver fails at
+    one of these the last vertex it found is as good, and only which of the best it is has been left to chance.
     """
     program = session.program
     cost = variable_cost(program)
     first = session.minimise(cost)
     if first.unique:
-        return first, first
-    session.hold(first)
-    errors = _absolute_errors(program)
-    chosen = session.prefer(errors) or session.minimise(errors)
-    if not chosen.unique:
-        session.hold(chosen)
-        chosen = session.minimise(1 + np.mod(np.arange(program.count) * _GENERIC, 1.0))
-    return first, chosen
+        return first, first, True
+    chosen = first
+    try:
+        session.hold(first)
+        errors = _absolute_errors(program)
+        chosen = session.prefer(errors) or session.minimise(errors)
+        if not chosen.unique:
+            session.hold(chosen)
+            chosen = session.minimise(1 + np.mod(np.arange(program.count) * _GENERIC, 1.0))
+    except (SolverFailed, Infeasible):  # infeasible it cannot be: it has just been met
+        return first, chosen, False
+    return first, chosen, True
 
 
 def _absolute_errors(program: Program) -> FloatArray:

@@ -28,7 +28,7 @@ OPTIONS = {"output_flag": False, "small_matrix_value": 1e-12, "threads": 1}
 
 #: A first answer is found with the solver's own tolerances, which is quick; then these, from that answer.
 LOOSE = {"primal_feasibility_tolerance": 1e-7, "dual_feasibility_tolerance": 1e-7}
-TIGHT = {"primal_feasibility_tolerance": 1e-9, "dual_feasibility_tolerance": 1e-10}
+TIGHT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
 #: Ways to solve, each tried where those before gave no answer: as the solver likes, without presolve, primal simplex.
 WAYS: tuple[dict[str, Any], ...] = (
@@ -36,6 +36,10 @@ WAYS: tuple[dict[str, Any], ...] = (
     {"presolve": "off", "simplex_strategy": 1},
     {"presolve": "off", "simplex_strategy": 4},
 )
+
+#: Refactorisations (steps without a pivot) that a healthy run may need: so many, and one for so many pivots. Runs that
+#: end well need one for about a hundred; where the numbers have gone bad there are several for every pivot, each slow.
+HEALTHY_REFACTORISATIONS, PIVOTS_EACH = 200, 10
 
 #: A price below this share of the largest one counts as zero.
 FREE = 1e-10
@@ -80,6 +84,30 @@ class Vertex:
         return max(float(np.abs(self.prices).max(initial=0)), 1e-300)
 
 
+class StallWatch:
+    """Interrupts a simplex run that refactorises instead of pivoting: it would take minutes and end without an answer.
+
+    It counts steps, not seconds, so that the same program ends the same way on every machine.
+    """
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin to count anew, for another run."""
+        self._pivots, self._refactorisations = -1, 0
+        self.stalled = False
+
+    def __call__(self, event: Any) -> None:
+        pivots = event.data_out.simplex_iteration_count
+        if pivots != self._pivots:
+            self._pivots = pivots
+        else:
+            self._refactorisations += 1
+        self.stalled = self._refactorisations > HEALTHY_REFACTORISATIONS + pivots // PIVOTS_EACH
+        event.interrupt(self.stalled)  # said at every step: the solver remembers what it was told in an earlier run
+
+
 class Session:
     """One program in one solver. Solves start from the last vertex, or from one of a neighbouring problem."""
 
@@ -91,6 +119,8 @@ class Session:
         self._solver = self._highspy.Highs()
         for option, value in OPTIONS.items():
             self._solver.setOptionValue(option, value)
+        self._watch = StallWatch()
+        self._solver.cbSimplexInterrupt.subscribe(self._watch)
         self._starts, self._index, self._values, self.lower, self.upper, self.row_sizes = assemble(program)
         self.column_upper = np.where(program.zero, 0.0, np.inf)
         self._preferred = np.concatenate(
@@ -105,6 +135,11 @@ class Session:
     @property
     def rows(self) -> int:
         return len(self.lower)
+
+    @property
+    def stalled(self) -> bool:
+        """Whether the last run was given up because it got nowhere."""
+        return self._watch.stalled
 
     def minimise(self, cost: FloatArray) -> Vertex:
         """The best vertex for this cost per unit of each variable."""
@@ -144,21 +179,43 @@ class Session:
         for option, value in {"solver": "simplex", **WAYS[1]}.items():
             solver.setOptionValue(option, value)
         solver.clearSolver()
+        self._watch.reset()
         solver.run()
         _, found, prices = solver.getDualRay()
         return np.array(prices) if found else None
 
-    def _run(self, cost: FloatArray, tolerances: dict[str, float]) -> Vertex:
-        highspy, solver = self._highspy, self._solver
-        for option, value in tolerances.items():
-            solver.setOptionValue(option, value)
+    def shortage(self) -> FloatArray | None:
+        """Dual values of the least shortage: what must be given to rows that nothing at all would not meet.
+
+        That program can always be met, by nothing and full gifts, so the solver does not lose its way. Where the least
+        shortage is above zero its dual values are a Farkas certificate; :func:`.bounds.impossible` says what it proves.
+        """
+        solver = self._solver
+        self._pass_model(np.zeros(self.program.count))
+        for row in np.flatnonzero(self.lower > 0).tolist():
+            solver.addCol(1.0, 0.0, self._highspy.kHighsInf, 1, np.array([row], dtype=np.int32), np.array([1.0]))
+        solver.setOptionValue("solver", "simplex")
+        self._watch.reset()
+        solver.run()
+        if solver.getModelStatus() != self._highspy.HighsModelStatus.kOptimal:
+            return None
+        return np.array(solver.getSolution().row_dual)
+
+    def _pass_model(self, cost: FloatArray) -> None:
+        highspy = self._highspy
         model = highspy.HighsLp()
         model.num_col_, model.num_row_ = self.program.count, len(self.lower)
         model.col_cost_, model.col_lower_, model.col_upper_ = cost, np.zeros(len(cost)), self.column_upper
         model.row_lower_, model.row_upper_ = self.lower, self.upper
         model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
         model.a_matrix_.start_, model.a_matrix_.index_, model.a_matrix_.value_ = self._starts, self._index, self._values
-        solver.passModel(model)
+        self._solver.passModel(model)
+
+    def _run(self, cost: FloatArray, tolerances: dict[str, float]) -> Vertex:
+        highspy, solver = self._highspy, self._solver
+        for option, value in tolerances.items():
+            solver.setOptionValue(option, value)
+        self._pass_model(cost)
         warm = self._last is not None and self._last.basis is not None
         solver.setOptionValue("solver", "simplex" if warm or len(self.lower) <= SIMPLEX_ROWS else "ipm")
         if warm:
@@ -168,18 +225,23 @@ class Session:
         for way in WAYS if self._last_resort else WAYS[:1]:
             for option, value in way.items():
                 solver.setOptionValue(option, value)
+            self._watch.reset()
             solver.run()
             status = solver.getModelStatus()
-            if status in (statuses.kOptimal, statuses.kInfeasible):
+            # a program on which the solver got lost is better tried in another form than in another way
+            if status in (statuses.kOptimal, statuses.kInfeasible) or self.stalled:
                 break
             solver.clearSolver()
         for option, value in WAYS[0].items():
             solver.setOptionValue(option, value)
+        if self.stalled:
+            solver.clearSolver()
         if status == statuses.kInfeasible:
             raise Infeasible
         if status != statuses.kOptimal:
+            reason = "it got nowhere" if self.stalled else solver.modelStatusToString(status)
             raise SolverFailed(
-                f"the linear solver stopped without an answer ({solver.modelStatusToString(status)}). Ask for fewer "
+                f"the linear solver stopped without an answer ({reason}). Ask for fewer "
                 "requirements, a smaller n, or a privacy parameter further from the ends of its range."
             )
         return self._vertex()

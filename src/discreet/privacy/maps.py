@@ -14,6 +14,7 @@ from ..spaces import Grid
 from .evidence import Bounds, Rows
 from .lattice import TOLERANCE, MetricBounds, metric_lattice, metric_table
 from .pairs import distance_groups, grouped_delta, grouped_event
+from .views import whole
 from .witness import Witness
 
 #: Up to this many cells the interval is made as narrow as doubles allow; beyond it, a little wider for speed.
@@ -61,7 +62,7 @@ class MapEvidence:
 
     @cached_property
     def _groups(self) -> list[tuple[int, Rows]]:
-        return distance_groups(self._table, self.grid)
+        return distance_groups(whole(self._table), self.grid)
 
     def delta_bounds(self, epsilon: Fraction, bits: int = 128) -> tuple[Bounds, Witness | None]:
         return grouped_delta(self._groups, self.grid.unit, epsilon, bits)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from math import lcm
@@ -13,6 +14,16 @@ from ..errors import InvalidInput, WrongType
 from ..exact.rationals import as_fraction
 from ..exact.tables import Table
 
+
+@dataclass(frozen=True, eq=False)
+class DecimalTable(Table):
+    """The exact table of a matrix that was written in decimals.
+
+    Its privacy is judged exactly, as the decimals stand. Equalities that decimals can only show rounded, such as
+    P[0, 0] = P[1, 1] = 1/3, are for whoever checks properties to forgive.
+    """
+
+
 #: Rows whose sum is further from one than this are not distributions.
 ROW_TOLERANCE = 1e-6
 
@@ -21,7 +32,8 @@ def read_matrix(matrix: object) -> tuple[Table, tuple[str, ...]]:
     """An exact table from a row-stochastic matrix, and what had to be said about it.
 
     A float stands for its shortest decimal (0.1 is 1/10), text and fractions for themselves. A row that adds up to
-    one only within 1e-6 is divided by its sum, and a note says so; a row further off is refused.
+    one only within 1e-6 is divided by its sum, and a note says so; a row further off is refused. Without a single
+    fraction (1/3 as text, a Fraction) the matrix is one of decimals, and the table a :class:`DecimalTable`.
     """
     if isinstance(matrix, np.ma.MaskedArray):
         raise WrongType("a matrix must not be masked; fill or drop the masked entries first.")
@@ -43,12 +55,13 @@ def read_matrix(matrix: object) -> tuple[Table, tuple[str, ...]]:
         weights, codes, one = _exact_weights(array)
     else:
         weights, codes, one = _decimal_weights(array)
+    kind = Table if has_fractions(array) else DecimalTable
     least = min(range(len(weights)), key=weights.__getitem__)
     if weights[least] < 0:
         row, column = np.argwhere(codes == least)[0]
         value = float(Fraction(weights[least], one))
         raise InvalidInput(f"probabilities must not be negative; row {row}, column {column} is {value:.9g}.")
-    table = Table.from_codes(weights, codes)
+    table = kind.from_codes(weights, codes)
     off = [abs(Fraction(total, one) - 1) for total in table.totals]
     worst = max(range(len(off)), key=off.__getitem__)
     if off[worst] > ROW_TOLERANCE:
@@ -63,6 +76,17 @@ def read_matrix(matrix: object) -> tuple[Table, tuple[str, ...]]:
     return table, (
         f"{count} of {len(off)} rows did not add up to exactly 1 (the furthest is off by {float(off[worst]):.2g}) "
         "and were divided by their sums",
+    )
+
+
+def has_fractions(array: Any) -> bool:
+    """Whether an entry is a fraction, or text written as one; decimals and whole numbers are not."""
+    if array.dtype.kind not in "OUS":
+        return False
+    return any(
+        isinstance(value, Fraction) or "/" in (value.decode("ascii", "replace") if isinstance(value, bytes) else value)
+        for value in array.ravel().tolist()
+        if isinstance(value, Fraction | str | bytes)
     )
 
 

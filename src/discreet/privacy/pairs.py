@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 
 from ..errors import Unsupported
-from ..exact.kernels import Kernel, Noise, Response
+from ..exact.kernels import Noise, Response
 from ..exact.laws import GeometricTails
 from ..exact.rationals import at_most_exp, exp_bounds, log_bounds
 from ..exact.tables import Table
@@ -128,7 +128,7 @@ class Distances:
     """The metric notion on a line: the largest ratio per distance is that of a step, divergences need all pairs."""
 
     nearest: Compared
-    kernel: Kernel
+    kernel: Table | Noise
     space: Space
 
     def ratio_bounds(self) -> Bounds | None:
@@ -145,7 +145,11 @@ class Distances:
 
     @cached_property
     def _groups(self) -> list[tuple[int, Rows]]:
-        return distance_groups(self.kernel.table(), self.space)
+        if isinstance(self.kernel, Noise) and self.kernel.clamp != self.kernel.truths:  # reports without end
+            low, high = self.kernel.truths
+            assert low is not None and high is not None
+            return distance_groups(views.of_noise_range(self.kernel, low, high), self.space)
+        return distance_groups(views.whole(self.kernel.table()), self.space)
 
     def delta_bounds(self, epsilon: Fraction, bits: int = 128) -> tuple[Bounds, Witness | None]:
         return grouped_delta(self._groups, self.space.unit, epsilon, bits)
@@ -154,15 +158,14 @@ class Distances:
         return grouped_event(self._groups, self.space.unit, epsilon)
 
 
-def distance_groups(table: Table, space: Space) -> list[tuple[int, Rows]]:
+def distance_groups(view: views.View, space: Space) -> list[tuple[int, Rows]]:
     """All pairs of truths, grouped by their squared distance."""
-    rows, columns = table.shape
+    rows, columns = view.table.shape
     _refuse_many_pairs(rows, columns)
     first, second = np.triu_indices(rows, 1)
     squared = space.squared_distance(first, second)
     order = np.argsort(squared, kind="stable")
     values, starts = np.unique(squared[order], return_index=True)
-    view = views.whole(table)
     return [
         (int(k), Rows(view, first[chunk], second[chunk], space.noun))
         for k, chunk in zip(values, np.split(order, starts[1:]), strict=True)
@@ -253,7 +256,7 @@ def of_noise(kernel: Noise, space: Space, notion: str, exact: bool) -> Evidence:
         lower = np.arange(len(view.truths) - 1)
         parts.append(Rows(view, lower, lower + 1, space.noun))
     adjacent = Compared(tuple(parts), exact)
-    if notion == "metric" and space.size is not None and space.size <= MOST_TRUTHS and kernel.clamp == kernel.truths:
+    if notion == "metric" and space.size is not None and space.size <= MOST_TRUTHS:
         return Distances(adjacent, kernel, space)
     if notion == "metric":
         return Compared(tuple(parts), exact, divergence=())

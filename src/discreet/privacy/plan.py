@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from ..errors import InvalidInput, Unsupported, WrongType
-from ..exact.rationals import as_fraction, log_bounds
+from ..exact.rationals import as_fraction, claimed, log_bounds
 from ..spaces import is_integer
 from .certificate import Certificate, Privacy
 from .gaussian import GaussianEvidence
@@ -105,14 +105,14 @@ def judge(item: Any, notion: str) -> Release:
     if isinstance(item, Certificate):
         if item.ratio is not None and not item.delta:
             return Release("a certificate", log_bounds(item.ratio)[1], Fraction(0), None)
-        # the very doubles: they were rounded up, their simplest rationals may not be
-        epsilon = None if math.isinf(item.epsilon) else Fraction(item.epsilon)
-        return Release("a certificate", epsilon, Fraction(item.delta), None)
+        # they were rounded up so that the double and the rational it stands for are both bounds
+        epsilon = None if math.isinf(item.epsilon) else claimed(item.epsilon)
+        return Release("a certificate", epsilon, claimed(item.delta), None)
     evidence = item.evidence if isinstance(item, Verdict) else verify(item, notion).evidence
     name = "a verdict" if isinstance(item, Verdict) else getattr(item, "family", "a mechanism")
     claim = None if isinstance(item, Verdict) else _claim(item)
     if claim is not None and claim[0] == notion and claim[2] and claim[1] < math.inf:
-        return Release(name, Fraction(claim[1]), Fraction(claim[2]), evidence)
+        return Release(name, claimed(claim[1]), claimed(claim[2]), evidence)
     bounds = evidence.epsilon_bounds()
     return Release(name, None if bounds is None else bounds[1], Fraction(0), evidence)
 

@@ -1,0 +1,89 @@
+"""``dc.check``: which properties and requirements a mechanism or a matrix has, and where the others fail worst."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from . import requirements
+from .channels import Channel
+from .errors import InvalidInput, Unsupported
+from .properties import PATHOLOGIES, PROPERTIES, CheckResult, NoGaps, Property, find, listed
+from .requirements import is_numbered
+
+__all__ = ["check", "pathologies"]
+
+
+def check(
+    mechanism: object,
+    properties: str | Property | NoGaps | Iterable[str | Property | NoGaps] | None = None,
+    *,
+    tolerance: float | None = None,
+) -> dict[str, CheckResult]:
+    """Which structural properties hold, and where the others fail worst.
+
+    Parameters
+    ----------
+    mechanism
+        A mechanism, an exact Table, or a matrix of probabilities whose rows are true values.
+    properties
+        Codes (S RH RM CH CM F WH, and "no gaps", "no spikes"), requirements with a number such as "bias<=1/2" (see
+        :mod:`discreet.requirements`), or objects. By default, all of the seven that make sense for the mechanism's
+        values: labels and cells have no order, so RH, CH, F and WH there.
+    tolerance
+        Violations up to this much are forgiven. By default 0 for mechanisms, exact tables and matrices of fractions,
+        where every answer is decided in integers, and 1e-9 for matrices of decimals, which are rounded numbers: the
+        same in an array, a list, a file or a mechanism that :func:`discreet.from_matrix` made of them.
+
+    Returns
+    -------
+    dict
+        For every code a :class:`CheckResult` with ``holds``, ``violation``, ``where`` and ``sentence``.
+
+    Examples
+    --------
+    >>> check([[0.6, 0.4], [0.5, 0.5]])["F"].where
+    'P(report 1 | truth 1) = 0.5 != P(report 0 | truth 0) = 0.6'
+    >>> check([["2/3", "1/3"], ["1/3", "2/3"]], "F+bias<=1/2")["bias<=1/2"].holds
+    True
+    """
+    channel = Channel.of(mechanism).written_out()
+    if tolerance is not None and not 0 <= tolerance < 1:
+        raise InvalidInput(f"a tolerance must be in [0, 1); got {tolerance!r}.")
+    if properties is None:
+        chosen: list[Any] = [p for p in PROPERTIES.values() if p.why_not(channel) is None]
+        if not chosen:
+            raise Unsupported(f"no property makes sense here: {PROPERTIES['WH'].why_not(channel)}.")
+    else:
+        chosen = [_find(item) for item in listed(properties)]
+        for p in chosen:
+            reason = p.why_not(channel)
+            if reason is not None:
+                sensible = [code for code, q in PROPERTIES.items() if q.why_not(channel) is None]
+                raise Unsupported(
+                    f"{p.code} ({p.name}) makes no sense here: {reason}. "
+                    f"What can be checked here: {', '.join(sensible) or 'none of the seven'}."
+                )
+    return {p.code: p.examine(channel, tolerance) for p in chosen}
+
+
+def _find(item: Any) -> Any:
+    """One thing to check: a requirement with a number, one of the seven, or freedom from a pathology."""
+    if isinstance(item, str) and is_numbered(item):
+        return requirements.resolve([item])[0]
+    forms = ", ".join(form.sign for form in requirements.REQUIREMENTS.values())
+    return find(item, {**PROPERTIES, **PATHOLOGIES}, others=f", and with a number {forms}")
+
+
+def pathologies(mechanism: object, *, tolerance: float | None = None) -> dict[str, CheckResult]:
+    """Whether the mechanism is free of the flaws of [C] figure 1: reports never given (gaps), and spikes.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> found = pathologies(dc.geometric(2, alpha="9/10"))
+    >>> found["no gaps"].holds, found["no spikes"].where
+    (True, '2 P(report 1 | truth 1) = 0.105263 < P(report 0 | truth 1) = 0.473684')
+    """
+    channel = Channel.of(mechanism)
+    return check(channel, [p for p in PATHOLOGIES.values() if p.why_not(channel) is None], tolerance=tolerance)
