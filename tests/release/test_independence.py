@@ -88,7 +88,7 @@ def test_a_row_counts_for_itself_alone_in_twenty_thousand_cases(batch: int) -> N
 
 def test_the_suite_notices_an_optimiser_that_reads_statistics(monkeypatch) -> None:
     monkeypatch.setattr(files, "_switch_off_what_reads_statistics", lambda engine: None)
-    assert any(violations(seed) for seed in range(40))
+    assert any(violations(seed) for seed in range(15, 25))
 
 
 # ------------------------------------------------------------------------------------------------ cases once met

@@ -20,6 +20,10 @@ from .plan import plan_from_request
 from .released import Release
 
 
+#: What a bundle takes at most: what every one has, and for each count its lines in the files and the page.
+_BYTES, _BYTES_A_CELL = 2_000_000, 400
+
+
 def refuse_occupied(folder: str | Path, key: str | None = None) -> None:
     """Refuse a place where the bundle could not be written, before anything is spent.
 
@@ -32,6 +36,18 @@ def refuse_occupied(folder: str | Path, key: str | None = None) -> None:
         raise InvalidInput(f"{target} cannot be made: {ancestor} is not a folder that can be written to.")
     if ancestor == target and not _is_empty(target) and (key is None or _key_of(target) != key):
         raise InvalidInput(f"{target} exists and is not this release. Choose another folder, or remove it first.")
+
+
+def refuse_without_room(folder: str | Path, cells: int) -> None:
+    """Refuse a disk that surely has no room for the bundle, before anything is spent."""
+    target = Path(folder)
+    ancestor = next(place for place in (target, *target.absolute().parents) if os.path.lexists(place))
+    needed, free = _BYTES + cells * _BYTES_A_CELL, shutil.disk_usage(ancestor).free
+    if free < needed:
+        raise InvalidInput(
+            f"{target} cannot be written: it takes about {needed // 10**6 + 1} MB, and {free // 10**6} MB are free there. "
+            "Make room, or choose another folder."
+        )
 
 
 def _is_empty(folder: Path) -> bool:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ..errors import InvalidInput, SourceFailed
 from ..exact.bits import Bits, SecureBits
 from .budget import Cost
-from .bundle import refuse_occupied
+from .bundle import refuse_occupied, refuse_without_room
 from .groups import Groups
 from .ledger import Ledger, Recorded
 from .orders import places_in
@@ -68,7 +68,7 @@ def release_counts(
     >>> len(first.rows()), first.rows() == again.rows(), str(dc.Ledger.open(book).left().epsilon)
     (3, True, '1')
     """
-    source = open_source(data) if isinstance(data, str | Path) else data
+    source = open_source(data)
     plan = plan_release(questions, data=source, unit=unit, **options)
     book = ledger if isinstance(ledger, Ledger) else open_ledger(ledger, plan)
     return _release(plan, source, book, out, SecureBits())
@@ -133,8 +133,10 @@ def _release(plan: Plan, source: Source, book: Ledger, out: str | Path | None, b
     recorded = recorded_answer(plan, book)
     if out is not None:
         refuse_occupied(out, plan.key if recorded else None)
+        refuse_without_room(out, plan.cells)
     if recorded is None:
         counted = plan.canonical
+        _rehearse(counted, source, book.terms.key)
         # everything that can be known without a row is known here: from the next line on it costs
         recorded = book.answer(
             plan.key, counted.request, plan.cost, draw=lambda: _silenced(counted, source, book.terms.key, bits)
@@ -143,6 +145,13 @@ def _release(plan: Plan, source: Source, book: Ledger, out: str | Path | None, b
     if out is not None:
         release.save(out)
     return release
+
+
+def _rehearse(plan: Plan, source: Source, key: bytes) -> None:
+    """Do all of it once on a table without rows, so that what is missing here is missed before it costs anything."""
+    source.rehearse(countings_of(plan, key))
+    for table in plan.tables:
+        table.noise.draw(np.zeros(table.groups.size * len(table.question.aggregates), dtype=np.int64), SecureBits())
 
 
 @dataclass

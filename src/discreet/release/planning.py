@@ -186,7 +186,7 @@ def _several(questions: str | Sequence[str]) -> list[str]:
 def _existing(data: str | Path | Source) -> Source | None:
     """The source, if it is there: a plan can be made for data that is not."""
     if not isinstance(data, str | Path):
-        return data
+        return open_source(data)
     pattern = any(sign in str(data) for sign in "*?[")
     return open_source(data) if pattern or Path(data).exists() else None
 
@@ -261,6 +261,8 @@ def _base(question: Question, unit: str, source: Source) -> tuple[Question, str]
     for _ in range(_DEEPEST_VIEW):
         definition = source.view(question.table)
         if definition is None:
+            if column != ROW:
+                source.check_unit(question.table, column)
             return question, column
         view = read_view(definition)
         columns = source.table(view.table)
