@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from made_sources import Ready
 
 import discreet as dc
 from discreet.errors import InvalidInput, UnreadableFile
@@ -34,7 +35,7 @@ ZEROS = [{"site": 1, "health": "poor"}]
 FILES = {"counts.csv", "request.json", "release.json", "mechanism.json", "GUARANTEE.md", "index.html", "SHA256SUMS"}
 
 
-class Made:
+class Made(Ready):
     """A source with made-up true counts."""
 
     def count(self, countings):

@@ -6,6 +6,7 @@ import csv
 
 import numpy as np
 import pytest
+from made_sources import Ready
 
 import discreet as dc
 from discreet.exact.bits import SeededBits
@@ -87,7 +88,7 @@ def test_ten_thousand_columns(tmp_path):
     assert [row["count"] for row in released.rows()] == [1, 0]
 
 
-class Huge:
+class Huge(Ready):
     """A source whose counts are as large as they come."""
 
     dataset = "huge"

@@ -290,12 +290,32 @@ def test_a_failure_after_the_opening_names_its_step_and_quotes_nothing(asked, mo
         raise RuntimeError("person 1 lives at site 1")
 
     place = (sources._CountedFiles, "count") if step == "counting" else (noise.CellNoise, "draw")
+    monkeypatch.setattr(releasing, "_rehearse", lambda *_: None)  # which would have found it
     monkeypatch.setattr(*place, fail)
     with pytest.raises(SourceFailed, match=f"(?i){step}.* failed.*stays spent") as failure:
         dc.release_counts(TOTAL, **asked)
     assert "person 1" not in str(failure.value) and failure.value.__cause__ is None
     assert failure.value.__context__ is None
     assert [entry.state for entry in asked["ledger"].entries()] == ["opened"]
+
+
+@pytest.mark.parametrize("where", ["discreet.release.sources.count", "discreet.release.noise.CellNoise.draw"])
+def test_what_is_missing_here_is_missed_before_anything_is_reserved(asked, monkeypatch, where: str) -> None:
+    def missing(*_: object) -> None:
+        raise ModuleNotFoundError("No module named 'something'")
+
+    monkeypatch.setattr(where, missing)
+    with pytest.raises(SourceFailed, match=r"nothing was spent.*No module named 'something'"):
+        dc.release_counts(TOTAL, **asked)
+    assert asked["ledger"].entries() == []
+
+
+def test_a_disk_without_room_is_said_before_anything_is_reserved(asked, monkeypatch, tmp_path) -> None:
+    usage = shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(shutil, "disk_usage", lambda place: usage._replace(free=10_000))
+    with pytest.raises(dc.errors.InvalidInput, match=r"takes about 3 MB, and 0 MB are free\. Make room"):
+        dc.release_counts(TOTAL, out=tmp_path / "bundle", **asked)
+    assert asked["ledger"].entries() == []
 
 
 def test_a_recording_that_fails_says_so(asked, monkeypatch) -> None:

@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from made_sources import Ready
 
 import discreet as dc
 from discreet.exact.bits import SeededBits
@@ -21,7 +22,7 @@ BY_BOTH = "SELECT site, health, COUNT(*) FROM visits WHERE year = 1 GROUP BY sit
 DOMAIN = {"site": range(1, 7), "health": ["excellent", "good", "fair", "poor"]}
 
 
-class Made:
+class Made(Ready):
     """A source with made-up true counts."""
 
     def count(self, countings):

@@ -10,6 +10,7 @@ from contextlib import redirect_stderr, redirect_stdout
 import duckdb
 import numpy as np
 import pytest
+from made_sources import Ready
 
 import discreet as dc
 from discreet.exact.bits import SeededBits
@@ -60,7 +61,7 @@ def test_no_true_count_is_in_anything_written_or_returned(table, tmp_path, unit,
     assert shown in everything(tmp_path) and shown in answers and shown in texts[2]  # the search would find them
 
 
-class Broken:
+class Broken(Ready):
     """A source whose engine fails half-way, with a row in its message."""
 
     dataset = "visits"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
+from made_sources import Ready
 
 import discreet as dc
 from discreet.exact.bits import SeededBits
@@ -53,7 +54,7 @@ def test_the_answer_does_not_depend_on_whether_the_data_changed(visits, book):
 
 
 def test_a_question_that_cannot_be_paid_is_refused_before_the_data_is_read(visits, book):
-    class Unread:
+    class Unread(Ready):
         dataset = "visits"
 
         def spelled(self, name):

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from made_sources import Ready
 
 import discreet as dc
 from discreet.errors import InvalidInput
@@ -19,7 +20,7 @@ BY_BOTH = "SELECT site, health, COUNT(*) FROM visits GROUP BY site, health"
 DOMAIN = {"site": range(1, 4), "health": ["good", "poor"]}
 
 
-class Made:
+class Made(Ready):
     """A source with made-up true counts."""
 
     def count(self, countings):

@@ -19,7 +19,6 @@ from .contents import SUMS, bundle_files, csv_text, table_files
 from .plan import plan_from_request
 from .released import Release
 
-
 #: What a bundle takes at most: what every one has, and for each count its lines in the files and the page.
 _BYTES, _BYTES_A_CELL = 2_000_000, 400
 
@@ -45,7 +44,7 @@ def refuse_without_room(folder: str | Path, cells: int) -> None:
     needed, free = _BYTES + cells * _BYTES_A_CELL, shutil.disk_usage(ancestor).free
     if free < needed:
         raise InvalidInput(
-            f"{target} cannot be written: it takes about {needed // 10**6 + 1} MB, and {free // 10**6} MB are free there. "
+            f"{target} cannot be written: it takes about {needed // 10**6 + 1} MB, and {free // 10**6} MB are free. "
             "Make room, or choose another folder."
         )
 

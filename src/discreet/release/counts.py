@@ -150,8 +150,13 @@ def _release(plan: Plan, source: Source, book: Ledger, out: str | Path | None, b
 def _rehearse(plan: Plan, source: Source, key: bytes) -> None:
     """Do all of it once on a table without rows, so that what is missing here is missed before it costs anything."""
     source.rehearse(countings_of(plan, key))
-    for table in plan.tables:
-        table.noise.draw(np.zeros(table.groups.size * len(table.question.aggregates), dtype=np.int64), SecureBits())
+    try:
+        for table in plan.tables:
+            table.noise.draw(np.zeros(table.cells, dtype=np.int64), SecureBits())
+    except Exception as problem:  # of zeros that stand for no table
+        raise SourceFailed(
+            f"noise cannot be drawn here, and nothing was spent: {type(problem).__name__}: {problem}"
+        ) from problem
 
 
 @dataclass
