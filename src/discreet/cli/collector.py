@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
-from .output import Json, print_json, print_table, say
+from .output import Json, print_json, print_table, refuse_unwritable, say
 
 if TYPE_CHECKING:
     from ..estimation.result import Estimate
@@ -138,10 +138,7 @@ def estimate(
 
     if html is not None:
         raise InvalidInput(f"there is no --html; a page is written by --report {html.with_suffix('.html')}")
-    if report is not None and report.suffix not in (".html", ".png", ".svg", ".json"):
-        raise InvalidInput(f"a report ends in .html, .png, .svg or .json; got {report.name!r}.")
-    if report is not None and not report.parent.is_dir():
-        raise InvalidInput(f"there is no folder {report.parent} to write {report.name} to.")
+    refuse_unwritable(report, (".html", ".png", ".svg", ".json"), "a report", (".png", ".svg"))
     read_share(level, "level", inside=True)
     options: dict[str, Any] = {"method": find_name(method, get_args(Method), "a method")}
     if iterations is not None:
