@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
-from .output import Json, print_json, print_table, refuse_unwritable, say
+from .output import Json, in_options, print_json, print_table, refuse_unwritable, say
 
 if TYPE_CHECKING:
     from ..estimation.result import Estimate
@@ -168,7 +168,7 @@ def _save(found: Estimate, report: Path, level: float, files: list[Path], groups
     """A page has the names of files and groups, which the estimate does not know."""
     from ..estimation.page import Origin, page_html
 
-    if report.suffix == ".html":
+    if report.suffix.lower() == ".html":
         origin = Origin(tuple(file.name for file in files), tuple(groups))
         report.write_text(page_html(found, level, origin), encoding="utf-8")
     else:
@@ -291,7 +291,7 @@ def _tell(found: Estimate, level: float) -> None:
     from ..estimation.questions import COVERS
 
     for line in found.header():
-        say(line)
+        say(in_options(line, {"method": "--method"}))
     stratified = stratified_answers(found, level)
     if stratified:
         say(f"groups          {found.homogeneity()}")
