@@ -142,7 +142,7 @@ TRIED: dict[str, list[str]] = {
     "compare": ["compare -n 8 --alpha 10/11", "compare -n 8 --epsilon 1 --json"],
     "calibrate": [
         "calibrate --family geometric -n 50 --mean-error 3 -o c.json",
-        "calibrate --family geometric -n 50 --ratio 2 --within 10 --json",
+        "calibrate --family geometric -n 50 --truth 0.5 --json",
     ],
     "release": [
         "ledger init study.ledger --data visits.csv --unit person --epsilon 3",

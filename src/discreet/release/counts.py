@@ -21,7 +21,7 @@ from .ledger import Ledger, Recorded
 from .plan import Plan
 from .planning import plan_release
 from .released import Release, ReleasedTable
-from .sources import Counting, Source, open_source
+from .sources import Counting, Source, open_source, refuse_in_memory
 
 IntArray = NDArray[np.int64]
 
@@ -61,6 +61,7 @@ def release_counts(
     >>> len(first.rows()), first.rows() == again.rows(), str(dc.Ledger.open(book).left().epsilon)
     (3, True, '1')
     """
+    refuse_in_memory(data)
     source = open_source(data) if isinstance(data, str | Path) else data
     plan = plan_release(questions, data=source, unit=unit, **options)
     book = ledger if isinstance(ledger, Ledger) else open_ledger(ledger, plan)

@@ -29,7 +29,7 @@ from .pricing import composition, price, weakest_noise
 from .protection import RELATIONS, ROW, Protection
 from .question import Question, expand_view, find_column, read_question, read_view
 from .readings import reading_notes
-from .sources import Counting, Source, open_source
+from .sources import Counting, Source, open_source, refuse_in_memory
 from .wanted import epsilon_for, sigma2_for
 
 IntArray = NDArray[np.int64]
@@ -168,6 +168,7 @@ def _several(questions: str | Sequence[str]) -> list[str]:
 
 def _existing(data: str | Path | Source) -> Source | None:
     """The source, if it is there: a plan can be made for data that is not."""
+    refuse_in_memory(data)
     if not isinstance(data, str | Path):
         return data
     pattern = any(sign in str(data) for sign in "*?[")

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from ..errors import InvalidInput, SourceFailed
+from ..errors import InvalidInput, SourceFailed, WrongType
 from ..sources.files import Files, open_files
 from .counting import Counting, IntArray, count
 
@@ -52,6 +52,32 @@ def open_source(data: str | Path) -> Source:
     discreet.errors.UnreadableFile: cannot read visits.xlsx: there is no such file.
     """
     return _CountedFiles(open_files(data, skip_unreadable=True))
+
+
+def refuse_in_memory(data: object) -> None:
+    """Refuse a table that is in memory: a release is bound to a file, by the name that its ledger has.
+
+    >>> refuse_in_memory([1, 2])
+    Traceback (most recent call last):
+    discreet.errors.WrongType: data must be a file; got a list. Save it as .csv or .parquet, and give data='people.csv'.
+    """
+    if isinstance(data, str | Path) or hasattr(data, "dataset"):
+        return
+    saved = next((line for method, line in _SAVED.items() if hasattr(data, method)), None)
+    advice = "Save it as .csv or .parquet, and give data='people.csv'."
+    if saved is not None:
+        advice = f"Save it, and give that file: {saved}"
+    raise WrongType(f"data must be a file; got a {type(data).__name__}. {advice}")
+
+
+#: How tables in memory are saved, by a method that tells them apart: polars (all of it at once, or as a query), pandas,
+#: Arrow.
+_SAVED = {
+    "sink_parquet": "df.sink_parquet('people.parquet')",
+    "write_parquet": "df.write_parquet('people.parquet')",
+    "to_csv": "df.to_csv('people.csv', index=False)",
+    "to_pandas": "pyarrow.parquet.write_table(table, 'people.parquet')",
+}
 
 
 class _CountedFiles:
