@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 File = Annotated[
     Path,
     typer.Argument(
-        help="A mechanism (.json), a matrix of probabilities (.csv, .txt, .npy), rows are truths, or a p-table; - reads "
-        "it from standard input."
+        help="A mechanism (.json), a matrix of probabilities (.csv, .txt, .npy), rows are truths, or a p-table; - "
+        "reads it from standard input."
     ),
 ]
 
@@ -28,7 +28,7 @@ def verify(
     file: Annotated[
         Path,
         typer.Argument(
-            help="A mechanism (.json), a matrix (.csv, .txt, .npy; rows are truths), a p-table, or a bundle (a folder); "
+            help="A mechanism (.json), a matrix (.csv, .txt, .npy; rows are truths), a p-table, or a bundle (folder); "
             "- reads one of the first three from standard input."
         ),
     ],
