@@ -26,7 +26,7 @@ PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 
 test: $(READY)  ## run the tests (under 15 minutes on two cores)
 	$(PYTEST) -m "not slow"
 
-# Kernels of OpenBLAS that other processors choose: no test may depend on the one it runs on (docs/architecture.md).
+# Kernels of OpenBLAS that other processors choose: no test may depend on the one it runs on. Which tests: tests/numerical.py
 CORES_x86_64 := Prescott Haswell
 CORES_aarch64 := ARMV8 NEOVERSEN1
 CORES = $(CORES_$(subst arm64,aarch64,$(shell uname -m)))

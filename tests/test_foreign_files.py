@@ -69,6 +69,15 @@ def test_tables_of_probabilities_are_matrices(frame: Any) -> None:
     assert dc.from_matrix(frame).probability(0, 0) == Fraction(3, 4)
 
 
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
+def test_fractions_in_a_table_are_exact_and_names_of_rows_are_named(make: Any) -> None:
+    exact = make({"x": ["3/4", "1/4"], "y": ["1/4", "3/4"]})
+    assert dc.verify(exact).ratio == 3 and bool(dc.check(exact, ["S"])["S"])
+    for judge in (dc.verify, dc.check, lambda table: dc.estimate([1, 2], table)):
+        with pytest.raises(dc.errors.InvalidInput, match=r"row 0, column 0 must be a finite number .*; got 'no'"):
+            judge(make({"truth": ["no", "yes"], "x": [0.75, 0.25], "y": [0.25, 0.75]}))
+
+
 # ------------------------------------------------------------------------------------------------ what is named
 
 
