@@ -97,7 +97,7 @@ def asked(what: str, e: dc.Estimate) -> Iterator[Result]:
         share = 4 * intervals.CLOSE if "profile" in i.by else 1e-6
         yield f"{what}: interval of {i.statistic}", [i.low, i.high], share * (i.high - i.low) + e.tolerance
     yield exactly(f"{what}: interval of the median", tuple(e.interval(("quantile", 0.5))))
-    yield exactly(f"{what}: fit", e.fit.plausible)
+    yield exactly(f"{what}: fit, spiky", (e.fit.plausible, bool(e.spikes)))
     yield close(f"{what}: fit, p", e.fit.p_value, 1e-3)
 
 
