@@ -74,6 +74,12 @@ def test_what_is_shown_as_an_example_is_one() -> None:
     assert e.spikes.moved == pytest.approx(np.abs(p - q).sum() / 2)
 
 
+def test_a_report_that_no_truth_is_near_does_not_matter() -> None:
+    """Its chance is 0 in doubles, and it did not occur."""
+    e = dc.estimate({40: 30, 42: 5}, dc.geometric(5000, epsilon=1))
+    assert e.spikes is not None and np.isfinite(e.spikes.deviance)
+
+
 def test_maps_have_neighbours_on_four_sides_and_labels_have_none() -> None:
     grid, p = dc.Grid(2, 3), np.array([6.0, 0, 0, 0, 0, 0]) / 6
     found = spikes.neighbour_mean(p, grid)

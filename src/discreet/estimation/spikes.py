@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..spaces import Counts, Grid, Space
-from . import em, intervals
+from . import intervals
 from .algebra import calmly
 from .likelihood import Likelihood
 
@@ -94,15 +94,17 @@ def examine(likelihood: Likelihood, p: FloatArray) -> Spikes | None:
         return None
     model, people = likelihood.model, likelihood.problem.people
     allowed = intervals.quantile(LEVEL, intervals.DEGREES) ** 2
+    seen = model.q > 0  # far from all truths, a report that did not occur may have a chance of 0
     with calmly(likelihood.problem.places):
-        best = likelihood.mean_log(p)
+        best = float(model.q[seen] @ np.log(model.forward(p)[seen]))
         q = (p + around) / 2
         for _ in range(MOST_UPDATES):
-            updated, mean_log, _ = em.update(model, q)
-            deviance = 2 * people * (best - mean_log)
+            u = model.forward(q)
+            deviance = 2 * people * (best - float(model.q[seen] @ np.log(u[seen])))
             if deviance <= allowed:
                 break
-            q = updated / updated.sum()
+            q = q * model.backward(np.divide(model.q, u, out=np.zeros_like(u), where=seen))
+            q /= q.sum()
     after = neighbour_mean(q, space)
     assert after is not None
     rough = float(np.abs(q - after).sum() / max(np.abs(p - around).sum(), 1e-300))
