@@ -5,10 +5,10 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow lint types check format bench docs clean
+.PHONY: help setup demo test test-slow test-cores lint types check format bench docs clean
 
 help:  ## list the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
 
 $(READY): pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -26,8 +26,19 @@ PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 
 test: $(READY)  ## run the tests (under 15 minutes on two cores)
 	$(PYTEST) -m "not slow"
 
-test-slow: $(READY)  ## run the slow tests (under 30 minutes)
+# Kernels of OpenBLAS that other processors choose: no test may depend on the one it runs on. Which tests: tests/numerical.py
+CORES_x86_64 := Prescott Haswell
+CORES_aarch64 := ARMV8 NEOVERSEN1
+CORES = $(CORES_$(subst arm64,aarch64,$(shell uname -m)))
+
+test-slow: $(READY) test-cores  ## run the slow tests, and the numerical ones as on other processors (under 45 minutes)
 	$(PYTEST) -m slow
+
+test-cores: $(READY)  ## run the numerical tests with the linear algebra of two other processors
+	@for core in $(CORES); do \
+	  echo "numerical tests, OPENBLAS_CORETYPE=$$core"; \
+	  OPENBLAS_CORETYPE=$$core $(PYTEST) -m "numerical and not slow" || exit 1; \
+	done
 
 lint: $(READY)  ## style
 	$(BIN)/ruff check src tests benchmarks

@@ -8,11 +8,19 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from numerical import is_numerical
+
 # The same examples everywhere, no clock: a test either holds or it does not.
 settings.register_profile(
     "discreet", derandomize=True, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("discreet")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if is_numerical(item.path):
+            item.add_marker("numerical")
 
 
 @pytest.fixture(scope="session")

@@ -196,7 +196,7 @@ def test_calibrate_finds_the_epsilon(tmp_path: Path) -> None:
         (["calibrate", "--family", "planar-laplace", "-n", "4", "--truth", ".5"], "planar-laplace needs --grid"),
         (["calibrate", "--family", "geometric", "--labels", "a,b", "--truth", ".5"], "geometric needs -n"),
         (["calibrate", "--family", "geometric", "-n", "4", "--truth", ".5", "--between", "1"], "LOW:HIGH"),
-        (["verify", __file__], "no mechanism (a .json file), no matrix"),
+        (["verify", __file__], "Use .json (mechanism), .csv, .tsv, .txt or .npy (matrix)"),
     ],
 )
 def test_a_mistake_is_a_message_and_exit_code_2(arguments: list[str], words: str) -> None:

@@ -158,6 +158,29 @@ def test_without_the_extra_only_drawing_is_missing(monkeypatch: pytest.MonkeyPat
             draw()
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        ["design", "-n", "4", "--epsilon", "1", "-o", "m.json", "--plot", "m.png"],
+        ["design", "-n", "4", "--epsilon", "1", "--plot", "m.html"],
+        ["compare", "-n", "4", "--epsilon", "1", "--report", "c.html"],
+        ["estimate", "no_such_file.csv", "--mechanism", "no.json", "--report", "e.svg"],
+    ],
+)
+def test_what_cannot_be_drawn_is_refused_before_the_work(
+    line: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Before a mechanism is designed or written, and before a file of reports is looked for."""
+    from typer.testing import CliRunner
+
+    from discreet.cli.main import app
+
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(app, line)
+    assert isinstance(done.exception, MissingExtra) and list(tmp_path.iterdir()) == []
+
+
 # ------------------------------------------------------------------------------------------------ the numbers
 
 

@@ -44,6 +44,8 @@ class Channel:
                     "Use m.on(Counts(n), clamp=True) for counts in 0..n first."
                 )
             return cls(subject.inputs, subject.outputs, subject)
+        if hasattr(subject, "to_numpy"):  # a DataFrame, whose text may be fractions
+            subject = subject.to_numpy()
         if _is_exact(subject):
             table, _ = read_matrix(subject)
             return cls(*_counts(table.shape), table)

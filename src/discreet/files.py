@@ -16,6 +16,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from . import utility
 from .checking import check
 from .errors import Altered, DiscreetError, InvalidInput, NotPrivate, UnreadableFile
@@ -58,6 +60,7 @@ def load(path: str | Path) -> Mechanism:
         data = Path(path).read_bytes()
     except OSError as problem:
         raise UnreadableFile(f"cannot read {path}: {problem.strerror or problem}.") from None
+    refuse_foreign(data, str(path))
     return mechanism_from_text(data, str(path))
 
 
@@ -66,8 +69,15 @@ def mechanism_from_text(text: str | bytes, name: str) -> Mechanism:
     try:
         content = json.loads(text)
     except (ValueError, RecursionError):
-        raise UnreadableFile(f"{name} is not JSON. A mechanism file is written by m.save(path).") from None
+        raise UnreadableFile(f"{name} is not JSON. {_hint_of_matrix(name)}") from None
     return rebuild(content, name)
+
+
+def _hint_of_matrix(name: str) -> str:
+    """What to do instead, for somebody who gives a matrix where a mechanism belongs."""
+    if not name.lower().endswith((".csv", ".tsv", ".txt")):
+        return "A mechanism file is written by m.save(path)."
+    return "If it is a matrix, make a mechanism of it in Python: dc.from_matrix(matrix).save('m.json')"
 
 
 def rebuild(content: Any, path: str) -> Mechanism:
@@ -215,11 +225,12 @@ def _check_cost(mechanism: Mechanism, path: str | Path) -> None:
 
 
 def read_csv(path: str | Path) -> tuple[Table, tuple[str, ...]]:
-    """A matrix of probabilities from a CSV file, exactly: a line for each truth, a column for each report.
+    """A matrix of probabilities from a text file, exactly: a line for each truth, a column for each report.
 
     Decimals ("0.25", "1e-9") and fractions ("1/3") are taken as they are written. A first line without any number, or
     with the numbers 0, 1, 2, ... of the reports behind a word or an empty cell, is a heading; names of truths in the
-    first column need such a heading. Commas, semicolons and tabs separate. Anything else that is no number is refused.
+    first column need such a heading. Commas, semicolons and tabs separate, or blanks where there is none of these.
+    Anything else that is no number is refused.
 
     Returns
     -------
@@ -227,9 +238,12 @@ def read_csv(path: str | Path) -> tuple[Table, tuple[str, ...]]:
         The exact table, and what had to be said about it: a heading left out, rows that had to be normalised.
     """
     try:
-        text = Path(path).read_text(encoding="utf-8-sig")
+        data = Path(path).read_bytes()
     except OSError as problem:
         raise UnreadableFile(f"cannot read {path}: {problem.strerror or problem}.") from None
+    refuse_foreign(data, str(path))
+    try:
+        text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise UnreadableFile(f"{path} is not text; a matrix is a CSV file of probabilities.") from None
     return matrix_from_text(text, str(path))
@@ -237,8 +251,7 @@ def read_csv(path: str | Path) -> tuple[Table, tuple[str, ...]]:
 
 def matrix_from_text(text: str, path: str) -> tuple[Table, tuple[str, ...]]:
     """The same from the text of such a file; ``path`` is what errors call it."""
-    separator = next((mark for mark in ("\t", ";") if mark in text), ",")
-    lines = [[cell.strip() for cell in line] for line in csv.reader(text.splitlines(), delimiter=separator)]
+    lines = _cells(text)
     numbered = [(number, line) for number, line in enumerate(lines, 1) if any(line)]
     if not numbered:
         raise UnreadableFile(f"{path} is empty; a matrix has a line of probabilities for each true value.")
@@ -260,13 +273,24 @@ def matrix_from_text(text: str, path: str) -> tuple[Table, tuple[str, ...]]:
     for number, line in numbered:
         wrong = next((k for k, cell in enumerate(line, 1) if not _is_number(cell)), None)
         if wrong is not None or len(line) != width:
-            what = f"cell {wrong} is not a number" if wrong is not None else f"{len(line)} cells instead of {width}"
+            what = f"{len(line)} cells instead of {width}"
+            if wrong is not None:
+                comma = re.fullmatch(r"-?\d*,\d+", line[wrong - 1])
+                what = f"cell {wrong} {'has a decimal comma: write a point' if comma else 'is not a number'}"
             raise UnreadableFile(f"{path}, line {number}: {what}; a matrix has a line of probabilities for each truth.")
     try:
         table, more = read_matrix([line for _, line in numbered])
     except InvalidInput as problem:
         raise UnreadableFile(f"{path}: {problem}") from None
     return table, (*notes, *more)
+
+
+def _cells(text: str) -> list[list[str]]:
+    """The cells of each line, told apart by tabs, semicolons or commas, or by blanks where there is none of these."""
+    separator = next((mark for mark in ("\t", ";", ",") if mark in text), None)
+    if separator is None:
+        return [line.split() for line in text.splitlines()]
+    return [[cell.strip() for cell in line] for line in csv.reader(text.splitlines(), delimiter=separator)]
 
 
 def _is_number(cell: str) -> bool:
@@ -278,7 +302,7 @@ def _is_number(cell: str) -> bool:
 
 
 def read_subject(path: str | Path) -> tuple[Mechanism | Table | PTable, tuple[str, ...]]:
-    """Whatever can be judged: a mechanism file, a matrix in a CSV file or a p-table, told apart by what is in them.
+    """Whatever can be judged: a mechanism file, a matrix (text or .npy) or a p-table, told apart by what is in them.
 
     Returns
     -------
@@ -286,6 +310,8 @@ def read_subject(path: str | Path) -> tuple[Mechanism | Table | PTable, tuple[st
         The mechanism, the exact table or the p-table, and what had to be said about it.
     """
     file = Path(path)
+    if file.suffix.lower() == ".npy" and file.is_file():
+        return _read_npy(file)
     if file.suffix.lower() in (".csv", ".tsv", ".txt", ".yaml", ".yml", ".pert") and _is_ptable(file):
         table = read_ptable(file)
         return table, table.notes
@@ -300,15 +326,17 @@ def _of_no_known_ending(file: Path) -> tuple[Mechanism | Table | PTable, tuple[s
     data = file.read_bytes()
     if data.startswith(b"SQLite format 3"):
         raise UnreadableFile(f"{file} looks like a ledger, which is checked by: discreet ledger verify {file}")
+    refuse_foreign(data, str(file))
     if not data.lstrip().startswith(b"{") and not _is_ptable(file):
         raise UnreadableFile(
-            f"{file} is no mechanism (a .json file), no matrix of probabilities (.csv, .tsv, .txt) and no p-table."
+            f"cannot read {file}. Use .json (mechanism), .csv, .tsv, .txt or .npy (matrix), or a p-table."
         )
     return subject_from_text(data, str(file))
 
 
 def subject_from_text(data: bytes, name: str) -> tuple[Mechanism | Table | PTable, tuple[str, ...]]:
     """The same from what was read elsewhere, such as standard input; errors call it by the name."""
+    refuse_foreign(data, name)
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -329,3 +357,54 @@ def _is_ptable(file: Path) -> bool:
         return recognise(file.read_text(encoding="utf-8-sig"), file.suffix) is not None
     except (OSError, UnicodeDecodeError):
         return False  # who reads it next says what is wrong
+
+
+# ------------------------------------------------------------------------------------------------ other programs' files
+
+
+def _read_npy(file: Path) -> tuple[Table, tuple[str, ...]]:
+    """A matrix that NumPy saved. Python objects in it, which can run code, are not read."""
+    try:
+        return read_matrix(np.load(file, allow_pickle=False))
+    except InvalidInput as problem:
+        raise UnreadableFile(f"{file}: {problem}") from None
+    except (OSError, ValueError, EOFError):
+        raise UnreadableFile(
+            f"{file} is not an array of numbers. Save the matrix by itself: np.save({file.name!r}, matrix)"
+        ) from None
+
+
+_AS_TEXT = "Save the matrix as text: np.savetxt({csv!r}, matrix, fmt='%s', delimiter=',')"
+
+#: How the files of other programs begin, what they are, and what to do with them.
+_FOREIGN = (
+    (b"\x93NUMPY", "is a NumPy array. Give it a name that ends in .npy"),
+    (b"PAR1", "is a Parquet file. Save the matrix as text: df.to_csv({csv!r}, index=False, header=False)"),
+    (b"\xd0\xcf\x11\xe0", "is an Excel file. Save the sheet as CSV, and give that: {csv}"),
+    (b"\x80", f"is a pickle, which can run code when it is read. {_AS_TEXT}"),
+    (b"\x1f\x8b", "is compressed. Unpack it first: gunzip {name}"),
+    (b"\x89HDF", f"is an HDF5 file. {_AS_TEXT}"),
+)
+
+
+def refuse_foreign(data: bytes, name: str) -> None:
+    """Refuse a file of another program by what it begins with, and say what to do with it.
+
+    Parameters
+    ----------
+    data
+        What is in the file.
+    name
+        What errors call it.
+    """
+    csv_name = str(Path(name).with_suffix(".csv").name) if name.strip("-") else "matrix.csv"
+    what = next((words for begin, words in _FOREIGN if data.startswith(begin)), None)
+    if data.startswith(b"PK\x03\x04"):
+        archive = b".npy" in data[:100]
+        what = (
+            "is an archive of NumPy arrays. Save the matrix by itself: np.save('matrix.npy', arrays['matrix'])"
+            if archive
+            else "is an Excel file, or another zip archive. Save the sheet as CSV, and give that: {csv}"
+        )
+    if what is not None:
+        raise UnreadableFile(f"{name} {what.format(csv=csv_name, name=name)}")

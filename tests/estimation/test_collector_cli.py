@@ -377,6 +377,62 @@ def test_places_are_two_columns(tmp_path: Path) -> None:
         tables.perturb_column(m, tables.Source(tmp_path / "places.parquet", ["east", "north"]), tmp_path / "again.csv")
 
 
+@pytest.mark.parametrize(
+    "columns",
+    [
+        ["longitude", "latitude"], ["lon", "lat"], ["lng", "lat"], ["Lon", "LAT"], ["home_long", "home_lat"],
+        ["startLon", "startLat"], ["lon_deg", "lat_deg"], ["lat", "lon"], ["lat"],
+    ],
+)  # fmt: skip
+def test_degrees_are_not_taken_for_metres(columns: list[str], tmp_path: Path) -> None:
+    """All of them would lie in the south-west corner. By name, whatever the rows: nothing is told about them."""
+    m = dc.planar_geometric(dc.Grid(30, 30, cell=150.0), epsilon="1/20")
+    data, out = tmp_path / "places.csv", tmp_path / "again.csv"
+    told = set()
+    for rows in ("2.35,48.85\n2.36,48.86\n", "2.35,48.85\n", "1200,3500\n", "-1,x\n", ""):
+        data.write_text(",".join([*columns, "name"][:2]) + f"\n{rows}", encoding="utf-8")
+        with pytest.raises(InvalidInput, match=r"look like degrees: .* metres east and north") as failure:
+            tables.perturb_column(m, tables.Source(data, columns), out)
+        told.add(str(failure.value))
+    assert len(told) == 1 and not out.exists()
+    m.save(tmp_path / "map.json")
+    words = run("perturb", *columns, "--data", data, "--mechanism", tmp_path / "map.json", "-o", out, code=2).stderr
+    assert "east = (longitude - west) * 111195 * cos(radians(south))" in words
+
+
+def test_columns_declared_for_degrees_are_not_taken_for_metres(tmp_path: Path) -> None:
+    m = dc.planar_geometric(dc.Grid(30, 30, cell=150.0), epsilon="1/20")
+    with duckdb.connect(str(tmp_path / "p.duckdb")) as engine:
+        engine.execute("CREATE TABLE p (a DECIMAL(9,6), b DECIMAL(8,6), c DECIMAL(9,2), d DECIMAL(9,2), e DOUBLE)")
+        engine.execute("INSERT INTO p VALUES (2.35, 48.85, 160, 10, 20)")
+    with pytest.raises(InvalidInput, match="look like degrees: 'a' and 'b'"):
+        tables.perturb_column(m, tables.Source(tmp_path / "p.duckdb", ["a", "b"]), tmp_path / "r.csv")
+    for k, columns in enumerate((["c", "d"], ["c", "e"])):  # the negative control
+        assert tables.perturb_column(m, tables.Source(tmp_path / "p.duckdb", columns), tmp_path / f"{k}.csv") == 1
+
+
+def test_a_map_in_degrees_takes_degrees(tmp_path: Path) -> None:
+    """Its cells are narrower than a degree. Columns of metres with other names are no degrees on any map."""
+    m = dc.planar_geometric(dc.Grid(100, 100, cell=0.05), epsilon=300)
+    (tmp_path / "p.csv").write_text("lon,lat\n0.355,0.855\n", encoding="utf-8")
+    assert tables.perturb_column(m, tables.Source(tmp_path / "p.csv", ["lon", "lat"]), tmp_path / "r.csv") == 1
+    assert pd.read_csv(tmp_path / "r.csv")["report"].tolist() == [1707]
+    m = dc.planar_geometric(dc.Grid(30, 30, cell=150.0), epsilon="1/20")
+    for k, names in enumerate(("x,y", "along,flat", "latency,longest", "platform,salon")):
+        (tmp_path / "p.csv").write_text(f"{names}\n160,10\n", encoding="utf-8")
+        out = tmp_path / f"{k}.csv"
+        assert tables.perturb_column(m, tables.Source(tmp_path / "p.csv", names.split(",")), out) == 1
+
+
+def test_north_is_not_given_before_east(tmp_path: Path) -> None:
+    m = dc.planar_geometric(dc.Grid(30, 30, cell=150.0), epsilon="1/20")
+    for names in ("north,east", "y,x", "northing_m,easting_m"):
+        (tmp_path / "p.csv").write_text(f"{names}\n160,10\n", encoding="utf-8")
+        first, second = names.split(",")
+        with pytest.raises(InvalidInput, match=f"east, then north. Type: {second} {first}"):
+            tables.perturb_column(m, tables.Source(tmp_path / "p.csv", names.split(",")), tmp_path / "r.csv")
+
+
 @pytest.fixture
 def choices(tmp_path: Path) -> list[object]:
     """People who chose one of two mechanisms, and the options that say so."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import optimize, stats
+from scipy import stats
 
 import discreet as dc
 from discreet.errors import InvalidInput
 from discreet.estimation import intervals
+from oracles import convex_minimum
 
 M = dc.geometric(4, epsilon=1)
 COUNTS = np.array([40, 25, 10, 15, 30])
@@ -16,20 +17,28 @@ COUNTS = np.array([40, 25, 10, 15, 30])
 
 def profile_by_hand(counts: np.ndarray, matrix: np.ndarray, f: np.ndarray, value: float) -> float:
     """The largest log-likelihood with f.p = value, by a general-purpose solver."""
-    n = len(f)
-    found = optimize.minimize(
-        lambda p: -counts @ np.log(np.maximum(p @ matrix, 1e-300)),
-        np.full(n, 1 / n),
-        jac=lambda p: -matrix @ (counts / np.maximum(p @ matrix, 1e-300)),
-        bounds=[(0, 1)] * n,
-        constraints=[
-            {"type": "eq", "fun": lambda p: p.sum() - 1},
-            {"type": "eq", "fun": lambda p: f @ p - value},
-        ],
-        method="SLSQP",
-        options={"maxiter": 500, "ftol": 1e-12},
+    start = _inside(f, value)
+
+    def above(x: np.ndarray) -> tuple[float, np.ndarray]:
+        """By how much x[-1] is above the negative log-likelihood of x[:-1], counted from that of the start."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            chances = x[:-1] @ matrix
+            gain = float(counts @ np.log(chances / (start @ matrix)))
+            return gain + x[-1] - 1e3, np.append(matrix @ (counts / chances), 1.0)
+
+    # x[-1] is 1000 more than the negative log-likelihood can be below that of the start, so that it is positive
+    A = np.vstack([np.append(np.ones(len(f)), 0.0), np.append(f, 0.0)])
+    lost = convex_minimum(
+        np.append(np.zeros(len(f)), 1.0), np.append(start, 1001.0), (A, np.array([1.0, value])), above, 1e-3
     )
-    return -float(found.fun)
+    return float(counts @ np.log(start @ matrix)) - (lost - 1e3)
+
+
+def _inside(f: np.ndarray, value: float) -> np.ndarray:
+    """A distribution with f.p = value, without zeros where there is one."""
+    around = np.full(len(f), 1 / len(f))
+    towards = np.eye(len(f))[f.argmin() if value < f.mean() else f.argmax()]
+    return around + (value - f @ around) / (f @ towards - f @ around) * (towards - around)
 
 
 @pytest.mark.parametrize("statistic", ["mean", ("cdf", 1), ("range", 1, 3), ("cell", 0), [0.0, 1.0, -2.0, 0.5, 3.0]])

@@ -10,8 +10,6 @@ import sys
 from pathlib import Path
 
 import duckdb
-import pandas
-import polars
 import pytest
 from test_sources import KEY, by_site, counts, csv_source
 
@@ -65,12 +63,6 @@ def test_other_separators_are_named_from_the_heading_alone(tmp_path, name, headi
     (tmp_path / name).write_text(f"{heading}\n1\n")
     with pytest.raises(UnreadableFile, match=words):
         open_source(tmp_path / name).table("t")
-
-
-@pytest.mark.parametrize("table", [{"a": [1]}, pandas.DataFrame({"a": [1]}), polars.DataFrame({"a": [1]}), 7, None])
-def test_a_table_in_memory_is_asked_to_be_written_first(table) -> None:
-    with pytest.raises(InvalidInput, match=r"give the path of a file.*_parquet\('visits\.parquet'\)"):
-        open_source(table)
 
 
 # ------------------------------------------------------------------------------------------------ one file, once

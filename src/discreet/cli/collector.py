@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
-from .output import Json, print_json, print_table, say
+from .output import Json, in_options, print_json, print_table, refuse_unwritable, say
 
 if TYPE_CHECKING:
     from ..estimation.result import Estimate
@@ -138,10 +138,7 @@ def estimate(
 
     if html is not None:
         raise InvalidInput(f"there is no --html; a page is written by --report {html.with_suffix('.html')}")
-    if report is not None and report.suffix not in (".html", ".png", ".svg", ".json"):
-        raise InvalidInput(f"a report ends in .html, .png, .svg or .json; got {report.name!r}.")
-    if report is not None and not report.parent.is_dir():
-        raise InvalidInput(f"there is no folder {report.parent} to write {report.name} to.")
+    refuse_unwritable(report, (".html", ".png", ".svg", ".json"), "a report", (".png", ".svg"))
     read_share(level, "level", inside=True)
     options: dict[str, Any] = {"method": find_name(method, get_args(Method), "a method")}
     if iterations is not None:
@@ -171,7 +168,7 @@ def _save(found: Estimate, report: Path, level: float, files: list[Path], groups
     """A page has the names of files and groups, which the estimate does not know."""
     from ..estimation.page import Origin, page_html
 
-    if report.suffix == ".html":
+    if report.suffix.lower() == ".html":
         origin = Origin(tuple(file.name for file in files), tuple(groups))
         report.write_text(page_html(found, level, origin), encoding="utf-8")
     else:
@@ -294,7 +291,7 @@ def _tell(found: Estimate, level: float) -> None:
     from ..estimation.questions import COVERS
 
     for line in found.header():
-        say(line)
+        say(in_options(line, {"method": "--method"}))
     stratified = stratified_answers(found, level)
     if stratified:
         say(f"groups          {found.homogeneity()}")

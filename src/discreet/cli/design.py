@@ -272,11 +272,14 @@ def _grid(text: str | None) -> Any:
 
 PICTURES = (".png", ".svg", ".html", ".json")
 
+#: Of these, what the drawing program makes.
+DRAWN = PICTURES[:3]
+
 
 def _refuse_files(output: Path | None, plot: Path | None = None) -> None:
     """Mechanism files end in .json: by that they are told from matrices."""
     refuse_unwritable(output, (".json",), "a mechanism file")
-    refuse_unwritable(plot, PICTURES, "a picture")
+    refuse_unwritable(plot, PICTURES, "a picture", DRAWN)
 
 
 def compare(
@@ -302,7 +305,7 @@ def compare(
     from ..comparison import compare as put
     from ..errors import InvalidInput
 
-    refuse_unwritable(report, PICTURES, "a report")
+    refuse_unwritable(report, PICTURES, "a report", DRAWN)
     if not _several(loss):
         raise InvalidInput("--loss names at least one loss, such as L0,L1,L2; it is empty.")
     names = None if families is None else _several(families)

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 File = Annotated[
     Path,
     typer.Argument(
-        help="A mechanism (.json), a matrix of probabilities (.csv), rows are truths, or a p-table; - reads it from "
-        "standard input."
+        help="A mechanism (.json), a matrix of probabilities (.csv, .txt, .npy), rows are truths, or a p-table; - "
+        "reads it from standard input."
     ),
 ]
 
@@ -28,8 +28,8 @@ def verify(
     file: Annotated[
         Path,
         typer.Argument(
-            help="A mechanism (.json), a matrix (.csv, rows are truths), a p-table, or a bundle (a folder); - reads "
-            "one of the first three from standard input."
+            help="A mechanism (.json), a matrix (.csv, .txt, .npy; rows are truths), a p-table, or a bundle (folder); "
+            "- reads one of the first three from standard input."
         ),
     ],
     epsilon: Annotated[str | None, typer.Option(help="Judge this epsilon instead of only measuring.")] = None,

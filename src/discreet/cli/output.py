@@ -35,8 +35,20 @@ def print_table(headings: Sequence[str], cells: Iterable[Sequence[str]], *, numb
     Console(highlight=False).print(table)
 
 
-def refuse_unwritable(path: Path | None, endings: Sequence[str], what: str) -> None:
-    """Refuse a file that could not be written, before the work that would fill it."""
+def refuse_unwritable(path: Path | None, endings: Sequence[str], what: str, drawn: Sequence[str] = ()) -> None:
+    """Refuse a file that could not be written, before the work that would fill it.
+
+    Parameters
+    ----------
+    path
+        The file, if one was asked for.
+    endings
+        What its name may end in; anything if empty.
+    what
+        It is, for messages.
+    drawn
+        Endings of files that need the program that draws.
+    """
     from ..errors import InvalidInput
 
     if path is None:
@@ -48,6 +60,10 @@ def refuse_unwritable(path: Path | None, endings: Sequence[str], what: str) -> N
         raise InvalidInput(f"there is no folder {path.parent} to write {path.name} to; make it first.")
     if path.is_dir():
         raise InvalidInput(f"{path} is a folder; name a file for {what}.")
+    if path.suffix.lower() in drawn:
+        from ..plots.chart import refuse_undrawable
+
+        refuse_undrawable()
 
 
 def say(text: str = "") -> None:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from ..errors import DiscreetError, ForeignValue, InvalidInput, WrongType
 from ..sources.sql import quoted, text_literal
 from ..spaces import Grid, Labels, Space
+from .places import refuse_misread
 
 IntArray = NDArray[np.int64]
 Row = tuple[Any, ...]
@@ -53,6 +54,8 @@ def reading_of(space: Space, columns: Sequence[str], kinds: Sequence[str], typed
     where
         The column and the file, for messages.
     """
+    if isinstance(space, Grid):
+        refuse_misread(space, columns, kinds)
     if len(columns) == 2 and isinstance(space, Grid):
         return _Places(space, columns, kinds, typed, where)
     if len(columns) != 1:

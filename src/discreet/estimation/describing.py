@@ -11,6 +11,7 @@ import numpy as np
 from ..errors import Unsupported
 from ..exact.rationals import text_up
 from ..spaces import Counts
+from . import spikes
 from .questions import COVERS, Interval
 from .statistics import show
 
@@ -71,6 +72,8 @@ def header(estimate: Estimate) -> list[str]:
     else:
         lines.append("log-likelihood  none: some report would have a chance of 0 or less")
     lines.append(f"fit             {estimate.fit}")
+    if estimate.spikes:
+        lines.append(f"spiky           {spikes.MEANING} {spikes.ADVICE}")
     return lines
 
 

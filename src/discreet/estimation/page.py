@@ -14,7 +14,7 @@ from ..pages import Ruler, drawing, facts, page, text
 from ..plots.counts import label
 from ..privacy.certificate import Certificate
 from ..spaces import Grid
-from . import pictures
+from . import pictures, spikes
 from .describing import Answer, answers, stratified_answers, title, with_stratified
 from .questions import COVERS, Interval
 from .statistics import show
@@ -74,7 +74,7 @@ def page_html(estimate: Estimate, level: float, origin: Origin | None = None) ->
             _about(origin),
         )
     )
-    head = _facts(estimate, told, stratified, level) + _misfit(estimate) + _warning(test)
+    head = _facts(estimate, told, stratified, level) + _misfit(estimate) + _spiky(estimate) + _warning(test)
     return page(heading[:1].upper() + heading[1:], "Estimated from private reports", head, body)
 
 
@@ -100,6 +100,13 @@ def _reach(interval: Interval | None, level: float) -> str:
 def _misfit(estimate: Estimate) -> str:
     """Beside the headline: that the reports do not look like the mechanism's."""
     return "" if estimate.fit.plausible else f"<p><strong>{text(str(estimate.fit))}</strong></p>"
+
+
+def _spiky(estimate: Estimate) -> str:
+    """Beside the headline: that single bars mean little."""
+    if not estimate.spikes:
+        return ""
+    return f"<p><strong>{text(spikes.MEANING)}</strong> {text(spikes.ADVICE)} (In a terminal: --method smoothed.)</p>"
 
 
 def _warning(test: Homogeneity | None) -> str:

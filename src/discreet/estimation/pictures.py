@@ -13,7 +13,7 @@ from ..plots import Chart, beside
 from ..plots.chart import values_of
 from ..plots.reconstruction import bars, cumulative, distribution_map
 from ..spaces import Counts, Grid
-from . import describing
+from . import describing, spikes
 
 if TYPE_CHECKING:
     from .result import Estimate
@@ -41,6 +41,8 @@ def draw(estimate: Estimate, title: str | None, band: bool | float) -> Chart:
     if limits is not None:
         seen += f" Lines: an interval for each value by itself, level {level:g}."
     notes = [f"Note: {note}." for note in estimate.notes]
+    if estimate.spikes:
+        notes.insert(0, spikes.MEANING)
     alone = not isinstance(space, Counts)
     over = heading if alone else "Probability of each count"
     first = bars(values_of(space), space.noun, estimate.distribution, reports, limits, over, seen, *notes)
@@ -78,14 +80,15 @@ def _maps(estimate: Estimate, grid: Grid, heading: str) -> Chart:
     reports = _reports(estimate)
     if reports is not None:
         maps.append(distribution_map(reports, grid, "The raw reports"))
-    return beside(maps, heading, *estimate.notes[:1], columns=2)
+    said = [spikes.MEANING] if estimate.spikes else list(estimate.notes[:1])
+    return beside(maps, heading, *said, columns=2)
 
 
 def save(estimate: Estimate, path: Path, level: float) -> Path:
     """The numbers as .json, a page as .html, or the picture."""
-    if path.suffix == ".json":
+    if path.suffix.lower() == ".json":
         path.write_text(json.dumps(estimate.to_json(), indent=1) + "\n", encoding="utf-8")
-    elif path.suffix == ".html":
+    elif path.suffix.lower() == ".html":
         from .page import page_html
 
         path.write_text(page_html(estimate, level), encoding="utf-8")

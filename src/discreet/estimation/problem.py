@@ -396,6 +396,7 @@ def _refuse_impossible(group: Group) -> None:
 
 
 def _raw(data: Any, outputs: Space) -> tuple[IntArray, IntArray]:
+    _refuse_table(data)
     if isinstance(data, Mapping):
         raise WrongType("reports= takes the raw reports, one for each person; a mapping of counts is given as counts.")
     indices = np.asarray(outputs.indices(data)).ravel()
@@ -405,7 +406,17 @@ def _raw(data: Any, outputs: Space) -> tuple[IntArray, IntArray]:
     return places.astype(np.int64), counts.astype(np.int64)
 
 
+def _refuse_table(data: Any) -> None:
+    """A whole table: its columns would be read as one, ids and counts together."""
+    if hasattr(data, "columns") and not isinstance(data, Mapping):
+        raise WrongType(
+            f"one column is needed; got a whole {type(data).__name__}. Give the raw reports as reports=df['report'], "
+            "or counts as dict(zip(df['value'], df['count']))."
+        )
+
+
 def _counted(data: Any, outputs: Space) -> tuple[IntArray, IntArray]:
+    _refuse_table(data)
     if isinstance(data, Mapping):
         return _mapped(data, outputs)
     if hasattr(data, "index") and hasattr(data, "items") and type(data.index).__name__ != "RangeIndex":

@@ -13,13 +13,14 @@ import numpy as np
 from ..errors import InvalidInput, Unsupported
 from ..plots import Chart
 from ..spaces import Counts
-from . import describing, pictures
+from . import describing, pictures, spikes
 from .fit import Fit, examine
 from .interior import Solution
 from .likelihood import Likelihood
 from .moments import Unbiased
 from .problem import Problem
 from .questions import Answers, Ground
+from .spikes import Spikes
 from .statistics import read_share
 from .strata import Homogeneity, Stratified, gain
 
@@ -96,6 +97,14 @@ class Estimate(Answers):
     def fit(self) -> Fit:
         """Whether the reports look like what the mechanism makes of the maximum likelihood estimate."""
         return examine(self.problem, self._top.p)
+
+    @cached_property
+    def spikes(self) -> Spikes | None:
+        """Whether this is a comb though a smoother distribution fits the reports as well: true in a condition if so.
+
+        None for methods that smooth or invert, and where values have no neighbours.
+        """
+        return spikes.examine(self._likelihood, self.distribution) if self.method in ("mle", "ibu") else None
 
     @cached_property
     def _top(self) -> Solution:
@@ -190,6 +199,7 @@ class Estimate(Answers):
             "iterations": self.iterations,
             "log_likelihood": self.log_likelihood,
             "fit": {"statistic": self.fit.statistic, "p_value": self.fit.p_value, "plausible": self.fit.plausible},
+            "spiky": bool(self.spikes),
             "space": self.space.describe(),
             "values": values,
             "distribution": self.distribution.tolist(),

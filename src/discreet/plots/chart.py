@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
@@ -167,6 +168,12 @@ vegaEmbed("#chart", {spec}, {{
 </body>
 </html>
 """
+
+
+def refuse_undrawable() -> None:
+    """Refuse before the work if there is nothing to draw with: the ``plots`` extra is absent."""
+    if find_spec("vl_convert") is None:
+        raise MissingExtra("vl-convert-python", "plots")
 
 
 def _converter() -> Any:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol, cast
 
-from ..errors import InvalidInput, SourceFailed
+from ..errors import InvalidInput, SourceFailed, WrongType
 from ..sources.files import Files, open_files
 from .counting import ROW, Counting, IntArray, count
 
@@ -64,23 +64,34 @@ def open_source(data: object) -> Source:
     """
     if isinstance(data, str | Path):
         return _CountedFiles(open_files(data, skip_unreadable=True))
-    if hasattr(data, "rehearse") and hasattr(data, "count"):
-        return cast(Source, data)
-    raise InvalidInput(
-        f"data is {_what(data)}; give the path of a file. Write the table to one first, such as {_write(data)}, and "
-        "give that name."
-    )
+    _refuse_in_memory(data)
+    return cast(Source, data)
 
 
-def _what(data: object) -> str:
-    kind = type(data)
-    return f"a {kind.__module__.split('.')[0]} {kind.__name__}" if kind.__module__ != "builtins" else kind.__name__
+def _refuse_in_memory(data: object) -> None:
+    """Refuse a table that is in memory: a release is bound to a file, by the name that its ledger has.
+
+    >>> _refuse_in_memory([1, 2])
+    Traceback (most recent call last):
+    discreet.errors.WrongType: data must be a file; got a list. Save it as .csv or .parquet, and give data='people.csv'.
+    """
+    if hasattr(data, "rehearse"):
+        return
+    saved = next((line for method, line in _SAVED.items() if hasattr(data, method)), None)
+    advice = "Save it as .csv or .parquet, and give data='people.csv'."
+    if saved is not None:
+        advice = f"Save it, and give that file: {saved}"
+    raise WrongType(f"data must be a file; got a {type(data).__name__}. {advice}")
 
 
-def _write(data: object) -> str:
-    """The line that writes a table in memory to a file."""
-    verb = next((verb for verb in ("to_parquet", "write_parquet") if hasattr(data, verb)), None)
-    return f"table.{verb}('visits.parquet')" if verb else "pandas.DataFrame(table).to_parquet('visits.parquet')"
+#: How tables in memory are saved, by a method that tells them apart: polars (all of it at once, or as a query), pandas,
+#: Arrow.
+_SAVED = {
+    "sink_parquet": "df.sink_parquet('people.parquet')",
+    "write_parquet": "df.write_parquet('people.parquet')",
+    "to_csv": "df.to_csv('people.csv', index=False)",
+    "to_pandas": "pyarrow.parquet.write_table(table, 'people.parquet')",
+}
 
 
 class _CountedFiles:

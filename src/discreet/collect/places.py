@@ -1,0 +1,88 @@
+"""Columns that hold something else than a map takes: degrees, or north before east.
+
+A map takes how far east and how far north of its south-west corner a place is, in the unit of its cells. Latitudes and
+longitudes are small numbers, so on a map in metres all of them fall into the corner, and nothing looks wrong. What is
+decided here follows from the names and the types of columns alone. No row is read, so that a refusal tells nothing
+about anybody.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from ..errors import InvalidInput
+from ..spaces import Grid
+
+_LATITUDE = {"lat", "lats", "latitude", "latitudes"}
+_LONGITUDE = {"lon", "lons", "lng", "lngs", "long", "longitude", "longitudes"}
+_DEGREES = {"deg", "degs", "degree", "degrees", "wgs"}
+_NORTH, _EAST = {"north", "northing", "northings", "y"}, {"east", "easting", "eastings", "x"}
+
+#: Degrees go around the earth once, and no cell of a map in degrees is as wide as one.
+_AROUND, _WIDEST_CELL = 360, 1
+
+_DECIMAL = re.compile(r"DECIMAL\((\d+),\s*(\d+)\)")
+
+#: A column of numbers with at least so many decimals, and at most so many digits before them, is declared for degrees.
+_DECIMALS, _DIGITS = 4, 3
+
+#: A degree of latitude in metres, on average.
+METRES = 111_195
+
+
+def refuse_misread(grid: Grid, columns: Sequence[str], kinds: Sequence[str]) -> None:
+    """Refuse columns that are declared for degrees on a map that is not in degrees, and north given before east.
+
+    Parameters
+    ----------
+    grid
+        The map.
+    columns, kinds
+        The column of cell numbers, or the two of a place, and DuckDB's types of them.
+    """
+    degrees = [name for name, kind in zip(columns, kinds, strict=True) if _is_degrees(name, kind, len(columns))]
+    if degrees and not in_degrees(grid):
+        raise InvalidInput(_words(grid, degrees))
+    if len(columns) == 2:
+        first, second = (_parts(name) for name in columns)
+        if (first & _NORTH and second & _EAST) or (first & _LATITUDE and second & _LONGITUDE):
+            raise InvalidInput(f"a place is given as east, then north. Type: {columns[1]} {columns[0]}")
+
+
+def in_degrees(grid: Grid) -> bool:
+    """Whether a map may be one in degrees: cells narrower than one, and no more of them than go around the earth."""
+    return grid.unit < _WIDEST_CELL and max(grid.rows, grid.cols) * grid.unit <= _AROUND
+
+
+def _parts(name: str) -> set[str]:
+    """The words of a name.
+
+    >>> sorted(_parts("homeLat_deg"))
+    ['deg', 'home', 'lat']
+    """
+    apart = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
+    return set(re.findall(r"[^\W\d_]+", apart.casefold()))
+
+
+def _is_degrees(name: str, kind: str, columns: int) -> bool:
+    if _parts(name) & (_LATITUDE | _LONGITUDE | _DEGREES):
+        return True
+    declared = _DECIMAL.fullmatch(kind)
+    return (
+        columns == 2
+        and declared is not None
+        and int(declared[2]) >= _DECIMALS
+        and int(declared[1]) - int(declared[2]) <= _DIGITS
+    )
+
+
+def _words(grid: Grid, degrees: Sequence[str]) -> str:
+    """What is wrong, what was given, what to type."""
+    named = " and ".join(repr(name) for name in degrees)
+    cell = f"{float(grid.unit):g}"
+    return (
+        f"these columns look like degrees: {named}; this map takes metres east and north of its south-west corner, in "
+        f"cells of {cell} x {cell}. Convert them (or rename them, if they are metres), and give: east north\n"
+        f"east = (longitude - west) * {METRES} * cos(radians(south)), north = (latitude - south) * {METRES}"
+    )

@@ -1,0 +1,111 @@
+"""Spiky estimates: the maximum of the likelihood is a comb, though a smoother distribution fits the reports as well.
+
+The maximum likelihood estimate of a smooth population has few values with probability and zeros between them: it
+explains the chance bumps of the reports too. Its zeros then say nothing. Whether that is so is decided by an example.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..spaces import Counts, Grid, Space
+from . import intervals
+from .algebra import calmly
+from .likelihood import Likelihood
+
+FloatArray = NDArray[np.float64]
+
+#: Two estimates differ if they place at least this share of the people at other values.
+MOVED = 0.1
+
+#: The other one is smoother if a value differs from the mean of its neighbours by at most this share of what it did.
+SMOOTHER = 0.7
+
+#: So many updates at most put right what the reports know well, such as a share of zeros, and leave the rest smooth.
+MOST_UPDATES = 200
+
+#: A distribution fits as well if it is within the region of this level, as in profile intervals.
+LEVEL = 0.95
+
+#: What it means, and what to do about it.
+MEANING = (
+    "Some bars are artefacts of maximum likelihood. The reports cannot tell neighbouring values apart: a smoother "
+    "distribution fits them as well."
+)
+ADVICE = "Read sums over ranges, or use method='smoothed'."
+
+
+@dataclass(frozen=True)
+class Spikes:
+    """Whether an estimate is spiky, and the example that shows it.
+
+    Attributes
+    ----------
+    moved
+        The share of the people that a smoother distribution places at other values.
+    roughness
+        Its roughness over that of the estimate.
+    deviance
+        Twice the log-likelihood that it lacks; below ``allowed`` the reports cannot tell the two apart.
+    allowed
+        The chi-squared quantile of profile intervals.
+    """
+
+    moved: float
+    roughness: float
+    deviance: float
+    allowed: float
+
+    def __bool__(self) -> bool:
+        return self.moved >= MOVED and self.roughness <= SMOOTHER and self.deviance <= self.allowed
+
+
+def neighbour_mean(p: FloatArray, space: Space) -> FloatArray | None:
+    """The mean of the neighbours of each value, those at a border counted as their own; None without neighbours."""
+    if isinstance(space, Counts):
+        padded = np.pad(p, 1, mode="edge")
+        return np.asarray((padded[:-2] + padded[2:]) / 2)
+    if isinstance(space, Grid):
+        padded = np.pad(p.reshape(space.rows, space.cols), 1, mode="edge")
+        around = padded[:-2, 1:-1] + padded[2:, 1:-1] + padded[1:-1, :-2] + padded[1:-1, 2:]
+        return np.asarray(around.ravel() / 4)
+    return None
+
+
+def examine(likelihood: Likelihood, p: FloatArray) -> Spikes | None:
+    """Compare an estimate with a smoother one: averaged with its neighbours, and updated until it fits as well.
+
+    Fits as well is: the deviance ``2 N (l(p) - l(q))`` is within the chi-squared quantile of profile intervals. Spiky
+    is: that q places at least a tenth of the people elsewhere, and its values differ clearly less from the mean of
+    their neighbours. A population that really has few values is not called spiky where the reports tell them from
+    their neighbours: the updates then undo the averaging.
+
+    Returns
+    -------
+    Spikes or None
+        None where values have no neighbours (labels), or the estimate is no distribution.
+    """
+    space = likelihood.problem.truths
+    around = neighbour_mean(p, space) if p.min() >= 0 else None
+    if around is None:
+        return None
+    model, people = likelihood.model, likelihood.problem.people
+    allowed = intervals.quantile(LEVEL, intervals.DEGREES) ** 2
+    seen = model.q > 0  # far from all truths, a report that did not occur may have a chance of 0
+    with calmly(likelihood.problem.places):
+        best = float(model.q[seen] @ np.log(model.forward(p)[seen]))
+        q = (p + around) / 2
+        for _ in range(MOST_UPDATES):
+            u = model.forward(q)
+            deviance = 2 * people * (best - float(model.q[seen] @ np.log(u[seen])))
+            if deviance <= allowed:
+                break
+            q = q * model.backward(np.divide(model.q, u, out=np.zeros_like(u), where=seen))
+            q /= q.sum()
+    after = neighbour_mean(q, space)
+    assert after is not None
+    rough = float(np.abs(q - after).sum() / max(np.abs(p - around).sum(), 1e-300))
+    return Spikes(float(np.abs(p - q).sum() / 2), rough, deviance, allowed)
