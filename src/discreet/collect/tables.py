@@ -95,8 +95,6 @@ class Source:
         """The column that need not be named, because there is no other."""
         self._refuse_data_as_heading(names)
         if len(names) == 1:
-            if self._separators(names):
-                raise InvalidInput(f"{self.path} has one column, {names[0]!r}.{_SEPARATORS}")
             return names[0]
         if not names and self._files.shared_names:
             shared = sorted(self._files.shared_names)
@@ -125,9 +123,6 @@ class Source:
         if not self._named and not self._files.typed and self.columns[0].casefold() in _written(space):
             raise InvalidInput(f"{self.path}: {_NO_HEADING}")
 
-    def _separators(self, names: Sequence[str]) -> bool:
-        return not self._files.typed and len(names) == 1 and re.search("[;\t|]", names[0]) is not None
-
     def _chosen_table(self, wanted: str | None) -> str:
         names = self._files.tables()
         if wanted is not None:
@@ -147,10 +142,9 @@ class Source:
         if wanted.casefold() in self._files.shared_names:
             raise InvalidInput(f"{self.path} has several columns called {wanted!r}; give each a name of its own.")
         self._refuse_data_as_heading(names, f" has no column {wanted!r}")
-        hint = _SEPARATORS if self._separators(names) else ""
         near = nearest(wanted, names)
         meant = f"did you mean {near!r}? Its" if near else "its"
-        raise InvalidInput(f"{self.path} has no column {wanted!r}; {meant} columns are {_listed(names)}.{hint}")
+        raise InvalidInput(f"{self.path} has no column {wanted!r}; {meant} columns are {_listed(names)}.")
 
     @property
     def column(self) -> str:
@@ -346,8 +340,6 @@ _NO_HEADING = (
     "the first line must be a heading, the names of the columns; this one looks like a row of values, which are not "
     "shown. Put a heading above it; if it is one, name the column."
 )
-
-_SEPARATORS = " Fields are told apart by commas in .csv files and by tabs in .tsv files; this heading has others."
 
 
 def _written(space: Space | None) -> set[str]:
