@@ -181,6 +181,12 @@ TRIED: dict[str, list[str]] = {
         "ledger show one.ledger",
         "ledger show one.ledger --json",
     ],
+    "ledger release": [
+        "ledger init one.ledger --data visits.csv --unit person --epsilon 3 && {reserve}",
+        "ledger release one.ledger 2 --because 'the disk was full' --json",
+        "ledger init two.ledger --data visits.csv --unit person --epsilon 3 && {reserve_two}",
+        "ledger release two.ledger 2 --because 'the disk was full'",
+    ],
     "ledger verify": [
         "ledger init one.ledger --data visits.csv --unit person --epsilon 3",
         "ledger verify one.ledger",
@@ -202,7 +208,13 @@ DRAWN = (
 #: Options that can draw: their verbs are among the lines above.
 DRAWING = ("--plot", "--report")
 
+#: A reservation whose program was stopped before it opened the table.
+_RESERVE = """python -c 'import discreet as dc
+from discreet.release.budget import Cost
+dc.Ledger.open("{}.ledger").reserve("k", {{}}, Cost(1))'"""
 _WORDS = {
+    "reserve": _RESERVE.format("one"),
+    "reserve_two": _RESERVE.format("two"),
     "by_health": shlex.quote("SELECT health, COUNT(*) FROM visits GROUP BY health"),
     "health": "--domain health=excellent,good,fair,poor",
 }
