@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import integrate, optimize
+from scipy import integrate, optimize, sparse
 
 FloatArray = NDArray[np.float64]
 
@@ -88,10 +88,55 @@ def linear_minimum(cost: Any, *, A_ub: Any = None, b_ub: Any = None, A_eq: Any =
     return _solved_linear(cost, A_ub=A_ub, b_ub=b_ub, A_eq=A_eq, b_eq=b_eq)[0]
 
 
-def _solved_linear(cost: Any, *, A_ub: Any, b_ub: Any, A_eq: Any, b_eq: Any) -> tuple[float, FloatArray]:
+def linear_minimum_if_any(
+    cost: Any, *, A_ub: Any, b_ub: Any, A_eq: Any, b_eq: Any, tolerance: float = 1e-7
+) -> float | None:
+    """The same, or None where no x is feasible: proved by the least shortage, which is above 0 by its own dual.
+
+    ``min t`` with ``A_ub x - t <= b_ub`` and ``-t <= A_eq x - b_eq <= t`` always has a solution.
+    """
+    A, b, E, e = (sparse.csr_array(A_ub), np.asarray(b_ub, float), sparse.csr_array(A_eq), np.asarray(b_eq, float))
+    if optimize.linprog(cost, A, b, E, e, method="highs", options=_options(tolerance)).status != 2:
+        return _solved_linear(cost, A_ub=A, b_ub=b, A_eq=E, b_eq=e, tolerance=tolerance)[0]
+    rows = sparse.vstack([A, E, -E])
+    short = sparse.hstack([rows, -np.ones((rows.shape[0], 1))]).tocsr()
+    least = np.zeros(short.shape[1])
+    least[-1] = 1.0
+    sides = np.concatenate([b, e, -e])
+    shortage = _solved_linear(least, A_ub=short, b_ub=sides, A_eq=None, b_eq=None)[0]
+    _require(shortage > FEASIBLE, f"the solver found nothing, and only {shortage} is lacking")
+    return None
+
+
+def whole_minimum_if_any(cost: Any, whole: Any, *, A_ub: Any, b_ub: Any, A_eq: Any, b_eq: Any) -> float | None:
+    """The least ``cost.x`` over x >= 0, some of them whole numbers; None if the search ended without any.
+
+    The point is checked in plain arithmetic, and the search must have closed its own gap.
+    """
+    side, limit = np.asarray(b_eq, float), np.asarray(b_ub, float)
+    constraints = [optimize.LinearConstraint(A_eq, side, side), optimize.LinearConstraint(A_ub, -np.inf, limit)]
+    found = optimize.milp(cost, integrality=whole, options={"mip_rel_gap": 1e-9}, constraints=constraints)
+    _require(found.status in (0, 2), f"the search did not end: {found.message}")
+    if found.status == 2:
+        return None
+    x, unit = found.x, 1e-6 * max(1.0, float(np.abs(side).max()), float(np.abs(limit).max()))
+    met = max(float(np.abs(A_eq @ x - side).max()), float((A_ub @ x - limit).max()), -float(x.min())) <= unit
+    _require(met and float(np.abs((x - np.round(x))[np.asarray(whole) > 0]).max()) <= 1e-6, "a constraint is not met")
+    _require(found.mip_gap <= 1e-9, f"the search left a gap of {found.mip_gap}")
+    return float(found.fun)
+
+
+def _options(tolerance: float) -> dict[str, float]:
+    tight = min(tolerance, 1e-7)  # scipy's own default
+    return {"primal_feasibility_tolerance": tight, "dual_feasibility_tolerance": tight}
+
+
+def _solved_linear(
+    cost: Any, *, A_ub: Any, b_ub: Any, A_eq: Any, b_eq: Any, tolerance: float = 1e-7
+) -> tuple[float, FloatArray]:
     """The minimum and a point that has it; see :func:`linear_minimum`."""
     c = np.asarray(cost, float)
-    found = optimize.linprog(c, A_ub, b_ub, A_eq, b_eq, method="highs")
+    found = optimize.linprog(c, A_ub, b_ub, A_eq, b_eq, method="highs", options=_options(tolerance))
     _require(found.status == 0 and found.success, f"the linear program was not solved: {found.message}")
     x = found.x
     reduced, dual = c.copy(), 0.0
@@ -102,7 +147,7 @@ def _solved_linear(cost: Any, *, A_ub: Any, b_ub: Any, A_eq: Any, b_eq: Any) -> 
     ):
         if A is None:
             continue
-        A, b = np.asarray(A, float), np.asarray(b, float)
+        A, b = A if sparse.issparse(A) else np.asarray(A, float), np.asarray(b, float)
         unit = FEASIBLE * max(1.0, float(np.abs(b).max()))
         over = A @ x - b
         _require(bool((np.abs(over) if equation else over).max() <= unit), "a constraint is not met")

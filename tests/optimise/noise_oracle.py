@@ -9,8 +9,9 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
-from scipy.optimize import LinearConstraint, linprog, milp
 from scipy.sparse import coo_array
+
+from oracles import linear_minimum_if_any, whole_minimum_if_any
 
 
 class NoiseModel:
@@ -85,16 +86,10 @@ class NoiseModel:
     def _optimum(self, column, sign):
         cost = np.zeros(self.size)
         cost[column] = sign
-        tight = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
-        found = linprog(
-            cost, self._matrix(self.most), self.at_most, self._matrix(self.equal), self.equal_to, method="highs",
-            options=tight,
+        return linear_minimum_if_any(
+            cost, A_ub=self._matrix(self.most), b_ub=self.at_most, A_eq=self._matrix(self.equal), b_eq=self.equal_to,
+            tolerance=1e-10,
         )  # fmt: skip
-        assert found.status in (0, 2), found.message  # the oracle knows, or is no oracle
-        if found.status == 2:
-            return None
-        assert max(np.abs(found.con).max(), -found.slack.min(), -found.x.min()) < 1e-8
-        return found.fun
 
     def least_delta_on_keys(self, keys):
         """The least delta with whole multiples of 1/keys, in keys; None if there is none."""
@@ -103,11 +98,8 @@ class NoiseModel:
         whole = np.zeros(self.size)
         whole[: self.probabilities] = 1
         side, limit = np.array(self.equal_to) * keys, np.array(self.at_most) * keys
-        equal = LinearConstraint(self._matrix(self.equal), side, side)
-        most = LinearConstraint(self._matrix(self.most), -np.inf, limit)
-        found = milp(cost, integrality=whole, options={"mip_rel_gap": 1e-9}, constraints=[equal, most])
-        assert found.status in (0, 2), found.message
-        return None if found.status == 2 else found.fun
+        most, equal = self._matrix(self.most), self._matrix(self.equal)
+        return whole_minimum_if_any(cost, whole, A_ub=most, b_ub=limit, A_eq=equal, b_eq=side)
 
 
 def least_delta_by_enumeration(epsilon, reach, keys, *, stay=0.0, variance=np.inf):

@@ -12,7 +12,6 @@ import discreet as dc
 from discreet import requirements
 from discreet.errors import Conflict, InvalidInput, UnreadableFile
 from discreet.mechanism import fingerprint
-from discreet.optimise.key_rounding import Rounded, best_on_keys
 from discreet.ptables.table import PTable
 
 
@@ -164,9 +163,14 @@ def test_a_proof_for_a_shorter_reach_is_none_for_the_whole(monkeypatch):
     """The best table came from a shorter reach, and the search over the whole one ended early."""
     from discreet.optimise import key_rounding
 
-    def search(wanted, keys):
-        return Rounded((), (), Fraction(wanted + 1, 10), proved=wanted == 1)
+    searched = []
 
-    monkeypatch.setattr(key_rounding, "_search", search)
+    def search(wanted, keys, known):
+        searched.append(wanted.reach)
+        return real(wanted, keys, known)[0], wanted.reach == 1
+
+    real = key_rounding.best_table
+    monkeypatch.setattr(key_rounding, "best_table", search)
     monkeypatch.setattr(key_rounding, "_reaches", lambda *_: [1, 2])
-    assert not best_on_keys(lambda reach: reach, 2, 256).proved
+    assert not dc.design_ptable(1, 2, stay="1/2", keys=16).about["proved_best"]
+    assert searched == [1, 2]
