@@ -406,10 +406,10 @@ def test_a_plan_says_which_files_are_missing(visits: Path, book, tmp_path) -> No
 def test_under_zcdp_a_plan_says_how_much_rho_is_missing(visits: Path, tmp_path) -> None:
     book = dc.Ledger.create(tmp_path / "z", dataset="visits", unit="person", epsilon="0.5", delta="1e-6", filter="zcdp")
     plan = plan_release(BY_SITE, data=visits, unit="person", max_groups=1, domain={"site": range(4)}, epsilon=1)
-    outlook = releasing.foresee(plan, book)
+    outlook = releasing.foresee(plan, open_source(visits), book)
     assert outlook.verdict == "refused" and outlook.missing.rho == plan.cost.concentrated() - book.left().rho > 0
     small = plan_release(BY_SITE, data=visits, unit="person", max_groups=1, domain={"site": range(4)}, epsilon="0.01")
-    assert releasing.foresee(small, book).verdict == "paid"
+    assert releasing.foresee(small, open_source(visits), book).verdict == "paid"
     assert book.quote(small.cost)[0].rho == book.left().rho - small.cost.concentrated()
 
 
@@ -418,7 +418,7 @@ def test_what_the_plan_foresees_is_what_happens(visits: Path, book) -> None:
     source = open_source(visits)
     for epsilon in (Fraction(4), Fraction(4), Fraction(6), Fraction(1, 100), Fraction(6)):
         plan = plan_release(BY_SITE, epsilon=epsilon, **ask)
-        outlook, before = releasing.foresee(plan, book), book.left().epsilon
+        outlook, before = releasing.foresee(plan, open_source(visits), book), book.left().epsilon
         if outlook.verdict == "refused":
             with pytest.raises(BudgetExceeded):
                 releasing._release(plan, source, book, None, SeededBits(1))

@@ -229,3 +229,9 @@ def test_the_program_has_these_verbs(tmp_path: Path) -> None:
     for verb in ("init", "show", "verify"):
         out = discreet(verb, "--help").stdout
         assert "Example" in out and f"discreet ledger {verb}" in " ".join(out.split())
+
+
+def test_a_ledger_spells_its_unit_as_the_file_does(tmp_path: Path) -> None:
+    (tmp_path / "visits.csv").write_text("Person,site\nann,1\n")
+    run("init", tmp_path / "v.ledger", "--data", tmp_path / "visits.csv", "--unit", "PERSON", "--epsilon", "3")
+    assert Ledger.open(tmp_path / "v.ledger").terms.unit == "Person"

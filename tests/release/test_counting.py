@@ -199,6 +199,19 @@ def test_sets_and_ranks_make_the_choice_of_the_rule_on_larger_tables(tmp_path, s
         np.testing.assert_array_equal(found, reference(rows, one))
 
 
+@pytest.mark.parametrize("c", [2, 16, 17, 20, 27, 28])
+@pytest.mark.parametrize("k", [1, 2])
+def test_many_conditions_overflow_for_nobody(tmp_path, c, k) -> None:
+    """Whether a number is too large must not depend on one person's rows: that would show in a failure."""
+    chance = random.Random(c)
+    rows = [
+        (f"p{i % 150}", chance.randrange(3), chance.choice(HEALTH), chance.choice([0, 1, 2, 3])) for i in range(600)
+    ]
+    asked = ask([1 + j % 4 for j in range(c)], Groups(("site",), ("integer",), (range(3),)), unit="person", k=k)
+    for source in write(tmp_path, rows):
+        assert (source.count([asked.counting])[0] == reference(rows, asked)).all()
+
+
 def test_another_key_chooses_otherwise(tmp_path) -> None:
     """Were the key ignored, everyone who knows the rule could tell which of a person's rows counts."""
     rows: list[Row] = [(f"p{i}", site, "good", 1) for i in range(40) for site in range(1, 11)]

@@ -7,12 +7,14 @@ import os
 import random
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 
 import duckdb
 import pytest
 from test_sources import KEY, by_site, counts, csv_source
 
+import discreet as dc
 from discreet.errors import InvalidInput, SourceFailed, UnreadableFile
 from discreet.release.counting import Counting
 from discreet.release.groups import TOTAL, groups_from
@@ -88,6 +90,54 @@ def test_files_set_aside_in_a_folder_are_no_part_of_the_table(tmp_path) -> None:
         (tmp_path / "t" / name).parent.mkdir(parents=True, exist_ok=True)
         duckdb.execute(f"COPY (SELECT 1 AS site) TO '{tmp_path}/t/{name}'")
     assert by_site(open_source(tmp_path / "t")) == [2, 0, 0]
+
+
+@pytest.mark.parametrize("log", ["_delta_log", ".hoodie", "metadata"])
+def test_a_table_whose_log_tells_which_rows_are_in_force_is_refused(tmp_path, log) -> None:
+    (tmp_path / "t" / log).mkdir(parents=True)
+    (tmp_path / "t" / log / "v1.metadata.json").write_text("{}")
+    duckdb.execute(f"COPY (SELECT 1 AS site) TO '{tmp_path}/t/a.parquet'")
+    with pytest.raises(UnreadableFile, match="older versions of rows too"):
+        open_source(tmp_path / "t")
+
+
+def test_a_pattern_that_selects_needs_an_edition(tmp_path) -> None:
+    """Otherwise the answer recorded for one selection would be given for another."""
+    for year in range(2020, 2026):
+        duckdb.execute(f"COPY (SELECT 1 AS site) TO '{tmp_path}/v_{year}.parquet'")
+    ask = {"unit": "row", "epsilon": 1}
+    for pattern, names in (("v_202[0-2].parquet", "v_202"), ("v_*2.parquet", "v"), ("*/*.parquet", tmp_path.name)):
+        with pytest.raises(InvalidInput, match="so say which these are: edition="):
+            dc.plan_release(f"SELECT COUNT(*) FROM {names}", data=tmp_path / pattern, **ask)
+    first, second = (
+        dc.plan_release("SELECT COUNT(*) FROM v_202", data=tmp_path / f"v_202[{years}].parquet", edition=years, **ask)
+        for years in ("0-2", "3-5")
+    )
+    assert first.key != second.key
+    dc.plan_release("SELECT COUNT(*) FROM v", data=tmp_path / "v_*.parquet", **ask)
+
+
+# ------------------------------------------------------------------------------------------------ headings
+
+
+def test_rows_behind_an_open_quote_are_not_shown_as_names(tmp_path) -> None:
+    source = csv_source(tmp_path, b'person,"age\nAnn Smith,47\nBob,8\n')
+    assert list(source.table("t")) == ["person"]
+
+
+def test_the_first_row_is_not_taken_for_a_heading_that_is_not_utf8(tmp_path) -> None:
+    """Of files that the engine unpacks; the others are read by Python."""
+    for heading, words in (
+        (b"personn\xe9,age", "cannot read t.csv.zst"),
+        (b'person,"home', "its heading goes on after"),
+    ):
+        raw = heading + b"\nAnn Smith,47\nBob,8\n"
+        block = (1 | len(raw) << 3).to_bytes(3, "little") + raw  # one frame, one block, stored as it is
+        (tmp_path / "t.csv.zst").write_bytes(b"\x28\xb5\x2f\xfd\x20" + bytes([len(raw)]) + block)
+        check_whole(tmp_path / "t.csv.zst")
+        with pytest.raises(UnreadableFile, match=words) as failure:
+            open_source(tmp_path / "t.csv.zst").table("t")
+        assert "Ann" not in str(failure.value)
 
 
 # ------------------------------------------------------------------------------------------------ line ends and buffers
@@ -193,6 +243,22 @@ def test_a_damaged_compressed_file_is_refused_before_anything_is_counted(tmp_pat
     question = read_question("SELECT COUNT(*) FROM t", unit="row")
     with pytest.raises(UnreadableFile):
         open_source(file).rehearse([Counting(question, TOTAL, "row", 1, KEY)])
+
+
+@pytest.mark.parametrize("flag", [0x02, 0x10])
+def test_a_gzip_header_that_the_engine_does_not_read_is_refused_before(tmp_path, flag) -> None:
+    """A comment, or a checksum of the header."""
+    raw = b"site,b\n1,2\n"
+    packed = gzip.compress(raw, mtime=0)
+    extra = (
+        b"made by us\0"
+        if flag == 0x10
+        else (zlib.crc32(packed[:3] + b"\x02" + packed[4:10]) & 0xFFFF).to_bytes(2, "little")
+    )
+    (tmp_path / "t.csv.gz").write_bytes(packed[:3] + bytes([flag]) + packed[4:10] + extra + packed[10:])
+    assert gzip.decompress((tmp_path / "t.csv.gz").read_bytes()) == raw
+    with pytest.raises(UnreadableFile, match="pack it again by gzip"):
+        check_whole(tmp_path / "t.csv.gz")
 
 
 # ------------------------------------------------------------------------------------------------ who can be a unit

@@ -50,7 +50,7 @@ def init(
     """
     from ..release.ledger import Ledger
 
-    _refuse_slips(data, unit)
+    unit = _spelled(data, unit)
     name = _dataset(data) if dataset is None else dataset
     ledger = Ledger.create(
         path, dataset=name, unit=unit, relation=relation, epsilon=epsilon, delta=delta, filter=filter
@@ -63,15 +63,19 @@ def init(
     say("keep      one ledger for one data set, in a safe place: a lost ledger is a lost account of what was spent")
 
 
-def _refuse_slips(data: str, unit: str) -> None:
-    """A ledger is for good: if the data is there, the unit must be a column of it."""
+def _spelled(data: str, unit: str) -> str:
+    """A ledger is for good: if the data is there, the unit must be a column of it, and is spelled as there."""
     from ..errors import InvalidInput
     from ..sources.files import columns_of
 
     columns = columns_of(data)
-    if columns is not None and unit != "row" and unit.casefold() not in {name.casefold() for name in columns}:
+    if columns is None or unit == "row" or unit in columns:
+        return unit
+    alike = [name for name in sorted(columns) if name.casefold() == unit.casefold()]
+    if len(alike) != 1:
         shown = ", ".join(sorted(columns)[:20])
         raise InvalidInput(f"{data} has no column {unit!r}; a unit is row, or one of its columns: {shown}.")
+    return alike[0]
 
 
 @app.command()

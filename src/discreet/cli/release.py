@@ -190,7 +190,7 @@ def _warn_of_later_files(data: Path, recorded: str) -> None:
 def _show_plan(plan: Plan, data: Path, ledger: Path | None, out: Path | None, json: bool) -> None:
     """The plan, and with a ledger what it would decide, with the exit code of the release itself."""
     from ..release.counts import foresee, open_ledger
-    from ..sources.files import open_files
+    from ..release.sources import open_source
 
     content = plan.as_json()
     if json and ledger is None:
@@ -203,8 +203,7 @@ def _show_plan(plan: Plan, data: Path, ledger: Path | None, out: Path | None, js
             say(f"note       there is no file {data}: whether it has these columns was not looked at")
         say("no row was read and nothing was spent; to release, leave --plan out and give --ledger and -o")
         return
-    open_files(data, skip_unreadable=True)  # refuses what is not there, as the release would
-    outlook = foresee(plan, open_ledger(ledger, plan), out)
+    outlook = foresee(plan, open_source(data), open_ledger(ledger, plan), out)
     if json:
         print_json({**content, "left": outlook.left.describe(), "decision": outlook.describe()})
     else:

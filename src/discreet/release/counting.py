@@ -361,11 +361,11 @@ def _choose_by_rank(engine: Any, counting: Counting, rows: str) -> Chosen:
     every, width = (1 << c) - 1, (size << c).bit_length()
     # of one group and one condition, the row that meets it is the highest number, and needs no hash either
     alike = "lowest // 2 = highest // 2" if c == 1 else "lowest = highest"
-    met = f"(v & {every})"
+    whole = "INTEGER" if 2 * (width + c) <= 31 else "BIGINT"  # narrow ranks make narrow tables of people
+    met = f"CAST(v & {every} AS {whole})"  # turned round by up to c places, it needs twice as many
     if c > 1:
         met = f"((({met} << turn) | ({met} >> ({c} - turn))) & {every})"
     turn = f", CAST(h // {size} % {c} AS INTEGER) AS turn" if c > 1 else ""
-    whole = "INTEGER" if 2 * (width + c) <= 31 else "BIGINT"  # narrow ranks make narrow tables of people
     place = f"CAST(((v >> {c}) - start + {size}) % {size} AS {whole})"
     best = "SELECT min(rank) AS rank FROM ranked GROUP BY unit"
     if k > 1:
@@ -383,7 +383,7 @@ def _choose_by_rank(engine: Any, counting: Counting, rows: str) -> Chosen:
         hashed AS (SELECT unit, {_hash(counting)} AS h FROM people WHERE NOT ({alike})),
         various AS (SELECT unit, CAST(h % {size} AS INTEGER) AS start{turn} FROM hashed),
         ranked AS (
-            SELECT unit, ({place} << {width + c}) + (CAST({every} - {met} AS {whole}) << {width}) + v AS rank
+            SELECT unit, ({place} << {width + c}) + (({every} - {met}) << {width}) + v AS rank
             FROM numbered JOIN various USING (unit)
         )
         SELECT v, count(*) AS n FROM (

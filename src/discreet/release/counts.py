@@ -24,7 +24,7 @@ from .groups import Groups
 from .ledger import Ledger, Recorded
 from .orders import places_in
 from .plan import Plan
-from .planning import plan_release
+from .planning import plan_release, refuse_unnamed_selection
 from .released import Release, ReleasedTable
 from .sources import Counting, Source, open_source
 
@@ -68,6 +68,7 @@ def release_counts(
     >>> len(first.rows()), first.rows() == again.rows(), str(dc.Ledger.open(book).left().epsilon)
     (3, True, '1')
     """
+    refuse_unnamed_selection(data, options.get("edition"))
     source = open_source(data)
     plan = plan_release(questions, data=source, unit=unit, **options)
     book = ledger if isinstance(ledger, Ledger) else open_ledger(ledger, plan)
@@ -115,14 +116,16 @@ class Outlook:
         return {"verdict": self.verdict, "left": self.left.describe(), "missing": missing, "recorded_at": self.since}
 
 
-def foresee(plan: Plan, book: Ledger, out: str | Path | None = None) -> Outlook:
+def foresee(plan: Plan, source: Source, book: Ledger, out: str | Path | None = None) -> Outlook:
     """What a release of this plan would do to its ledger. Whatever would be refused for another reason is refused."""
     book.check_terms(plan.dataset, plan.protection.unit, plan.protection.relation)
     recorded = recorded_answer(plan, book)
     if out is not None:
         refuse_occupied(out, plan.key if recorded else None)
+        refuse_without_room(out, plan.cells)
     if recorded is not None:
         return Outlook("recorded", book.left(), since=recorded.time)
+    _rehearse(plan.canonical, source, book)
     left, missing = book.quote(plan.cost)
     return Outlook("paid" if missing is None else "refused", left, missing)
 
@@ -136,7 +139,7 @@ def _release(plan: Plan, source: Source, book: Ledger, out: str | Path | None, b
         refuse_without_room(out, plan.cells)
     if recorded is None:
         counted = plan.canonical
-        _rehearse(counted, source, book.terms.key)
+        _rehearse(counted, source, book)
         # everything that can be known without a row is known here: from the next line on it costs
         recorded = book.answer(
             plan.key, counted.request, plan.cost, draw=lambda: _silenced(counted, source, book.terms.key, bits)
@@ -147,9 +150,10 @@ def _release(plan: Plan, source: Source, book: Ledger, out: str | Path | None, b
     return release
 
 
-def _rehearse(plan: Plan, source: Source, key: bytes) -> None:
+def _rehearse(plan: Plan, source: Source, book: Ledger) -> None:
     """Do all of it once on a table without rows, so that what is missing here is missed before it costs anything."""
-    source.rehearse(countings_of(plan, key))
+    refuse_without_room(Path(book.name).parent, plan.cells)
+    source.rehearse(countings_of(plan, book.terms.key))
     try:
         for table in plan.tables:
             table.noise.draw(np.zeros(table.cells, dtype=np.int64), SecureBits())

@@ -18,7 +18,7 @@ from ..exact.rationals import as_fraction, claimed, read_epsilon, text_up
 from ..mechanism import Mechanism
 from ..names import find_name
 from ..ptables.table import PTable
-from ..sources.files import dataset_name
+from ..sources.files import dataset_name, names_a_selection
 from ..spaces import is_integer
 from . import groups as declared
 from .accuracy import read_level
@@ -169,6 +169,7 @@ def plan_release(
     cost = price(tables, *wish.claim(tables))
     notes += wish.overpaid(tables, cost)
     told = tuple(dict.fromkeys(notes))
+    refuse_unnamed_selection(data, edition)
     name = _name(data, source) if dataset is None else _account(dataset, edition, _name(data, source))
     return Plan(name, protection, tuple(tables), cost, wanted, _read_edition(edition), told)
 
@@ -205,6 +206,15 @@ def _account(dataset: Any, edition: Any, own: str) -> str:
             "own name for it. The same question for the same edition gets the recorded answer."
         )
     return read_name(dataset, "data set")
+
+
+def refuse_unnamed_selection(data: object, edition: Any) -> None:
+    """A pattern that chooses among files of one name would get the recorded answer of another choice."""
+    if not edition and isinstance(data, str | Path) and names_a_selection(data):
+        raise InvalidInput(
+            f"{data} chooses some files of one name, so say which these are: edition='2024', or your own name for "
+            "them. The same question for the same edition gets the recorded answer."
+        )
 
 
 def _max_groups(given: int | None, unit: str, asked: Sequence[Question], cells: Sequence[Groups]) -> int:

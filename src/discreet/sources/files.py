@@ -32,7 +32,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InvalidInput, UnreadableFile
-from .formats import refuse_foreign_format, refuse_other_separators
+from .formats import refuse_foreign_format, refuse_other_separators, refuse_table_with_a_log
 from .packed import check_whole
 from .sql import quoted, text_literal
 
@@ -55,6 +55,20 @@ def dataset_name(data: str | Path) -> str:
         if name.lower().endswith(ending) and len(name) > len(ending):
             name = name[: -len(ending)]
     return name
+
+
+def names_a_selection(data: str | Path) -> bool:
+    """Whether a pattern chooses some of the files of one name, so that the name does not tell which these are.
+
+    >>> names_a_selection("visits_*.parquet"), names_a_selection("visits_202[0-2].parquet"), names_a_selection("visits")
+    (False, True, False)
+    """
+    path = Path(data)
+    if path.exists() or not glob.has_magic(str(path)):
+        return False
+    return not (path.name.count("*") == 1 and path.name.endswith("*.parquet")) or glob.has_magic(
+        str(path.parent) + path.name.replace("*", "")
+    )
 
 
 def columns_of(data: str | Path) -> set[str] | None:
@@ -84,10 +98,13 @@ def open_files(data: str | Path, *, skip_unreadable: bool) -> Files:
     """
     path = Path(data)
     if path.is_dir():
+        refuse_table_with_a_log(path)
         found = [name for name in path.rglob("*") if not _set_aside(name.relative_to(path))]
         return _Parquet(dataset_name(path), _parquet_files(path, found), skip_unreadable)
     if not path.exists() and glob.has_magic(str(path)):
         found = [Path(name) for name in glob.glob(str(path), recursive=True)]
+        if not path.name.startswith("_"):
+            found = [name for name in found if not name.name.startswith("_")]
         return _Parquet(dataset_name(path), _parquet_files(path, found), skip_unreadable)
     if not path.is_file():
         raise UnreadableFile(f"cannot read {path}: there is no such file.")
@@ -165,10 +182,14 @@ class Files(ABC):
         """SQL that stands after FROM and has these columns under their own names."""
 
     def _own(self, columns: Sequence[tuple[str, str]]) -> dict[str, str]:
-        """The columns whose name no other has, in whatever case: the engine could not tell the others apart."""
+        """The columns whose name no other has, in whatever case: the engine could not tell the others apart.
+
+        A name with a line end or another sign that is not printed may be rows, behind a quote that was never closed:
+        it is not offered, and so not shown.
+        """
         times = Counter(name.casefold() for name, _ in columns)
         self.shared_names |= {name for name, several in times.items() if several > 1}
-        return {name: stored for name, stored in columns if times[name.casefold()] == 1 and name and "\0" not in name}
+        return {name: stored for name, stored in columns if times[name.casefold()] == 1 and name and name.isprintable()}
 
     @cached_property
     def _schemas(self) -> dict[str, Mapping[str, str]]:
@@ -322,6 +343,8 @@ class _Csv(Files):
                 # more than the heading is decoded, and what follows it may be no text
                 with opener(file, "rt", encoding="utf-8-sig", errors="surrogateescape", newline="") as lines:
                     names = next(csv.reader(lines, delimiter=self.delimiter), None)
+        except UnreadableFile:
+            raise
         except (OSError, EOFError, ValueError, csv.Error):
             pass  # their words could quote what follows the heading
         if not names or any("\ud800" <= letter <= "\udfff" for name in names for letter in name):
@@ -333,11 +356,16 @@ class _Csv(Files):
 
     def _first_record_of_zst(self) -> list[str] | None:
         """The heading of a file that Python's own library cannot unpack; it must be one line."""
-        lines = _csv_call(self.files[0], 1, "\x1f", quote="", header=False)
+        lines = _csv_call(self.files[0], 1, "\x1f", quote="", header=False, skip_unreadable=False)
         found = self._schema_rows(f"SELECT c0 FROM {lines} LIMIT 1")
         if not found or found[0][0] is None:
             return None
         text = str(found[0][0]).removeprefix(codecs.BOM_UTF8.decode())
+        if text.count('"') % 2:
+            raise UnreadableFile(
+                f"cannot read {self.files[0].name}: its heading goes on after the first line. Pack it by gzip, or give "
+                "the columns names of one line."
+            )
         return next(csv.reader([text], delimiter=self.delimiter), None)
 
     def relation(self, table: str, columns: Sequence[str]) -> str:

@@ -92,6 +92,21 @@ def refuse_foreign_format(path: Path, ending: str | None, readable: Sequence[str
             raise _refused(path, what, known or f"Give it a name that ends in {should_end}")
 
 
+#: Folders that say which of the files beside them are in force -> whose they are.
+_LOGS = {"_delta_log": "Delta Lake", ".hoodie": "Hudi", "metadata": "Iceberg"}
+
+
+def refuse_table_with_a_log(folder: Path) -> None:
+    """Refuse a folder whose files hold several versions of a row, of which a log tells the one in force."""
+    for name, whose in _LOGS.items():
+        log = folder / name
+        if log.is_dir() and (name != "metadata" or any(log.glob("*.metadata.json"))):
+            raise UnreadableFile(
+                f"cannot read {folder}: it is a table of {whose}, whose files hold older versions of rows too. Export "
+                "its present state to Parquet, and give that."
+            )
+
+
 def refuse_other_separators(file: Path, heading: Sequence[str], delimiter: str) -> None:
     """Refuse a table whose heading is one name with another separator in it: it was read as one column."""
     if len(heading) != 1:

@@ -15,6 +15,7 @@ from ..errors import UnreadableFile
 
 _CHUNK = 1 << 20
 _GZIP = b"\x1f\x8b"
+_HEADER_CHECKSUM, _COMMENT = 0x02, 0x10
 _ZSTD = b"\x28\xb5\x2f\xfd"
 #: zstd's frames that hold no data begin with 0x184D2A50 to 0x184D2A5F, low byte first.
 _SKIPPABLE = range(0x184D2A50, 0x184D2A60)
@@ -39,7 +40,7 @@ def check_whole(file: Path) -> None:
         whole = False
     if not whole:
         raise UnreadableFile(
-            f"{file.name} is damaged or incomplete: its checksum or its end is wrong. Copy or pack it again."
+            f"{file.name} is damaged or incomplete, or packed in an unusual way. Copy it, or pack it again by gzip."
         )
 
 
@@ -49,16 +50,25 @@ def _chunks(stream: BinaryIO) -> Iterator[bytes]:
 
 
 def _gzip_is_whole(stream: BinaryIO) -> bool:
-    """One or more members, each with the checksum and length it states, and nothing behind them (RFC 1952)."""
-    member = None
+    """One or more members, each with the checksum and length it states, and nothing behind them (RFC 1952).
+
+    The engine reads no member that has a comment or a checksum of its header.
+    """
+    member, rest = None, b""
     for chunk in _chunks(stream):
-        while chunk:
-            member = member or zlib.decompressobj(wbits=31)
-            member.decompress(chunk)
-            chunk = b""
+        rest += chunk
+        while rest:
+            if member is None:
+                if len(rest) < 4:
+                    break
+                if not rest.startswith(_GZIP) or rest[3] & (_HEADER_CHECKSUM | _COMMENT):
+                    return False
+                member = zlib.decompressobj(wbits=31)
+            member.decompress(rest)
+            rest = b""
             if member.eof:
-                chunk, member = member.unused_data, None
-    return member is None
+                rest, member = member.unused_data, None
+    return member is None and not rest
 
 
 def _zstd_is_whole(stream: BinaryIO) -> bool:
