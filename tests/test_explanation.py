@@ -37,7 +37,7 @@ def test_the_bound_on_the_belief_is_reached_by_the_witness() -> None:
 def test_no_test_of_two_rows_beats_the_stated_power() -> None:
     """Neyman-Pearson over all pairs of adjacent rows of a small mechanism, at 5% false alarms."""
     m = dc.geometric(6, epsilon=1)
-    stated = float(str(explain(m)).split("finds them out with probability at most ")[1].split(".\n")[0])
+    stated = float(str(explain(m)).split("detects that person at most ")[1].split("% of the time")[0]) / 100
     best = 0.0
     for x in range(6):
         for null, other in ((x, x + 1), (x + 1, x)):

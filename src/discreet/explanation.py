@@ -168,7 +168,7 @@ def _meaning(epsilon: float, delta: float, odds: float, belief: Fraction, poster
         shown = text_up(epsilon, 4)
         return [f"Epsilon = {shown} protects next to nothing: the odds may be multiplied by e^{shown}."]
     power = min(1.0, 0.05 * odds + delta, 1 - (0.95 - delta) / odds)
-    test = f"A test for {who} with 5% false alarms finds them out with probability at most {text_up(power, 3)}."
+    test = f"An attacker who accepts 5% false alarms detects {who} at most {text_up(100 * power, 3)}% of the time."
     if delta:
         # (epsilon, delta) bounds sets of reports, not single beliefs: say what it says and no more
         return [

@@ -170,6 +170,7 @@ def test_what_can_match_is_answered_and_what_may_surprise_is_noted(typed: Path, 
         ("b", "0,1", "holds truth values, and 0 of its domain is none"),
         ("d", "31.01.2020", "holds dates"),
         ("d", "2020,2021", "holds dates"),
+        ("t", "2020-01-31,2020-02-01", "holds moments"),
         ("n", "5.0", "holds numbers"),
     ],
 )
@@ -179,5 +180,10 @@ def test_declared_values_that_no_stored_value_is_written_as_are_refused(
     sql = f"SELECT {column}, COUNT(*) FROM v GROUP BY {column}"
     with pytest.raises(InvalidInput, match=says):
         plan_release(sql, domain=[f"{column}={domain}"], data=typed, unit="row", epsilon=1)
-    right = {"b": "true,false,NULL", "d": "2020-01-31,2020-02-01", "n": "5,6"}[column]
+    right = {
+        "b": "true,false,NULL",
+        "d": "2020-01-31,2020-02-01",
+        "t": "2020-01-31 12:30:00,2020-02-01 00:00:00",
+        "n": "5,6",
+    }[column]
     assert plan_release(sql, domain=[f"{column}={right}"], data=typed, unit="row", epsilon=1).cells > 1

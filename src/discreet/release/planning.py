@@ -44,6 +44,11 @@ _DEEPEST_VIEW = 20
 _WRITTEN = {
     "boolean": ("true|false", "truth values", "true,false"),
     "date": (r"-?[0-9]{4,}-[0-9]{2}-[0-9]{2}( \(BC\))?|-?infinity", "dates", "2020-01-31"),
+    "timestamp": (
+        r"-?[0-9]{4,}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?( \(BC\))?|-?infinity",
+        "moments",
+        "2020-01-31 12:30:00",
+    ),
 }
 
 
