@@ -85,6 +85,14 @@ def test_a_file_is_read_once_whatever_names_it(tmp_path) -> None:
         assert counts(source, sql, {"site": range(1, 3)}) == wanted, data
 
 
+def test_a_damaged_file_among_several_is_named(tmp_path) -> None:
+    (tmp_path / "t").mkdir()
+    duckdb.execute(f"COPY (SELECT 1 AS site) TO '{tmp_path}/t/a.parquet'")
+    (tmp_path / "t" / "b.parquet").write_bytes(b"PAR1 and no more")
+    with pytest.raises(UnreadableFile, match=r"cannot read b\.parquet: "):
+        open_source(tmp_path / "t").table("t")
+
+
 def test_files_set_aside_in_a_folder_are_no_part_of_the_table(tmp_path) -> None:
     for name in ("a.parquet", "_temporary/a.parquet", ".b.parquet", "_c.parquet", "year=2020/d.parquet"):
         (tmp_path / "t" / name).parent.mkdir(parents=True, exist_ok=True)

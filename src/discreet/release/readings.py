@@ -91,10 +91,10 @@ def _of_condition(condition: Condition, kinds: Mapping[str, str]) -> Iterator[st
             continue  # LOWER, UPPER, TRIM and TRY_CAST say how the column is to be read
         literal = test.literals[0] if isinstance(test, Member) else test.right
         column, kind = test.left.column, kinds.get(test.left.column, "other")
-        if not isinstance(literal, Literal) or (column, literal.type) in told:
+        if not isinstance(literal, Literal):
             continue
-        note = _of_test(test, literal, column, kind)
-        if note is not None:
+        note = _of_test(test, literal, column, kind)  # which refuses what no row can meet, whatever was said before
+        if note is not None and (column, literal.type) not in told:
             told.add((column, literal.type))
             yield note
 

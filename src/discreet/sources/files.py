@@ -266,14 +266,15 @@ class Files(ABC):
         names = dict.fromkeys(name for file in self.files for name in (str(file), glob.escape(str(file))))
         engine.execute(f"SET allowed_paths = [{', '.join(map(text_literal, names))}]")
 
-    def _schema_rows(self, sql: str) -> list[tuple[Any, ...]]:
-        """The answer to a question about the schema; the engine's words are not passed on here either."""
+    def _schema_rows(self, sql: str, file: Path | None = None) -> list[tuple[Any, ...]]:
+        """The answer to a question about the schema, of one file or of all; the engine's words are withheld here too."""
         try:
             with self.engine() as engine:
                 return list(engine.execute(sql).fetchall())
         except Exception as problem:
             reason = _reason(problem)
-        raise UnreadableFile(f"cannot read {self.files[0].name if len(self.files) == 1 else self.name}: {reason}")
+        file = file or (self.files[0] if len(self.files) == 1 else None)
+        raise UnreadableFile(f"cannot read {file.name if file else self.name}: {reason}")
 
 
 #: No spilling to disk (rows would be in a file), no extensions, no variables of the calling program as tables.
@@ -424,7 +425,8 @@ class _Parquet(Files):
         return {self.name: self._own(described)}
 
     def _describe(self, file: Path) -> list[tuple[str, str]]:
-        return [(row[0], row[1]) for row in self._schema_rows(f"DESCRIBE SELECT * FROM {_parquet_call([file])}")]
+        rows = self._schema_rows(f"DESCRIBE SELECT * FROM {_parquet_call([file])}", file)
+        return [(row[0], row[1]) for row in rows]
 
     def relation(self, table: str, columns: Sequence[str]) -> str:
         return _parquet_call(self.files)
