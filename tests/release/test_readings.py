@@ -59,7 +59,7 @@ def test_nothing_is_told_of_what_fits(condition: str) -> None:
     ],
 )  # fmt: skip
 def test_a_comparison_that_no_row_can_meet_is_refused(condition: str, instead: str) -> None:
-    with pytest.raises(InvalidInput, match="no row can (match|equal it)") as refusal:
+    with pytest.raises(InvalidInput, match=r"no row can (match|equal it)") as refusal:
         notes(condition)
     assert instead in str(refusal.value)
 

@@ -267,7 +267,7 @@ class Files(ABC):
         engine.execute(f"SET allowed_paths = [{', '.join(map(text_literal, names))}]")
 
     def _schema_rows(self, sql: str, file: Path | None = None) -> list[tuple[Any, ...]]:
-        """The answer to a question about the schema, of one file or of all; the engine's words are withheld here too."""
+        """The answer to a question about the schema, of one file or all; the engine's words are withheld here too."""
         try:
             with self.engine() as engine:
                 return list(engine.execute(sql).fetchall())
