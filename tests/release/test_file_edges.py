@@ -131,6 +131,8 @@ def test_a_pattern_that_selects_needs_an_edition(tmp_path) -> None:
 def test_rows_behind_an_open_quote_are_not_shown_as_names(tmp_path) -> None:
     source = csv_source(tmp_path, b'person,"age\nAnn Smith,47\nBob,8\n')
     assert list(source.table("t")) == ["person"]
+    duckdb.execute(f"COPY (SELECT 1 AS \"home\ntown\") TO '{tmp_path}/u.parquet'")  # names are stated there
+    assert list(open_source(tmp_path / "u.parquet").table("u")) == ["home\ntown"]
 
 
 def test_the_first_row_is_not_taken_for_a_heading_that_is_not_utf8(tmp_path) -> None:

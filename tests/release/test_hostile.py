@@ -32,7 +32,6 @@ NAMES = [
     "select",
     "a.b",
     "x" * 300,
-    "line\nbreak",
     "back\\slash",
     "%s{0}$1",
 ]

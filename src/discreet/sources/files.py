@@ -182,14 +182,10 @@ class Files(ABC):
         """SQL that stands after FROM and has these columns under their own names."""
 
     def _own(self, columns: Sequence[tuple[str, str]]) -> dict[str, str]:
-        """The columns whose name no other has, in whatever case: the engine could not tell the others apart.
-
-        A name with a line end or another sign that is not printed may be rows, behind a quote that was never closed:
-        it is not offered, and so not shown.
-        """
+        """The columns whose name no other has, in whatever case: the engine could not tell the others apart."""
         times = Counter(name.casefold() for name, _ in columns)
         self.shared_names |= {name for name, several in times.items() if several > 1}
-        return {name: stored for name, stored in columns if times[name.casefold()] == 1 and name and name.isprintable()}
+        return {name: stored for name, stored in columns if times[name.casefold()] == 1 and name and "\0" not in name}
 
     @cached_property
     def _schemas(self) -> dict[str, Mapping[str, str]]:
@@ -331,7 +327,8 @@ class _Csv(Files):
     typed = False
 
     def _read_schemas(self) -> dict[str, Mapping[str, str]]:
-        return {self.name: self._own([(name, "VARCHAR") for name in self._heading()])}
+        # a name with a line end may be rows, behind a quote that was never closed: it is not offered, and so not shown
+        return {self.name: self._own([(name, "VARCHAR") for name in self._heading() if name.isprintable()])}
 
     def _heading(self) -> list[str]:
         file = self.files[0]
