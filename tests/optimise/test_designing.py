@@ -156,7 +156,8 @@ def test_realised_epsilon_never_exceeds_the_request_for_larger_n(n, alpha):
     for loss, codes in (("L1", SEVEN), ("L2", ("WH", "CM")), ("L1", ("WH",))):
         m = dc.design(n, alpha=alpha, loss=loss, properties=codes)
         _sound(m, alpha, codes)
-        assert _details(m)["gap"] <= 1e-8 * _details(m)["cost_about"]
+        # a vertex that does not stand is mixed with an interior mechanism: 2.7e-8 at alpha = 31/50 on some processors
+        assert _details(m)["gap"] <= 5e-8 * _details(m)["cost_about"]
 
 
 @given(
