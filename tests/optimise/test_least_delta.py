@@ -7,10 +7,10 @@ from fractions import Fraction
 
 import pytest
 from noise_oracle import NoiseModel
-from oracles import NotSolved
 
 import discreet as dc
 from discreet.errors import InvalidInput
+from oracles import NotSolved
 
 
 def settings_of(seed: int, most_reach: int) -> tuple[Fraction, int, dict]:
