@@ -308,7 +308,7 @@ def test_names_of_our_own_queries_are_no_trouble_as_columns(tmp_path) -> None:
 def test_short_memory_takes_more_passes_and_changes_nothing(tmp_path, monkeypatch) -> None:
     rows: list[Row] = [(f"p{i % 300}", i % 90, "good", i % 4) for i in range(2000)]
     asked = ask([0, 1], Groups(("site",), ("integer",), (range(90),)), k=2)
-    choose, calls = counting_module._choose_by_rank, []
+    choose, calls = counting_module._choose_in_lists, []
 
     def scarce(engine: Any, counting: Counting, part: str) -> Any:
         calls.append(part)
@@ -316,10 +316,27 @@ def test_short_memory_takes_more_passes_and_changes_nothing(tmp_path, monkeypatc
             raise duckdb.OutOfMemoryException("planted")
         return choose(engine, counting, part)
 
-    monkeypatch.setattr(counting_module, "_choose_by_rank", scarce)
+    monkeypatch.setattr(counting_module, "_choose_in_lists", scarce)
     (source,) = write(tmp_path, rows, ["csv"])
     np.testing.assert_array_equal(source.count([asked.counting])[0], reference(rows, asked))
     assert len(calls) == 3 + 64
+
+
+def test_somebody_with_more_rows_than_memory_holds_is_counted() -> None:
+    """One person has ten million rows, the others three each; a list of those rows alone is more than there is."""
+    question = read_question("SELECT site, COUNT(*) FROM t GROUP BY site", unit="person")
+    groups = Groups(("site",), ("integer",), (range(1000),))
+    table = "(SELECT greatest(i - 9999999, 0) // 3 AS person, i % 1000 AS site FROM range(10003002) AS r(i)) AS t"
+    asked = Counting(question, groups, "person", 3, KEY)
+    answers = []
+    for memory in ("2GB", "32MB"):
+        with duckdb.connect(config={"memory_limit": memory, "threads": "2", "temp_directory": ""}) as engine:
+            if memory == "32MB":
+                with pytest.raises(duckdb.OutOfMemoryException):
+                    counting_module._choose_in_lists(engine, asked, f"SELECT person AS unit, site AS g FROM {table}")
+            answers.append(counting_module.count(engine, asked, table, {"person": "integer", "site": "integer"}))
+    np.testing.assert_array_equal(*answers)
+    assert answers[0].sum() == 3 * 1001
 
 
 def test_requests_that_cannot_be_counted_are_refused() -> None:

@@ -16,7 +16,6 @@ import discreet as dc
 from discreet.errors import InvalidInput
 from discreet.files import rebuild
 from discreet.mechanism import fingerprint
-from discreet.release import counting
 from discreet.release.plan import plan_from_request
 from discreet.release.planning import plan_release
 from discreet.release.sources import Counting, open_source
@@ -168,10 +167,3 @@ def counted(path: Path, max_groups: int) -> list[int]:
 def test_a_large_max_groups_is_counted(everywhere: Path, max_groups: int) -> None:
     """The engine's own limit of a million made the release fail after its budget was spent."""
     assert counted(everywhere, max_groups) == [2] * 200
-
-
-def test_many_groups_of_a_person_are_chosen_alike_either_way(everywhere: Path, monkeypatch: Any) -> None:
-    usual = counted(everywhere, 150)
-    monkeypatch.setattr(counting, "_MOST_LEAST", 10)
-    assert counted(everywhere, 150) == usual
-    assert sum(usual) == 300 and max(usual) <= 2

@@ -15,8 +15,8 @@ The rule needs nothing but ``md5`` and whole numbers, so that every engine makes
 **The queries.** Group columns are turned into group numbers by arithmetic (ranges), as an ENUM (short lists of texts)
 or by a join with the declared values, so that memory depends on what was declared and not on what else the rows hold.
 Where the groups and the condition fit in a word of bits, one pass over the rows collects each person's set and the
-choice is made on sets. Otherwise one pass finds the people whose rows are all alike: they need no choice and no hash; a
-second pass ranks the rows of the others.
+choice is made on sets. Otherwise one pass lists what each person's rows hold, and the lists are ranked. Where memory
+does not hold them, equal rows of a person are first made one, and a part of the people is counted at a time.
 """
 
 from __future__ import annotations
@@ -44,8 +44,6 @@ MOST_COMBINATIONS = 2**30
 #: A person's set of groups is the bits of one BIGINT.
 _WORD = 62
 _MOST_PASSES = 4096
-#: DuckDB's min(value, n) takes no larger n.
-_MOST_LEAST = 999_999
 #: Texts up to this many are an ENUM, which is read and grouped faster than they are joined.
 _SHORT = 1000
 
@@ -114,7 +112,7 @@ def count(engine: Any, counting: Counting, table: str, kinds: Mapping[str, str])
         return _count_rows(engine, counting, rows)
     conditions = len(counting.conditions)
     few = conditions <= 1 and counting.groups.size << conditions <= _WORD
-    return _count_people(engine, counting, rows.numbered(), _choose_in_sets if few else _choose_by_rank)
+    return _count_people(engine, counting, rows.numbered(), _choose_in_sets if few else _choose_in_lists)
 
 
 # ------------------------------------------------------------------------------------------------ rows to group numbers
@@ -275,7 +273,7 @@ def _count_people(
         counts = np.zeros((counting.groups.size, len(counting.question.aggregates)), dtype=np.int64)
         try:
             for number in range(passes):
-                part = f"SELECT * FROM ({rows}) AS everyone WHERE hash(unit) % {passes} = {number}"
+                part = f"SELECT DISTINCT * FROM ({rows}) AS everyone WHERE hash(unit) % {passes} = {number}"
                 _add(counts, counting, choose(engine, counting, part if passes > 1 else rows))
             return counts
         except duckdb.OutOfMemoryException:
@@ -351,45 +349,33 @@ def _going_round(sets: IntArray, start: IntArray, size: int, k: int) -> Iterator
         rest &= rest - 1
 
 
-def _choose_by_rank(engine: Any, counting: Counting, rows: str) -> Chosen:
-    """The choice in general: people whose rows are all alike are settled in one pass, the others ranked in a second.
+def _choose_in_lists(engine: Any, counting: Counting, rows: str) -> Chosen:
+    """The choice in general: one pass over the rows lists what each person's rows hold, then each list is ranked.
 
     A rank is the place of the group going round, then the conditions not met going round, then, to be read off the
-    smallest one, the number that stands for both.
+    smallest one, the number that stands for both. Somebody with one row needs no choice, and no hash.
     """
     size, c, k = counting.groups.size, len(counting.conditions), min(counting.max_groups, counting.groups.size)
     every, width = (1 << c) - 1, (size << c).bit_length()
-    # of one group and one condition, the row that meets it is the highest number, and needs no hash either
-    alike = "lowest // 2 = highest // 2" if c == 1 else "lowest = highest"
-    whole = "INTEGER" if 2 * (width + c) <= 31 else "BIGINT"  # narrow ranks make narrow tables of people
-    met = f"CAST(v & {every} AS {whole})"  # turned round by up to c places, it needs twice as many
-    if c > 1:
-        met = f"((({met} << turn) | ({met} >> ({c} - turn))) & {every})"
+    whole = "INTEGER" if 2 * (width + c) <= 31 else "BIGINT"  # narrow ranks make narrow lists
+    rank = f"(CAST(((v >> {c}) - start + {size}) % {size} AS {whole}) << {width + c}) + v"
+    if c:
+        met = f"CAST(v & {every} AS {whole})"  # turned round by up to c places, it needs twice as many
+        if c > 1:
+            met = f"((({met} << turn) | ({met} >> ({c} - turn))) & {every})"
+        rank += f" + (({every} - {met}) << {width})"
     turn = f", CAST(h // {size} % {c} AS INTEGER) AS turn" if c > 1 else ""
-    place = f"CAST(((v >> {c}) - start + {size}) % {size} AS {whole})"
-    best = "SELECT min(rank) AS rank FROM ranked GROUP BY unit"
+    ranks, best = f"list_transform(held, lambda v: {rank})", "list_min(ranks)"
     if k > 1:
-        pairs = f"SELECT unit, min(rank) AS rank FROM ranked GROUP BY unit, (rank >> {width + c})"
-        if c == 0:
-            pairs = "SELECT DISTINCT unit, rank FROM ranked"
-        best = f"SELECT unnest(min(rank, {k})) AS rank FROM ({pairs}) AS pairs GROUP BY unit"
-        if k > _MOST_LEAST:
-            least = f"row_number() OVER (PARTITION BY unit ORDER BY rank) <= {k}"
-            best = f"SELECT rank FROM ({pairs}) AS pairs QUALIFY {least}"
+        ranks, group = f"list_sort({ranks})", f">> {width + c}"
+        first = f"list_filter(ranks, lambda r, i: i = 1 OR r {group} <> ranks[i - 1] {group})"  # one row in each group
+        best = f"unnest(list_slice({first}, 1, {k}))"
+    # nested, since tables of a WITH are kept whole
+    people = f"SELECT unit, list({_number(counting)}) AS held FROM ({rows}) AS r GROUP BY unit"
+    hashed = f"SELECT held, CASE WHEN len(held) = 1 THEN 0 ELSE {_hash(counting)} END AS h FROM ({people}) AS people"
+    turned = f"SELECT held, CAST(h % {size} AS INTEGER) AS start{turn} FROM ({hashed}) AS hashed"
+    chosen = f"SELECT {best} AS rank FROM (SELECT {ranks} AS ranks FROM ({turned}) AS turned) AS ranked"
     found = engine.execute(
-        f"""
-        WITH numbered AS NOT MATERIALIZED (SELECT unit, {_number(counting)} AS v FROM ({rows}) AS r),
-        people AS MATERIALIZED (SELECT unit, min(v) AS lowest, max(v) AS highest FROM numbered GROUP BY unit),
-        hashed AS (SELECT unit, {_hash(counting)} AS h FROM people WHERE NOT ({alike})),
-        various AS (SELECT unit, CAST(h % {size} AS INTEGER) AS start{turn} FROM hashed),
-        ranked AS (
-            SELECT unit, ({place} << {width + c}) + (({every} - {met}) << {width}) + v AS rank
-            FROM numbered JOIN various USING (unit)
-        )
-        SELECT v, count(*) AS n FROM (
-            SELECT highest AS v FROM people WHERE {alike}
-            UNION ALL SELECT rank & {(1 << width) - 1} AS v FROM ({best}) AS chosen
-        ) AS choices GROUP BY v
-        """
+        f"SELECT rank & {(1 << width) - 1} AS v, count(*) AS n FROM ({chosen}) AS chosen GROUP BY ALL"
     ).fetchnumpy()
     return np.asarray(found["v"], dtype=np.int64), np.asarray(found["n"], dtype=np.int64)
