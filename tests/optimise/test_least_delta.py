@@ -37,14 +37,11 @@ def agrees(epsilon: Fraction, reach: int, asked: dict) -> bool:
         with pytest.raises(InvalidInput, match="no unbiased noise has"):
             dc.bounded_noise(epsilon, reach=reach, **asked)
         return False
-    try:
-        m = dc.bounded_noise(epsilon, reach=reach, **asked)
-    except InvalidInput:  # only where the limit is the least variance there is
-        limits["variance"] *= 1 - 1e-4
-        assert NoiseModel(float(epsilon), reach, **limits, js=asked["js"]).least_delta() is None
-        return False
+    m = dc.bounded_noise(epsilon, reach=reach, **asked)
     stated, bound = m.certificate.delta, m.certificate.details["lower_bound"]
-    assert stated == pytest.approx(least, rel=1e-7, abs=1e-8)
+    assert stated <= least * (1 + 1e-7) + 1e-9
+    # the certificate is exact; the oracle is in floats, where an optimum of 1e-9 can be missed from above
+    assert stated >= least * (1 - 1e-7) - 1e-8
     assert bound <= stated <= bound * (1 + 1e-6) + 1e-12
     return True
 

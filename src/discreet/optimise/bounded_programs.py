@@ -211,6 +211,8 @@ class NoiseProgram:
         size = max(float(solution.values[self.delta]), 1e-60)
         bits = 96 - math.floor(math.log2(size))
         denominator = 1 if w.stay is None or w.at_least else w.stay.denominator
+        if w.variance is not None:  # a law of two errors a < 0 < b, as large as it may be, is balanced on b - a alone
+            denominator *= math.lcm(*range(1, 2 * w.reach + 1))
         return self.laws_on(solution, denominator << bits)
 
     def laws_on(self, solution: Solution, total: int) -> list[Finite] | None:
