@@ -13,9 +13,9 @@ import duckdb
 
 import discreet as dc
 import measure
-from discreet.release.groups import groups_from
-from discreet.release.question import read_question
-from discreet.release.sources import Counting, open_source
+from discreet.engines.sources import Counting, open_source
+from discreet.questions.groups import groups_from
+from discreet.questions.question import read_question
 from measure import Line
 
 HEALTH = ("excellent", "very good", "good", "fair", "poor", "very poor", "bad", "unknown", "refused", "not asked")

@@ -17,7 +17,7 @@ import scipy.linalg
 from threadpoolctl import threadpool_info
 
 import discreet as dc
-from discreet.estimation import intervals, moments
+from discreet.estimation.intervals import intervals, moments
 from discreet.estimation.methods import Method
 from discreet.privacy.lattice import TOLERANCE as MAP_TOLERANCE
 

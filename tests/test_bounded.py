@@ -18,8 +18,8 @@ from discreet.errors import InvalidInput, NotPrivate
 from discreet.mechanisms import bounded as formulas
 from discreet.mechanisms.bounded import growth, mixture_law, moment, paper_formulas, two_point_law, two_point_shares
 from discreet.mechanisms.gaussian import law_variance
-from discreet.optimise.bounded import KINDS
-from discreet.optimise.bounded_programs import Wanted, least_delta
+from discreet.optimise.noise.bounded import KINDS
+from discreet.optimise.noise.programs import Wanted, least_delta
 
 GOLDEN = Path(__file__).parent / "golden"
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import discreet as dc
 from discreet.demonstration import DOMAIN, QUESTION
+from discreet.engines.sources import open_source
 from discreet.exact.bits import SeededBits
 from discreet.release.counts import _release
-from discreet.release.planning import plan_release
-from discreet.release.sources import open_source
+from discreet.release.plan.planning import plan_release
 
 DATA = Path(__file__).parent.parent / "data" / "doctor_visits.csv.gz"
 

@@ -210,7 +210,7 @@ DRAWING = ("--plot", "--report")
 
 #: A reservation whose program was stopped before it opened the table.
 _RESERVE = """python -c 'import discreet as dc
-from discreet.release.budget import Cost
+from discreet.ledger.budget import Cost
 dc.Ledger.open("{}.ledger").reserve("k", {{}}, Cost(1))'"""
 _WORDS = {
     "reserve": _RESERVE.format("one"),

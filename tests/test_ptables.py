@@ -16,8 +16,8 @@ import discreet as dc
 from discreet.errors import InvalidInput, NotPrivate, UnreadableFile, Unsupported
 from discreet.files import read_subject
 from discreet.mechanisms.bounded import moment, paper_formulas
-from discreet.optimise.bounded_programs import Wanted
-from discreet.optimise.key_rounding import best_on_keys
+from discreet.optimise.noise.key_rounding import best_on_keys
+from discreet.optimise.noise.programs import Wanted
 
 TAU_ARGUS = """i;j;p;v;p_int_ub
 0;0;1.00; 0;1.00

@@ -10,9 +10,9 @@ from rich.console import Console
 
 from .errors import BudgetExceeded, InvalidInput, UnreadableFile
 from .exact.rationals import as_fraction
+from .ledger.ledger import Ledger
 from .release.counts import release_counts
-from .release.ledger import Ledger
-from .release.planning import plan_release
+from .release.plan.planning import plan_release
 
 #: More than this would print true counts in all but name.
 LARGEST_EPSILON = 5

@@ -11,7 +11,7 @@ Bounded, unbiased noise on counts ([S], Sadeghi): its closed forms, and the numb
 from __future__ import annotations
 
 from .mechanisms.bounded import PaperFormulas, mixture_law, paper_formulas, two_point_law, two_point_shares
-from .optimise.bounded_figures import figure_1, figure_2, figure_3, figure_4
+from .optimise.noise.figures import figure_1, figure_2, figure_3, figure_4
 
 __all__ = [
     "PaperFormulas",

@@ -14,10 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import discreet as dc
-from discreet.estimation import banded, interior
-from discreet.estimation.banded import LEFT_OUT, Banded
-from discreet.estimation.models import Dense
-from discreet.estimation.problem import Group, Problem, read
+from discreet.estimation import interior
+from discreet.estimation.model.models import Dense
+from discreet.estimation.model.problem import Group, Problem, read
+from discreet.estimation.solvers import banded
+from discreet.estimation.solvers.banded import LEFT_OUT, Banded
 from discreet.exact.kernels import Noise
 from discreet.exact.laws import Finite, Gaussian, GeometricTails, Law
 

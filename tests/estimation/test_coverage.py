@@ -16,7 +16,7 @@ import pytest
 from numpy.typing import NDArray
 
 import discreet as dc
-from discreet.estimation import intervals
+from discreet.estimation.intervals import intervals
 
 SIZE, PEOPLE = 51, 2000
 X = np.arange(SIZE)

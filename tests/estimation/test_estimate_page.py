@@ -11,8 +11,8 @@ import pytest
 
 import discreet as dc
 from discreet.estimation.describing import answers
+from discreet.estimation.intervals.questions import COVERS
 from discreet.estimation.page import MOST_ROWS, Origin, page_html
-from discreet.estimation.questions import COVERS
 from discreet.pages import Ruler
 
 

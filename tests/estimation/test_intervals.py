@@ -8,7 +8,7 @@ from scipy import stats
 
 import discreet as dc
 from discreet.errors import InvalidInput
-from discreet.estimation import intervals
+from discreet.estimation.intervals import intervals
 from oracles import convex_minimum
 
 M = dc.geometric(4, epsilon=1)

@@ -11,9 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import discreet as dc
-from discreet.estimation import interior, large, problem, response
-from discreet.estimation.likelihood import Likelihood
-from discreet.estimation.models import Dense, Geometric, Response
+from discreet.estimation import interior
+from discreet.estimation.model import problem
+from discreet.estimation.model.models import Dense, Geometric, Response
+from discreet.estimation.solvers import large, response
+from discreet.estimation.solvers.likelihood import Likelihood
 
 
 def gap_by_hand(counts: np.ndarray, matrix: np.ndarray, p: np.ndarray) -> float:
@@ -234,7 +236,7 @@ def test_nonnegative_least_squares_meets_its_conditions(seed: int) -> None:
 
 
 def test_kernels_give_the_same_block_as_their_matrix() -> None:
-    from discreet.estimation.columns import block
+    from discreet.estimation.model.columns import block
 
     truths, reports = np.array([0, 3, 5]), np.array([1, 2, 8])
     mechanisms = [

@@ -9,8 +9,8 @@ import pytest
 from scipy import optimize, stats
 
 import discreet as dc
-from discreet.estimation import moments
-from discreet.estimation.moments import Unbiased
+from discreet.estimation.intervals import moments
+from discreet.estimation.intervals.moments import Unbiased
 from oracles import convex_minimum
 
 RNG = np.random.default_rng(7)

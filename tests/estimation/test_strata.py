@@ -7,7 +7,7 @@ import pytest
 
 import discreet as dc
 from discreet.errors import Unsupported
-from discreet.estimation import intervals
+from discreet.estimation.intervals import intervals
 
 BOLD, CAREFUL = dc.geometric(6, epsilon=2), dc.explicit_fair(6, epsilon="0.5")
 COUNTS = np.array([40, 22, 31, 9, 5, 14, 3]), np.array([30, 44, 25, 28, 19, 10, 12])

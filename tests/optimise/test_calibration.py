@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import discreet as dc
 from discreet.errors import InvalidInput, Unsupported, WrongType
-from discreet.optimise.calibration import FAMILIES, calibrate
+from discreet.optimise.improve.calibration import FAMILIES, calibrate
 
 COUNTS = ["geometric", "explicit_fair", "randomized_response", "rounded_laplace"]
 CLOSE = Fraction(1, 2**20)

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 import discreet as dc
 from discreet.errors import Conflict
-from discreet.optimise.bounds import impossible
-from discreet.optimise.program import Program, Request, program_of
-from discreet.optimise.solver import Infeasible, Session
+from discreet.optimise.lp.bounds import impossible
+from discreet.optimise.lp.highs import Infeasible, Session
+from discreet.optimise.lp.program import Program, Request, program_of
 from discreet.properties import PROPERTIES
 
 CLASHES = [

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 import discreet as dc
 from discreet import properties, requirements
 from discreet.errors import Conflict, InvalidInput, UnreadableFile, Unsupported
-from discreet.optimise import closed
-from discreet.optimise.chooser import cost_of
-from discreet.optimise.designing import read_request
-from discreet.optimise.search import search
+from discreet.optimise.design import closed
+from discreet.optimise.design.chooser import cost_of
+from discreet.optimise.design.designing import read_request
+from discreet.optimise.lp.search import search
 
 SEVEN = ("S", "RH", "RM", "CH", "CM", "F", "WH")
 
@@ -187,7 +187,7 @@ def test_an_epsilon_is_kept_and_stated():
 
 def test_the_repaired_table_is_proved_too_and_says_so(monkeypatch):
     """Where no exact vertex stands, a table a hair's breadth inside passes the same checks."""
-    from discreet.optimise import search as room
+    from discreet.optimise.lp import search as room
 
     monkeypatch.setattr(room, "exact_vertex", lambda *_: None)
     for n, alpha, codes in ((6, "9/10", SEVEN), (7, "1/2", ("WH", "CM")), (12, "31/50", ("RM",)), (9, "99/100", SEVEN)):
@@ -199,7 +199,7 @@ def test_the_repaired_table_is_proved_too_and_says_so(monkeypatch):
 
 
 def test_the_interior_mechanism_has_room_in_every_inequality():
-    from discreet.optimise.interior import interior
+    from discreet.optimise.lp.interior import interior
 
     for n, alpha in itertools.product((1, 2, 5, 8, 13), (Fraction(1, 20), Fraction(1, 2), Fraction(99, 100))):
         weights, total = interior(n, alpha)
@@ -347,7 +347,7 @@ def test_what_looks_at_one_report_at_a_time_is_solved_by_rays(alpha, loss, codes
     ("alpha", "loss", "codes"), [("9/10", "L1", "RM+WH+S"), ("3/4", "L2", "WH"), ("9/10", "L1", "RM")]
 )
 def test_rays_and_the_program_agree(alpha, loss, codes):
-    from discreet.optimise.rays import solve_by_rays
+    from discreet.optimise.lp.rays import solve_by_rays
 
     weights = [Fraction(j + 1, 210) for j in range(20)]
     for prior in (None, weights):

@@ -10,12 +10,13 @@ import pytest
 
 import discreet as dc
 from discreet.errors import Conflict
-from discreet.optimise import designing, solver
-from discreet.optimise.bounds import impossible
-from discreet.optimise.designing import read_request
-from discreet.optimise.members import KNOWN, cheapest_member, is_met_by_a_member, members
-from discreet.optimise.program import program_of
-from discreet.optimise.solver import Infeasible, Session, SolverFailed, StallWatch
+from discreet.optimise.design import designing
+from discreet.optimise.design.designing import read_request
+from discreet.optimise.design.members import KNOWN, cheapest_member, is_met_by_a_member, members
+from discreet.optimise.lp import highs as solver
+from discreet.optimise.lp.bounds import impossible
+from discreet.optimise.lp.highs import Infeasible, Session, SolverFailed, StallWatch
+from discreet.optimise.lp.program import program_of
 
 SEVEN = ("S", "RH", "RM", "CH", "CM", "F", "WH")
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.optimise.refinement import BITS, Infeasible, Program, solve_exactly
+from discreet.optimise.lp.refinement import BITS, Infeasible, Program, solve_exactly
 from oracles import linear_minimum
 
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import discreet as dc
 from discreet.errors import InvalidInput, Unsupported
-from discreet.optimise.remapping import Remapped, remap
-from discreet.optimise.structure import derivable
+from discreet.optimise.improve.remapping import Remapped, remap
+from discreet.optimise.improve.structure import derivable
 from discreet.privacy.certificate import Privacy
 from oracles import linear_minimum
 

@@ -161,7 +161,7 @@ def test_a_superstar_table_is_read_as_it_was_written(tmp_path):
 
 def test_a_proof_for_a_shorter_reach_is_none_for_the_whole(monkeypatch):
     """The best table came from a shorter reach, and the search over the whole one ended early."""
-    from discreet.optimise import key_rounding
+    from discreet.optimise.noise import key_rounding
 
     searched = []
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import discreet as dc
-from discreet.optimise.bounds import UNIT, impossible
-from discreet.optimise.program import Request, program_of
-from discreet.optimise.solver import assemble
+from discreet.optimise.lp.bounds import UNIT, impossible
+from discreet.optimise.lp.highs import assemble
+from discreet.optimise.lp.program import Request, program_of
 from discreet.properties import PROPERTIES
 
 

@@ -14,7 +14,7 @@ import discreet as dc
 from discreet.errors import InvalidInput, Unsupported
 from discreet.exact.tables import Table
 from discreet.mechanism import finish
-from discreet.optimise.structure import derivable, symmetrise
+from discreet.optimise.improve.structure import derivable, symmetrise
 from discreet.privacy.certificate import Privacy
 
 ALPHAS = ["1/10", "1/3", "1/2", "10/11", "99/100"]

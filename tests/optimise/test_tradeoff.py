@@ -9,8 +9,8 @@ import pytest
 
 import discreet as dc
 from discreet.errors import InvalidInput
-from discreet.optimise import bounded_figures as figures
-from discreet.optimise.tradeoff import KINDS, knee_of
+from discreet.optimise.noise import figures as figures
+from discreet.optimise.noise.tradeoff import KINDS, knee_of
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 

@@ -21,9 +21,9 @@ import polars
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from discreet.release.counting import Counting
-from discreet.release.groups import TOTAL, groups_from
-from discreet.release.question import read_question
+from discreet.engines.counting import Counting
+from discreet.questions.groups import TOTAL, groups_from
+from discreet.questions.question import read_question
 
 NAN, INF = float("nan"), float("inf")
 BAD = b"\xed\xa0\x80"  # half of a surrogate pair

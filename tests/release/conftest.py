@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from ledgers import make, pay
 
-from discreet.release.ledger import Ledger
+from discreet.ledger.ledger import Ledger
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
-from discreet.release.budget import Cost
-from discreet.release.ledger import Ledger, Reservation
+from discreet.ledger.budget import Cost
+from discreet.ledger.ledger import Ledger, Reservation
 
 
 def make(path: Path, **terms: object) -> Ledger:

@@ -17,7 +17,7 @@ from discreet.exact.kernels import Noise
 from discreet.exact.laws import Finite, Gaussian, GeometricTails
 from discreet.exact.rationals import alpha_from_epsilon
 from discreet.mechanism import finish
-from discreet.release.accuracy import (
+from discreet.release.noise.accuracy import (
     FREE_ABOVE,
     Behaviour,
     Row,
@@ -29,7 +29,7 @@ from discreet.release.accuracy import (
     read_level,
     row_window,
 )
-from discreet.release.noise import CellNoise, cell_noise
+from discreet.release.noise.cells import CellNoise, cell_noise
 from discreet.spaces import Counts, Integers
 
 LEVELS = [Fraction(1, 2), Fraction(4, 5), Fraction(19, 20), Fraction(99, 100)]

@@ -16,13 +16,13 @@ from typer.testing import CliRunner
 
 import discreet as dc
 from discreet.cli.main import app
+from discreet.engines.sources import open_source
 from discreet.errors import BudgetExceeded, InvalidInput, UnreadableFile
 from discreet.exact.bits import SeededBits
 from discreet.release import counts as releasing
-from discreet.release.audit import verify_bundle
-from discreet.release.plan import plan_from_request
-from discreet.release.planning import plan_release
-from discreet.release.sources import open_source
+from discreet.release.plan.plan import plan_from_request
+from discreet.release.plan.planning import plan_release
+from discreet.release.publish.audit import verify_bundle
 
 BEFORE = Path(__file__).parent / "format_1"
 BY_SITE = "SELECT site, COUNT(*) FROM visits GROUP BY site"

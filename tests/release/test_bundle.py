@@ -22,12 +22,12 @@ from made_sources import Ready
 import discreet as dc
 from discreet.errors import InvalidInput, UnreadableFile
 from discreet.exact.bits import SeededBits
-from discreet.release import bundle, contents
-from discreet.release.audit import verify_bundle
-from discreet.release.bundle import refuse_occupied, write_bundle
 from discreet.release.counts import _release
-from discreet.release.planning import plan_release
-from discreet.release.released import Release, ReleasedTable
+from discreet.release.plan.planning import plan_release
+from discreet.release.publish import bundle, contents
+from discreet.release.publish.audit import verify_bundle
+from discreet.release.publish.bundle import refuse_occupied, write_bundle
+from discreet.release.publish.released import Release, ReleasedTable
 
 BY_BOTH = "SELECT site, health, COUNT(*) FROM visits GROUP BY site, health"
 DOMAIN = {"site": range(1, 4), "health": ["good", "poor"]}
@@ -144,10 +144,10 @@ def test_labels_are_lossless_and_no_formula(values):
 )
 def test_the_file_is_what_a_plain_writer_would_write(labels, listed, several, reports, threshold, sizes):
     """The fast writer, which puts lines that read alike together once, against one cell after the other."""
-    from discreet.release.groups import groups_from
-    from discreet.release.noise import cell_noise
-    from discreet.release.plan import TablePlan
-    from discreet.release.question import read_question
+    from discreet.questions.groups import groups_from
+    from discreet.questions.question import read_question
+    from discreet.release.noise.cells import cell_noise
+    from discreet.release.plan.plan import TablePlan
 
     measures = 'COUNT(*) AS n, COUNT_IF(x = 1) AS "=y"' if several else "COUNT(*) AS n"
     question = read_question(f"SELECT k, h, {measures} FROM visits GROUP BY k, h", unit="person")

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from discreet.cli.ledger import app
 from discreet.errors import DiscreetError, InvalidInput, UnreadableFile
-from discreet.release.ledger import Cost, Ledger, Recorded, Reservation
+from discreet.ledger.ledger import Cost, Ledger, Recorded, Reservation
 
 
 def run(*arguments: object, code: int = 0) -> str:

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from sqlglot import parse_one
 
 from discreet.errors import InvalidInput, Unsupported
-from discreet.release.conditions import Condition, read_condition
-from discreet.release.exclusion import most_together
-from discreet.release.expressions import READINGS, reading
+from discreet.questions.conditions import Condition, read_condition
+from discreet.questions.exclusion import most_together
+from discreet.questions.expressions import READINGS, reading
 
 
 def read(text: str) -> Condition:

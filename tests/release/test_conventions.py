@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from discreet.errors import InvalidInput
-from discreet.release.groups import groups_from, read_domain
-from discreet.release.planning import plan_release
+from discreet.questions.groups import groups_from, read_domain
+from discreet.release.plan.planning import plan_release
 
 QUESTIONED = {
     "auto": "a word for whatever the data has",

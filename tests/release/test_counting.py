@@ -17,12 +17,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import discreet.release.counting as counting_module
+import discreet.engines.counting as counting_module
+from discreet.engines.counting import Counting
+from discreet.engines.sources import open_source
 from discreet.errors import InvalidInput
-from discreet.release.counting import Counting
-from discreet.release.groups import TOTAL, Groups
-from discreet.release.question import read_question
-from discreet.release.sources import open_source
+from discreet.questions.groups import TOTAL, Groups
+from discreet.questions.question import read_question
 
 KEY = bytes(range(16))
 Row = tuple[str | None, int | None, str | None, int | None]  # person, site, health, visits

@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 from scipy.stats import beta
 
+from discreet.engines.sources import open_source
 from discreet.exact.bits import SeededBits
 from discreet.release.counts import _answer, _Progress
-from discreet.release.planning import plan_release
-from discreet.release.protection import Protection
-from discreet.release.sources import open_source
+from discreet.release.plan.planning import plan_release
+from discreet.release.plan.protection import Protection
 
 #: Each release asks the same question of so many tables at once, each with its own noise and its own epsilon.
 TABLES, RELEASES = 50, 20

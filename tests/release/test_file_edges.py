@@ -15,11 +15,11 @@ import pytest
 from test_sources import KEY, by_site, counts, csv_source
 
 import discreet as dc
+from discreet.engines.counting import Counting
+from discreet.engines.sources import open_source
 from discreet.errors import InvalidInput, SourceFailed, UnreadableFile
-from discreet.release.counting import Counting
-from discreet.release.groups import TOTAL, groups_from
-from discreet.release.question import read_question
-from discreet.release.sources import open_source
+from discreet.questions.groups import TOTAL, groups_from
+from discreet.questions.question import read_question
 from discreet.sources import files
 from discreet.sources.files import open_files
 from discreet.sources.packed import check_whole
@@ -315,7 +315,7 @@ def test_a_rehearsal_needs_no_rows_and_says_what_is_missing(tmp_path, monkeypatc
     def missing(*_: object) -> None:
         raise ModuleNotFoundError("No module named 'something'")
 
-    monkeypatch.setattr("discreet.release.sources.count", missing)
+    monkeypatch.setattr("discreet.engines.sources.count", missing)
     with pytest.raises(SourceFailed, match="nothing was spent: ModuleNotFoundError: No module named 'something'"):
         source.rehearse([counting])
 
@@ -327,10 +327,10 @@ def test_counting_needs_no_library_of_tables(tmp_path) -> None:
 import sys
 for name in ("pandas", "polars", "pyarrow"):
     sys.modules[name] = None
-from discreet.release.counting import Counting
-from discreet.release.groups import groups_from
-from discreet.release.question import read_question
-from discreet.release.sources import open_source
+from discreet.engines.counting import Counting
+from discreet.questions.groups import groups_from
+from discreet.questions.question import read_question
+from discreet.engines.sources import open_source
 source = open_source({str(tmp_path / "t.csv")!r})
 for unit in ("row", "person"):
     for domain in ({{"site": ["a", "b", "c"]}}, {{"w": range(1, 4)}}, {{"site": ["a", None]}},

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.errors import InvalidInput, UnreadableFile, WrongType
-from discreet.release.groups import (
+from discreet.questions.groups import (
     TOTAL,
     Groups,
     domain_column,

@@ -11,7 +11,7 @@ from made_sources import Ready
 import discreet as dc
 from discreet.exact.bits import SeededBits
 from discreet.release.counts import _release
-from discreet.release.planning import plan_release
+from discreet.release.plan.planning import plan_release
 
 
 def book_for(tmp_path, dataset, unit="person", epsilon=50):

@@ -19,8 +19,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from discreet.release.counting import Counting, count
-from discreet.release.sources import open_source
+from discreet.engines.counting import Counting, count
+from discreet.engines.sources import open_source
 from discreet.sources import files
 from discreet.sources.files import open_files
 

@@ -13,7 +13,7 @@ from collections import Counter
 import pytest
 
 import discreet as dc
-from discreet.release.audit import verify_bundle
+from discreet.release.publish.audit import verify_bundle
 
 #: Releases one edition after the other, each into a folder of its own, until it is killed.
 CHILD = """
@@ -86,7 +86,7 @@ def test_fifty_kills(tmp_path):
 
 def test_what_was_committed_but_not_written_is_returned_again_for_nothing(tmp_path, monkeypatch):
     """Killed between the commit and the files: asking again writes the same answer."""
-    from discreet.release import bundle
+    from discreet.release.publish import bundle
 
     table, book = tmp_path / "visits.csv", tmp_path / "visits.ledger"
     table.write_text("person,site\n1,1\n2,2\n")

@@ -18,11 +18,11 @@ import pytest
 from ledgers import make, pay
 
 from discreet.errors import BudgetExceeded, InvalidInput, UnreadableFile, WrongType
-from discreet.release import ledger_store
-from discreet.release.budget import (
+from discreet.ledger import store as ledger_store
+from discreet.ledger.budget import (
     Cost,
 )
-from discreet.release.ledger import Ledger, Recorded, Reservation
+from discreet.ledger.ledger import Ledger, Recorded, Reservation
 
 MILLIONTH = Fraction(1, 10**6)
 
@@ -251,7 +251,7 @@ def test_of_many_who_make_the_same_ledger_one_succeeds(tmp_path: Path) -> None:
 def test_a_forked_child_may_use_its_parents_ledger(used: Ledger) -> None:
     """In an interpreter of its own, whose only thread forks."""
     script = (
-        "import os, sys; from fractions import Fraction; from discreet.release.ledger import Cost, Ledger\n"
+        "import os, sys; from fractions import Fraction; from discreet.ledger.ledger import Cost, Ledger\n"
         "ledger = Ledger.open(sys.argv[1])\n"
         "if os.fork() == 0:\n"
         "    ledger.reserve('child', {}, Cost(Fraction(1, 10))); os._exit(0)\n"

@@ -19,12 +19,12 @@ from hypothesis import strategies as st
 from ledgers import make, pay, tamper
 
 from discreet.errors import UnreadableFile, WrongType
-from discreet.release import ledger_store
-from discreet.release.budget import (
+from discreet.ledger import store as ledger_store
+from discreet.ledger.budget import (
     exact_text,
 )
-from discreet.release.ledger import Ledger
-from discreet.release.ledger_store import (
+from discreet.ledger.ledger import Ledger
+from discreet.ledger.store import (
     NO_EVENT,
     Row,
     canonical_json,
@@ -234,7 +234,7 @@ def test_a_damaged_byte_is_found_or_changes_nothing(used: Ledger) -> None:
 FULL = """
 import resource, sys
 from discreet.errors import UnreadableFile
-from discreet.release.ledger import Ledger
+from discreet.ledger.ledger import Ledger
 ledger = Ledger.open(sys.argv[1])
 resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
 try:

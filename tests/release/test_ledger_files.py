@@ -17,9 +17,9 @@ import pytest
 from ledgers import make, pay, tamper
 
 from discreet.errors import UnreadableFile
-from discreet.release import ledger_store
-from discreet.release.ledger import Ledger, init_line, verify_store
-from discreet.release.ledger_store import (
+from discreet.ledger import store as ledger_store
+from discreet.ledger.ledger import Ledger, init_line, verify_store
+from discreet.ledger.store import (
     SqliteStore,
 )
 

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from ledgers import make, pay
 
 from discreet.errors import BudgetExceeded, InvalidInput
-from discreet.privacy.bounds import concentrated_delta
-from discreet.release.budget import (
+from discreet.ledger.budget import (
     Cost,
     Terms,
     epsilon_of,
@@ -27,7 +26,8 @@ from discreet.release.budget import (
     round_up,
     short,
 )
-from discreet.release.ledger import Ledger
+from discreet.ledger.ledger import Ledger
+from discreet.privacy.bounds import concentrated_delta
 
 MILLIONTH = Fraction(1, 10**6)
 

@@ -18,11 +18,11 @@ from typer.testing import CliRunner
 import discreet as dc
 from discreet.cli.main import app
 from discreet.errors import InvalidInput, SourceFailed, UnreadableFile
+from discreet.ledger.budget import Cost
+from discreet.ledger.ledger import Ledger, Reservation
+from discreet.ledger.store import StoreUnavailable
 from discreet.release import counts as releasing
-from discreet.release.audit import verify_bundle
-from discreet.release.budget import Cost
-from discreet.release.ledger import Ledger, Reservation
-from discreet.release.ledger_store import StoreUnavailable
+from discreet.release.publish.audit import verify_bundle
 
 BEFORE = Path(__file__).parent / "format_1"
 
@@ -120,8 +120,8 @@ def test_under_zcdp_rho_is_given_back(tmp_path: Path) -> None:
 CHILD = """
 import os, signal, sys
 from fractions import Fraction
-from discreet.release import ledger as ledgers
-from discreet.release.ledger import Cost, Ledger
+from discreet.ledger import ledger as ledgers
+from discreet.ledger.ledger import Cost, Ledger
 path, step, how = sys.argv[1:]
 ledger = Ledger.open(path)
 def stop(): os.kill(os.getpid(), getattr(signal, how))
@@ -284,7 +284,8 @@ def test_an_opening_that_fails_says_so_and_can_be_given_back(asked, monkeypatch)
 
 @pytest.mark.parametrize("step", ["counting", "drawing"])
 def test_a_failure_after_the_opening_names_its_step_and_quotes_nothing(asked, monkeypatch, step: str) -> None:
-    from discreet.release import noise, sources
+    from discreet.engines import sources
+    from discreet.release.noise import cells as noise
 
     def fail(*_: object) -> None:
         raise RuntimeError("person 1 lives at site 1")
@@ -299,7 +300,7 @@ def test_a_failure_after_the_opening_names_its_step_and_quotes_nothing(asked, mo
     assert [entry.state for entry in asked["ledger"].entries()] == ["opened"]
 
 
-@pytest.mark.parametrize("where", ["discreet.release.sources.count", "discreet.release.noise.CellNoise.draw"])
+@pytest.mark.parametrize("where", ["discreet.engines.sources.count", "discreet.release.noise.cells.CellNoise.draw"])
 def test_what_is_missing_here_is_missed_before_anything_is_reserved(asked, monkeypatch, where: str) -> None:
     def missing(*_: object) -> None:
         raise ModuleNotFoundError("No module named 'something'")

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from discreet.errors import BudgetExceeded, UnreadableFile
-from discreet.release.ledger import Cost, Ledger, Recorded, Terms
+from discreet.ledger.ledger import Cost, Ledger, Recorded, Terms
 
 PROCESSES = 8
 SHARE = Fraction(1, 3)
@@ -101,7 +101,7 @@ def test_a_ledger_that_looks_before_it_locks_loses_the_race(tmp_path: Path) -> N
 WORKER = """
 import sys
 from fractions import Fraction
-from discreet.release.ledger import Cost, Ledger
+from discreet.ledger.ledger import Cost, Ledger
 ledger, name = Ledger.open(sys.argv[1]), sys.argv[2]
 k = 0
 while k < int(sys.argv[3]):
@@ -184,8 +184,8 @@ def test_who_works_beside_a_killed_process_goes_on(tmp_path: Path) -> None:
 #: Writes a half transaction, as a process would that is killed while it writes its pages, and dies.
 DIE_INSIDE = """
 import os, signal, sys
-from discreet.release import ledger_store
-from discreet.release.ledger import Cost, Ledger
+from discreet.ledger import store as ledger_store
+from discreet.ledger.ledger import Cost, Ledger
 from fractions import Fraction
 ledger = Ledger.open(sys.argv[1])
 append = ledger_store.SqliteSession.append
@@ -227,7 +227,7 @@ def test_a_process_killed_inside_a_transaction_has_done_nothing(tmp_path: Path, 
 
 def test_a_creation_that_was_killed_is_no_ledger(tmp_path: Path) -> None:
     script = (
-        "import os, signal, sys; from discreet.release import ledger, ledger_store\n"
+        "import os, signal, sys; from discreet.ledger import ledger, store as ledger_store\n"
         "ledger_store.SqliteSession.append = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
         "ledger.Ledger.create(sys.argv[1], dataset='d', unit='row', epsilon=1)"
     )

@@ -16,10 +16,10 @@ import discreet as dc
 from discreet.errors import InvalidInput
 from discreet.exact.bits import SeededBits
 from discreet.exact.laws import Finite, Gaussian, GeometricTails, Law
-from discreet.release import margins, sums
-from discreet.release.margins import difference, exact_sum, percentage, total
-from discreet.release.noise import CellNoise, cell_noise
-from discreet.release.sums import Part, moments, sum_quantile
+from discreet.release.noise import margins, sums
+from discreet.release.noise.cells import CellNoise, cell_noise
+from discreet.release.noise.margins import difference, exact_sum, percentage, total
+from discreet.release.noise.sums import Part, moments, sum_quantile
 from discreet.spaces import Counts
 
 LEVELS = [Fraction(1, 2), Fraction(4, 5), Fraction(19, 20)]

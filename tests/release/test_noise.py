@@ -19,8 +19,8 @@ from discreet.exact.kernels import Noise
 from discreet.exact.laws import Finite, Gaussian, GeometricTails
 from discreet.exact.rationals import alpha_from_epsilon
 from discreet.mechanism import finish
-from discreet.release.noise import NAMES, CellNoise, cell_noise
-from discreet.release.wanted import _four_digits, _number_below, epsilon_for, sigma2_for
+from discreet.release.noise.cells import NAMES, CellNoise, cell_noise
+from discreet.release.noise.targets import _four_digits, _number_below, epsilon_for, sigma2_for
 from discreet.spaces import Counts, Integers
 
 

@@ -13,10 +13,10 @@ from made_sources import Ready
 import discreet as dc
 from discreet.exact.bits import SeededBits
 from discreet.exact.rationals import text_up
-from discreet.release.audit import verify_bundle
 from discreet.release.counts import _release
-from discreet.release.page import MOST_CELLS, guarantee_text, page_html
-from discreet.release.planning import plan_release
+from discreet.release.plan.planning import plan_release
+from discreet.release.publish.audit import verify_bundle
+from discreet.release.publish.page import MOST_CELLS, guarantee_text, page_html
 
 BY_BOTH = "SELECT site, health, COUNT(*) FROM visits WHERE year = 1 GROUP BY site, health"
 DOMAIN = {"site": range(1, 7), "health": ["excellent", "good", "fair", "poor"]}

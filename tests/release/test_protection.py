@@ -7,9 +7,9 @@ from itertools import product
 import pytest
 
 import discreet as dc
-from discreet.release.groups import TOTAL, groups_from
-from discreet.release.protection import Protection
-from discreet.release.question import read_question
+from discreet.questions.groups import TOTAL, groups_from
+from discreet.questions.question import read_question
+from discreet.release.plan.protection import Protection
 
 SITES = groups_from({"site": [1, 2, 3]}, ("site",))
 
@@ -44,7 +44,7 @@ def test_a_total_moves_by_one_even_when_a_person_is_replaced():
 
 
 def test_structural_zeros_are_not_moved():
-    from discreet.release.groups import with_zeros
+    from discreet.questions.groups import with_zeros
 
     zeros = with_zeros(SITES, [{"site": 1}, {"site": 2}])
     assert Protection("person", "add-remove", 3).touched(question("COUNT(*)"), zeros) == 1

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from sqlglot.dialects.duckdb import DuckDB
 
 from discreet.errors import InvalidInput
-from discreet.release.expressions import name_text
-from discreet.release.question import Question, expand_view, find_column, read_question, read_view
+from discreet.questions.expressions import name_text
+from discreet.questions.question import Question, expand_view, find_column, read_question, read_view
 
 
 def read(sql: str, unit: str = "person") -> Question:

@@ -8,8 +8,8 @@ import pytest
 
 import discreet as dc
 from discreet.errors import InvalidInput
-from discreet.release.question import read_question
-from discreet.release.readings import reading_notes
+from discreet.questions.question import read_question
+from discreet.questions.readings import reading_notes
 
 KINDS = {"t": "text", "n": "integer", "x": "number", "b": "boolean", "d": "date", "m": "timestamp", "o": "other"}
 

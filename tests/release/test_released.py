@@ -12,9 +12,9 @@ from made_sources import Ready
 import discreet as dc
 from discreet.errors import InvalidInput
 from discreet.exact.bits import SeededBits
-from discreet.release import margins
 from discreet.release.counts import _release
-from discreet.release.planning import plan_release
+from discreet.release.noise import margins
+from discreet.release.plan.planning import plan_release
 
 BY_BOTH = "SELECT site, health, COUNT(*) FROM visits GROUP BY site, health"
 DOMAIN = {"site": range(1, 4), "health": ["good", "poor"]}

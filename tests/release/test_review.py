@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 import discreet as dc
+from discreet.engines.sources import Counting, open_source
 from discreet.errors import InvalidInput
 from discreet.files import rebuild
 from discreet.mechanism import fingerprint
-from discreet.release.plan import plan_from_request
-from discreet.release.planning import plan_release
-from discreet.release.sources import Counting, open_source
+from discreet.release.plan.plan import plan_from_request
+from discreet.release.plan.planning import plan_release
 
 BY_SITE = "SELECT site, COUNT(*) FROM visits GROUP BY site"
 
@@ -97,7 +97,7 @@ def forged(change: dict[str, Any], table: dict[str, Any], **options: Any) -> dic
 
 def test_groups_that_are_not_those_of_the_question_are_refused() -> None:
     """One group instead of many would make a substitution move one cell instead of two."""
-    from discreet.release.groups import TOTAL
+    from discreet.questions.groups import TOTAL
 
     assert proposed(relation="substitution").tables[0].touched == 2
     with pytest.raises(InvalidInput, match="do not fit"):

@@ -18,11 +18,11 @@ import duckdb
 import numpy as np
 import pytest
 
+from discreet.engines.counting import Counting
+from discreet.engines.sources import Source, open_source
 from discreet.errors import DiscreetError, InvalidInput, SourceFailed, UnreadableFile
-from discreet.release.counting import Counting
-from discreet.release.groups import TOTAL, Groups, groups_from
-from discreet.release.question import expand_view, read_question
-from discreet.release.sources import Source, open_source
+from discreet.questions.groups import TOTAL, Groups, groups_from
+from discreet.questions.question import expand_view, read_question
 from discreet.sources.files import dataset_name, open_files
 
 KEY = b"sixteen bytes ok"
@@ -334,7 +334,7 @@ def test_the_engines_words_are_withheld(tmp_path) -> None:
 
 def test_no_counts_are_in_reach_of_a_failure(tmp_path, monkeypatch) -> None:
     """The first of two countings is done when the second fails; a report with local variables does not show it."""
-    import discreet.release.sources as module
+    import discreet.engines.sources as module
 
     source = csv_source(tmp_path, b"site\n" + b"1\n" * 4711)
     done = []
@@ -355,7 +355,7 @@ def test_no_counts_are_in_reach_of_a_failure(tmp_path, monkeypatch) -> None:
 
 
 def test_a_file_that_changes_while_it_is_read_is_not_counted(tmp_path, monkeypatch) -> None:
-    import discreet.release.sources as module
+    import discreet.engines.sources as module
 
     source = csv_source(tmp_path, b"site\n1\n")
     count = module.count
@@ -431,7 +431,7 @@ def test_sources_do_not_show_what_they_hold(tmp_path) -> None:
 
 
 def test_the_engine_is_loaded_when_it_is_needed() -> None:
-    code = "import sys, discreet.release.sources; print('duckdb' in sys.modules)"
+    code = "import sys, discreet.engines.sources; print('duckdb' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
 
 

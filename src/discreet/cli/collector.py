@@ -288,7 +288,7 @@ def _as_json(found: Estimate, level: float) -> dict[str, Any]:
 
 def _tell(found: Estimate, level: float) -> None:
     from ..estimation.describing import answers, stratified_answers, with_stratified
-    from ..estimation.questions import COVERS
+    from ..estimation.intervals.questions import COVERS
 
     for line in found.header():
         say(in_options(line, {"method": "--method"}))

@@ -21,7 +21,7 @@ Epsilon = Annotated[str | None, typer.Option(help="The privacy: smaller protects
 def _families() -> dict[str, Any]:
     """What can be designed by name, and which options it takes."""
     from ..mechanisms import fair, gaussian, geometric, laplace, planar, practice, response
-    from ..optimise import bounded
+    from ..optimise.noise import bounded
 
     return {
         "geometric": (geometric.geometric, ("n", "privacy")),
@@ -113,12 +113,12 @@ def design(
         }  # fmt: skip
         with waiting("looking for the best mechanism"):
             if explain:
-                from ..optimise.chooser import choose
+                from ..optimise.design.chooser import choose
 
                 choice = choose(n, **options)
                 mechanism = choice.mechanism
             else:
-                from ..optimise.designing import design as find
+                from ..optimise.design.designing import design as find
 
                 mechanism = find(n, **options)
     else:
@@ -184,7 +184,7 @@ def _prior(text: str | None, n: int) -> Any:
     """A prior by name, or the numbers in a file, divided by their sum."""
     if text is None:
         return None
-    from ..optimise.priors import named_prior, read_prior_file
+    from ..optimise.improve.priors import named_prior, read_prior_file
 
     return named_prior(text, n) or read_prior_file(text, n)
 
@@ -371,8 +371,8 @@ def calibrate(
     """
     from ..errors import InvalidInput
     from ..names import MECHANISMS, find_name, plain
-    from ..optimise.calibration import FAMILIES
-    from ..optimise.calibration import calibrate as find
+    from ..optimise.improve.calibration import FAMILIES
+    from ..optimise.improve.calibration import calibrate as find
 
     if family.strip().lower() == "list":
         for one in FAMILIES:

@@ -78,7 +78,7 @@ def verify(
 
 
 def _verify_bundle(folder: Path, ledger: Path | None, json: bool) -> NoReturn:
-    from ..release.audit import verify_bundle
+    from ..release.publish.audit import verify_bundle
 
     report = verify_bundle(folder, ledger)
     if json:

@@ -13,8 +13,8 @@ from .output import Json, decide, print_json, print_table, say
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from ..release.budget import Cost, Terms
-    from ..release.ledger import Entry, Event, Ledger, LedgerReport
+    from ..ledger.budget import Cost, Terms
+    from ..ledger.ledger import Entry, Event, Ledger, LedgerReport
 
 app = typer.Typer(
     no_args_is_help=True, help="The budget of a data set: make it, look at it, check it.", rich_markup_mode="markdown"
@@ -48,7 +48,7 @@ def init(
 
     Example: `discreet ledger init study.ledger --data visits.csv --unit person --epsilon 3`
     """
-    from ..release.ledger import Ledger
+    from ..ledger.ledger import Ledger
 
     unit = _spelled(data, unit)
     name = _dataset(data) if dataset is None else dataset
@@ -84,7 +84,7 @@ def show(path: File, json: Json = False) -> None:
 
     Example: `discreet ledger show study.ledger`
     """
-    from ..release.ledger import Ledger
+    from ..ledger.ledger import Ledger
 
     ledger = Ledger.open(path)
     if json:
@@ -109,7 +109,7 @@ def show(path: File, json: Json = False) -> None:
 
 def _tell_unanswered(path: Path, entries: Sequence[Entry]) -> None:
     """What the states of reservations without an answer mean, and what to type."""
-    from ..release.ledger import release_line
+    from ..ledger.ledger import release_line
 
     found: dict[str, list[int]] = {}
     for entry in entries:
@@ -143,8 +143,8 @@ def give_back(
 
     Example: `discreet ledger release study.ledger 4 --because "power cut before the table was opened"`
     """
-    from ..release.budget import short
-    from ..release.ledger import Ledger
+    from ..ledger.budget import short
+    from ..ledger.ledger import Ledger
 
     ledger = Ledger.open(path)
     cost = ledger.release(number, because=because)
@@ -171,8 +171,8 @@ def verify(
     Example: `discreet ledger verify study.ledger --bundle health_by_site`
     """
     from ..errors import UnreadableFile
-    from ..release.ledger import verify_store
-    from ..release.ledger_store import SqliteStore
+    from ..ledger.ledger import verify_store
+    from ..ledger.store import SqliteStore
 
     if not path.exists():
         raise UnreadableFile(f"there is no ledger {path}.")
@@ -218,7 +218,7 @@ def _head(folder: Path) -> str:
 
 
 def _tell_terms(terms: Terms) -> None:
-    from ..release.budget import short
+    from ..ledger.budget import short
 
     budget = f"epsilon = {short(terms.epsilon, up=False)}"
     if terms.delta:
@@ -233,7 +233,7 @@ def _tell_terms(terms: Terms) -> None:
 
 
 def _tell_budget(terms: Terms, spent: Cost, left: Cost) -> None:
-    from ..release.budget import short
+    from ..ledger.budget import short
 
     for what in _currencies(terms):
         total, used, rest = (_amount(cost, what) for cost in (terms, spent, left))
@@ -261,7 +261,7 @@ def _amount(of: Cost | Terms, what: str) -> Fraction:
 
 
 def _line(terms: Terms, entry: Entry, editions: bool) -> list[str]:
-    from ..release.budget import short
+    from ..ledger.budget import short
 
     reserved = entry.reservation
     cost = terms.add(_nothing(), reserved.cost)
@@ -276,7 +276,7 @@ def _line(terms: Terms, entry: Entry, editions: bool) -> list[str]:
 
 
 def _nothing() -> Cost:
-    from ..release.budget import NOTHING
+    from ..ledger.budget import NOTHING
 
     return NOTHING
 
@@ -302,7 +302,7 @@ def _texts(request: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _tell_report(path: Path, report: LedgerReport, heads: Mapping[Path, str]) -> None:
-    from ..release.budget import short
+    from ..ledger.budget import short
 
     say(f"{path}: {'holds' if report.holds else 'DOES NOT HOLD'}")
     for problem in report.problems:

@@ -28,7 +28,7 @@ def design_table(given: dict[str, Any], output: Path | None, layout: str | None,
     import sys
 
     from ..errors import InvalidInput
-    from ..optimise.ptable_design import design_ptable
+    from ..optimise.noise.ptable import design_ptable
     from ..ptables.writing import read_layout
 
     allowed = ("epsilon", "reach", "variance", "js", "stay", "keys")

@@ -11,12 +11,12 @@ import typer
 from .output import Json, decide, print_json, say
 
 if TYPE_CHECKING:
+    from ..ledger.budget import Cost
     from ..mechanism import Mechanism
     from ..ptables.table import PTable
-    from ..release.budget import Cost
     from ..release.counts import Outlook
-    from ..release.plan import Plan
-    from ..release.released import Release
+    from ..release.plan.plan import Plan
+    from ..release.publish.released import Release
 
 
 def release(
@@ -96,9 +96,9 @@ def release(
     --unit person --max-groups 1 --domain site=1..6 --epsilon 1 --ledger study.ledger -o by_site/`
     """
     from ..errors import InvalidInput
+    from ..ledger.ledger import Ledger
     from ..release.counts import release_counts
-    from ..release.ledger import Ledger
-    from ..release.planning import plan_release
+    from ..release.plan.planning import plan_release
 
     options: dict[str, Any] = {
         "domain": domain, "groups": groups, "zeros": zeros, "epsilon": epsilon, "delta": delta, "error": error,
@@ -148,7 +148,7 @@ def _mechanism(name: str) -> str | Mechanism | PTable:
 
 def _account(released: Release) -> str:
     """Whether the answer was drawn now or before, and what was spent on it."""
-    from ..release.budget import short
+    from ..ledger.budget import short
 
     spent = f"spent epsilon {short(released.cost.epsilon, up=True)}" if released.paid else "nothing was spent"
     if released.fresh:
@@ -162,7 +162,7 @@ def _account(released: Release) -> str:
 
 
 def _amount(cost: Cost) -> str:
-    from ..release.budget import short
+    from ..ledger.budget import short
 
     told = [("epsilon", cost.epsilon), ("delta", cost.delta), ("rho", cost.rho)]
     return ", ".join(
@@ -189,8 +189,8 @@ def _warn_of_later_files(data: Path, recorded: str) -> None:
 
 def _show_plan(plan: Plan, data: Path, ledger: Path | None, out: Path | None, json: bool) -> None:
     """The plan, and with a ledger what it would decide, with the exit code of the release itself."""
+    from ..engines.sources import open_source
     from ..release.counts import foresee, open_ledger
-    from ..release.sources import open_source
 
     content = plan.as_json()
     if json and ledger is None:
@@ -225,6 +225,6 @@ def _decision(outlook: Outlook, ledger: Path) -> str:
 
 
 def _short_up(value: Fraction) -> str:
-    from ..release.budget import short
+    from ..ledger.budget import short
 
     return short(value, up=True)

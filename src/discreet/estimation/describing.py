@@ -12,7 +12,7 @@ from ..errors import Unsupported
 from ..exact.rationals import text_up
 from ..spaces import Counts
 from . import spikes
-from .questions import COVERS, Interval
+from .intervals.questions import COVERS, Interval
 from .statistics import show
 
 if TYPE_CHECKING:

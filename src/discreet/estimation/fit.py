@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .problem import Problem
+from .model.problem import Problem
 
 FloatArray = NDArray[np.float64]
 

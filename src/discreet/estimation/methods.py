@@ -11,12 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 from ..errors import InvalidInput, Unsupported
 from ..spaces import Counts, positive_integer
 from ..utility import read_prior
-from . import em, smoothing
 from .algebra import calmly
 from .interior import Solution
-from .likelihood import Likelihood
-from .problem import Problem, read
+from .model.problem import Problem, read
 from .result import Estimate
+from .solvers import em, smoothing
+from .solvers.likelihood import Likelihood
 
 FloatArray = NDArray[np.float64]
 Method = Literal["mle", "smoothed", "ibu", "inverse"]

@@ -16,7 +16,7 @@ from ..privacy.certificate import Certificate
 from ..spaces import Grid
 from . import pictures, spikes
 from .describing import Answer, answers, stratified_answers, title, with_stratified
-from .questions import COVERS, Interval
+from .intervals.questions import COVERS, Interval
 from .statistics import show
 
 if TYPE_CHECKING:

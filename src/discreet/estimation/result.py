@@ -16,10 +16,10 @@ from ..spaces import Counts
 from . import describing, pictures, spikes
 from .fit import Fit, examine
 from .interior import Solution
-from .likelihood import Likelihood
-from .moments import Unbiased
-from .problem import Problem
-from .questions import Answers, Ground
+from .intervals.moments import Unbiased
+from .intervals.questions import Answers, Ground
+from .model.problem import Problem
+from .solvers.likelihood import Likelihood
 from .spikes import Spikes
 from .statistics import read_share
 from .strata import Homogeneity, Stratified, gain

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ..errors import InvalidInput, Unsupported, WrongType
 from ..exact.rationals import text_up
 from ..mechanism import Mechanism
-from ..optimise.calibration import Calibration, calibrate
+from ..optimise.improve.calibration import Calibration, calibrate
 from ..spaces import Counts, Grid, Labels, Space, positive_integer
 from ..utility import kantorovich, read_prior
 from .methods import Method, estimate

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..spaces import Counts, Grid, Space
-from . import intervals
 from .algebra import calmly
-from .likelihood import Likelihood
+from .intervals import intervals
+from .solvers.likelihood import Likelihood
 
 FloatArray = NDArray[np.float64]
 

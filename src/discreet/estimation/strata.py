@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 from ..errors import Unsupported
 from . import interior
 from .interior import Model, Newton, Solution
-from .large import Structured
-from .likelihood import Likelihood
-from .moments import Unbiased
-from .problem import Problem
-from .questions import Answers, Ground
+from .intervals.moments import Unbiased
+from .intervals.questions import Answers, Ground
+from .model.problem import Problem
+from .solvers.large import Structured
+from .solvers.likelihood import Likelihood
 
 if TYPE_CHECKING:
     from .result import Estimate

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from ..errors import InvalidInput
-from ..optimise.tradeoff import NoiseTradeoff
+from ..optimise.noise.tradeoff import NoiseTradeoff
 from .chart import OWN_SHAPE, PALETTE, SHAPES, STROKES, WIDTH, Chart, Spec, finish, series
 
 _KINDS = {

@@ -16,17 +16,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..engines.sources import Counting, Source, open_source
 from ..errors import InvalidInput, SourceFailed
 from ..exact.bits import Bits, SecureBits
-from .budget import Cost
-from .bundle import refuse_occupied, refuse_without_room
-from .groups import Groups
-from .ledger import Ledger, Recorded
-from .orders import places_in
-from .plan import Plan
-from .planning import plan_release, refuse_unnamed_selection
-from .released import Release, ReleasedTable
-from .sources import Counting, Source, open_source
+from ..ledger.budget import Cost
+from ..ledger.ledger import Ledger, Recorded
+from ..questions.groups import Groups
+from ..questions.orders import places_in
+from .plan.plan import Plan
+from .plan.planning import plan_release, refuse_unnamed_selection
+from .publish.bundle import refuse_occupied, refuse_without_room
+from .publish.released import Release, ReleasedTable
 
 IntArray = NDArray[np.int64]
 

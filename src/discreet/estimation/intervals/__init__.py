@@ -1,0 +1,1 @@
+"""Confidence intervals of what is asked of an estimate."""

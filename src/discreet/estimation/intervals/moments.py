@@ -1,0 +1,188 @@
+"""Intervals around the unbiased estimate of a linear statistic.
+
+If weights g of the *reports* have ``A g = f``, then the mean of g over the reports has expectation f.p, whatever the
+distribution p of the truths: nothing is assumed about zeros, and the textbook's quantile (chi-squared with one degree
+of freedom) holds for many reports. The interval is by the likelihood of the reports' own distribution u, over all
+outputs that the mechanism has:
+
+    { g.u :  2 N sum_j q_j log(q_j / u_j) <= quantile },   u_j = q_j / (1 + t (g_j - g.q)), divided by its sum,
+
+which for a share is the binomial likelihood interval (Owen, *Empirical likelihood*, 2001; here outputs that did not
+occur are among those that could have). What it does not use is that no truth has a negative probability. Where noise is
+wide, g is large and so is the interval; there the profile likelihood (:mod:`.intervals`) is shorter by far.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...exact.kernels import Response
+from ..algebra import calmly, cholesky, gram, left_solve, left_times, times
+from ..model.columns import block
+from ..model.models import Geometric
+from ..model.problem import Group, Problem
+from . import intervals
+
+FloatArray = NDArray[np.float64]
+
+#: Matrices with more entries than this are not solved for weights.
+MOST_ENTRIES = 1_000_000
+
+#: With fewer reports than this to rest on, an unbiased estimate is not normal enough for the textbook's quantile; with
+#: more, it is raised by a share of this over their number.
+FEW, WHOLE = 20, 2.0
+
+#: Weights that differ by this share of the largest are the same up to rounding.
+SAME = 1e-12
+
+#: Weights must give the statistic back to this share of its largest value.
+EXACT = 1e-7
+
+
+class Unbiased:
+    """Weights of reports whose mean is an unbiased estimate of a statistic of the truths.
+
+    Parameters
+    ----------
+    problem
+        What was reported, by which mechanisms.
+    p
+        A distribution, for choosing the weights with the least variance where there are several (more outputs than
+        truths, or several groups).
+    """
+
+    def __init__(self, problem: Problem, p: FloatArray) -> None:
+        self._problem, self._p = problem, p
+
+    @cached_property
+    def shares(self) -> FloatArray:
+        """The share of every output among all reports, all groups one after the other."""
+        return np.concatenate([group.whole() for group in self._problem.groups]) / self._problem.people
+
+    @cached_property
+    def chances(self) -> FloatArray:
+        """The chance of every output under the distribution given, as a share of all reports."""
+        people = self._problem.people
+        parts = [group.people / people * group.kernel.forward(self._p) for group in self._problem.groups]
+        return np.maximum(np.concatenate(parts), 0.0)
+
+    @cached_property
+    def possible(self) -> bool:
+        """Whether weights can be looked for: finitely many outputs, and not too many."""
+        groups = self._problem.groups
+        if any(group.outputs.size is None for group in groups):
+            return False
+        simple = len(groups) == 1 and (groups[0].alpha is not None or isinstance(groups[0].kernel, Response))
+        return simple or sum(group.size * int(group.outputs.size or 0) for group in groups) <= MOST_ENTRIES
+
+    def weights(self, f: FloatArray) -> FloatArray | None:
+        """g with A g = f, or None where there is none (the reports alone do not determine the statistic)."""
+        if not self.possible:
+            return None
+        group = self._problem.groups[0]
+        if len(self._problem.groups) == 1 and group.alpha is not None:
+            model = Geometric(group.alpha, self.shares)
+            return np.asarray(model.unfold(f) / model.factors)
+        if len(self._problem.groups) == 1 and isinstance(group.kernel, Response):
+            kernel = group.kernel
+            other = kernel.other / kernel.total
+            return np.asarray((f - other * f.sum()) * (kernel.total / (kernel.stay - kernel.other)))
+        return self._solved(f)
+
+    @cached_property
+    def _matrix(self) -> FloatArray:
+        people = self._problem.people
+        return np.concatenate([group.people / people * _whole(group) for group in self._problem.groups], axis=1)
+
+    def _solved(self, f: FloatArray) -> FloatArray | None:
+        A = self._matrix
+        rows, columns = A.shape
+        if columns < rows:
+            return None
+        with calmly(A.size):
+            try:
+                if rows == columns:
+                    g = left_solve(A.T, f)
+                else:  # of all g with A g = f, the one with the least mean square: D A' (A D A')^-1 f, D = 1 / chances
+                    chances = np.maximum(left_times(self._p, A), 1e-300)
+                    g = left_times(cholesky(gram(A / np.sqrt(chances)), 0.0)(f), A) / chances
+            except np.linalg.LinAlgError:
+                return None
+            good = np.isfinite(g).all() and np.abs(times(A, g) - f).max() <= EXACT * max(float(np.abs(f).max()), 1e-300)
+        return g if good else None
+
+
+def _whole(group: Group) -> FloatArray:
+    assert group.outputs.size is not None
+    return block(group.kernel, np.arange(group.size), np.arange(group.outputs.size))
+
+
+def effective(u: FloatArray, g: FloatArray, people: int) -> float:
+    """How many reports the mean of g rests on, if the outputs have these chances.
+
+    ``N (E off^2)^3 / (E |off|^3)^2`` with off = g - g.u: a mean is as far from normal as one over the root of this
+    (Berry and Esseen). For a rare share it is about the number of reports that are counted.
+    """
+    off = np.abs(g - float(g @ u))
+    largest = float(off.max())
+    if not largest > 0:
+        return math.inf
+    off = off / largest
+    third = float(u @ off**3)
+    return people * (float(u @ off**2) / third) ** 2 * float(u @ off**2) if third > 0 else math.inf
+
+
+def quantile(level: float, reports: float) -> float:
+    """The root of the quantile of the deviance of a mean that rests on so many reports.
+
+    Chi-squared with one degree of freedom, and a little more because reports are counted in whole numbers: with it, a
+    share that 20 reports or more are expected to show is held with probability 0.94 to 0.97 at a level of 0.95 (by
+    adding up the binomial distribution). Fewer reports than that are not normal enough: three degrees of freedom.
+    """
+    if reports < FEW:
+        return intervals.quantile(level, intervals.DEGREES)
+    return intervals.quantile(level, 1) * math.sqrt(1 + WHOLE / reports)
+
+
+def ends(q: FloatArray, g: FloatArray, people: int, goal: float) -> tuple[float, float]:
+    """Both ends of the likelihood interval of the mean of g: where the root of the deviance is ``goal``."""
+    return _lower(q, g, people, goal), -_lower(q, -g, people, goal)
+
+
+def _lower(q: FloatArray, g: FloatArray, people: int, goal: float) -> float:
+    seen = q > 0
+    share, centre, least = q[seen], float(g @ q), float(g.min())
+    off = g[seen] - centre
+    rounding = SAME * max(1.0, float(np.abs(g).max()))
+    if centre - least <= rounding:
+        return least
+    unseen = float(off.min()) + centre - least > rounding
+    most = 1 / (centre - least if unseen else -float(off.min()))
+
+    def point(t: float) -> tuple[float, float]:
+        """The mean of g at t, and the root of the deviance."""
+        u = share / (1 + t * off)
+        total = float(u.sum())
+        deviance = 2 * people * (float(share @ np.log1p(t * off)) + math.log(total))
+        return centre + float(off @ u) / total, math.sqrt(max(0.0, deviance))
+
+    if unseen:  # an output that did not occur may still have a chance
+        value, root = point(most)
+        if root <= goal:
+            rest = -math.expm1(-(goal * goal - root * root) / (2 * people))
+            return (1 - rest) * value + rest * least
+    # the root of the deviance is nearly proportional to t, so that lines through the origin are good guesses
+    low, high = 0.0, most
+    t = min(goal / math.sqrt(people * float(share @ off**2)), most / 2)
+    for _ in range(100):
+        value, root = point(t)
+        if abs(root - goal) <= 1e-9 * goal or high - low <= 1e-15 * most:
+            break
+        low, high = (t, high) if root < goal else (low, t)
+        guess = t * goal / max(root, 1e-300)
+        t = guess if low < guess < high else (low + high) / 2
+    return value

@@ -1,0 +1,428 @@
+"""What can be asked with an error bar: intervals of a statistic, and bands.
+
+There are two ways to an interval, and the shorter one is taken. Where the reports determine a statistic well, that is
+the one around its unbiased estimate (:mod:`.moments`), which assumes nothing of the population. Where noise is wide, it
+is the profile likelihood (:mod:`.intervals`), which knows that no probability is negative.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import InvalidInput
+from ...exact.kernels import Noise, Response
+from ...exact.lattice import Lattice
+from ..interior import Solution
+from ..statistics import DUST, Reconstruction, indicator, numbers, read_share, read_weights, show, unknown
+from . import intervals, moments
+from .intervals import Profiled
+from .moments import Unbiased
+
+FloatArray = NDArray[np.float64]
+
+#: A band of cumulative probabilities is worked out at this many counts at most; between them it follows from their
+#: being monotone.
+MOST_POINTS = 41
+
+#: For tables, which may report far values as well as near ones, a profile must be this many times shorter to be used.
+FAR_SHORTER = 2.0
+
+#: A rough length of the profile's interval is good to this share.
+SURE = 0.85
+
+#: What an interval covers, in words.
+COVERS = (
+    "They are for the population that the people were drawn from at random, and hold the value of these very people at "
+    "least as often. How often they do is measured, not proved: see the table of coverage in the documentation."
+)
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An interval for a statistic, and the estimate it belongs to.
+
+    Attributes
+    ----------
+    low, high
+        The ends.
+    estimate
+        The maximum likelihood estimate of the statistic, which lies between them.
+    level
+        How often such intervals are meant to hold the true value.
+    statistic
+        What it is an interval of, in words.
+    by
+        How it was found: "profile likelihood", "calibrated profile likelihood" or "unbiased estimate".
+    covers
+        Whose value it covers, and how that is known.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> e = dc.estimate([60, 25, 15], dc.randomized_response(3, epsilon=2))
+    >>> interval = e.interval(("cell", 0))
+    >>> interval.low < interval.estimate < interval.high
+    True
+    """
+
+    low: float
+    high: float
+    estimate: float
+    level: float
+    statistic: str
+    by: str = "profile likelihood"
+    covers: str = COVERS
+
+    def __iter__(self) -> Any:
+        return iter((self.low, self.high))
+
+    def __str__(self) -> str:
+        return (
+            f"{self.statistic}: {show(self.estimate)}, {self.level:.4g} interval {show(self.low)} to {show(self.high)}"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Band:
+    """Lower and upper limits of the cumulative probability of every count, or of the probability of every value.
+
+    Attributes
+    ----------
+    low, high
+        One number for each value.
+    level
+        How often the band is meant to hold the truth: at each value, or at all of them if ``simultaneous``.
+    simultaneous
+        Whether the level is for all values at once.
+    of
+        "cdf" for cumulative probabilities, "cells" for those of single values.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> band = dc.estimate([60, 25, 15], dc.geometric(2, epsilon=1)).band(level=0.9)
+    >>> bool((band.low <= band.high).all()), band.level, band.simultaneous
+    (True, 0.9, False)
+    """
+
+    low: FloatArray
+    high: FloatArray
+    level: float
+    simultaneous: bool
+    of: str = "cdf"
+
+    @property
+    def covers(self) -> str:
+        """Whose values it covers, and how that is known."""
+        noun = "count" if self.of == "cdf" else "value"
+        where = f"at all {noun}s at once" if self.simultaneous else f"at each {noun} by itself"
+        return f"Limits at level {self.level:.4g} {where}. {COVERS}"
+
+
+@dataclass(frozen=True)
+class Ground:
+    """What intervals are computed from.
+
+    Attributes
+    ----------
+    likelihood, top
+        The likelihood and its maximum.
+    unbiased
+        For weights of reports, one of each stratum (or one for all).
+    shares
+        Of the people in each stratum.
+    """
+
+    likelihood: Profiled
+    top: Solution
+    unbiased: tuple[Unbiased, ...]
+    shares: tuple[float, ...] = (1.0,)
+
+    @property
+    def people(self) -> int:
+        return self.likelihood.problem.people
+
+    def everywhere(self, f: FloatArray) -> FloatArray:
+        """A statistic of the values as one of the values in every stratum."""
+        return np.tile(f, len(self.shares)) if len(self.shares) > 1 else f
+
+    def both(self, f: FloatArray, level: float, surveys: int) -> tuple[float, float, str]:
+        """The ends of an interval of f.p, and how they were found."""
+        tiled, around = self.everywhere(f), float(self.everywhere(f) @ self.top.p)
+        if surveys:
+            low, high = intervals.ends(self.likelihood, self.top, tiled, level, surveys)
+            return low, high, "calibrated profile likelihood"
+        possible = (float(f.min()), float(f.max()))
+        found = _reaching(self._unbiased(f, level), possible)
+        if found is not None and self._surely(found, tiled, level):
+            return _within(found, possible, around)
+        low, high = intervals.ends(self.likelihood, self.top, tiled, level, 0)
+        if found is not None and found[1] - found[0] <= self.margin * (high - low):
+            return _within(found, possible, around)
+        return low, high, "profile likelihood"
+
+    def profiled(self, f: FloatArray, level: float, surveys: int) -> bool:
+        """Whether an interval of f.p is surely the profile's, so that its two ends can be found one by one."""
+        found = None if surveys else self._unbiased(f, level)
+        return found is None or self._never(found, f)
+
+    def profile_end(self, f: FloatArray, level: float, surveys: int, side: int) -> float:
+        """The lower end (side = 1) or the upper (side = -1) of the profile's interval."""
+        return intervals.calibrated(self.likelihood, self.top, self.everywhere(f), level, side, surveys)
+
+    def variance(self, x: FloatArray, level: float, surveys: int) -> tuple[float, float, str]:
+        """The ends of an interval of the variance of x, and how they were found.
+
+        The unbiased estimate is of the mean square around the estimated mean; the variance is smaller by the square of
+        the error of that mean, which is of second order.
+        """
+        tiled = self.everywhere(x)
+        mean = float(tiled @ self.top.p)
+        around = float((tiled - mean) ** 2 @ self.top.p)
+
+        centre = None if surveys else self._estimated(x)
+        possible = (0.0, float(np.ptp(x)) ** 2 / 4)
+        found = None if centre is None else _reaching(self._unbiased((x - centre) ** 2, level), possible)
+        if found is not None and self._surely(found, (tiled - mean) ** 2, level):
+            return _within(found, possible, around)
+        ends = intervals.variance_ends(self.likelihood, self.top, tiled, level, surveys)
+        if found is not None and found[1] - found[0] <= self.margin * (ends[1] - ends[0]):
+            return _within(found, possible, around)
+        low, high, _ = _within(ends, possible, around)
+        return low, high, "calibrated profile likelihood" if surveys else "profile likelihood"
+
+    @cached_property
+    def margin(self) -> float:
+        """How many times longer than the profile's an interval may be to be preferred.
+
+        Profiles are trusted where noise stays near the truth, and not at all under randomised response (where they
+        held the truth in as few as 79% of the surveys).
+        """
+        kernels = [group.kernel for group in self.likelihood.problem.groups]
+        if all(isinstance(kernel, Response) for kernel in kernels):
+            return math.inf
+        return 1.0 if all(isinstance(kernel, Noise | Lattice) for kernel in kernels) else FAR_SHORTER
+
+    def _surely(self, found: tuple[float, float], f: FloatArray, level: float) -> bool:
+        """Whether the profile's interval need not be worked out, because it would be longer."""
+        if math.isinf(self.margin):
+            return True
+        if self._never(found, f):
+            return False
+        rough = intervals.rough_length(self.likelihood, self.top, f, level)
+        return found[1] - found[0] <= SURE * self.margin * rough
+
+    def _never(self, found: tuple[float, float], f: FloatArray) -> bool:
+        """Whether the profile's interval is surely the shorter one, because it is never longer than this."""
+        return found[1] - found[0] > self.margin * float(np.ptp(f))
+
+    def _weights(self, f: FloatArray) -> tuple[FloatArray, FloatArray] | None:
+        """The share of every output, and weights of the outputs whose mean is unbiased."""
+        parts = [one.weights(f) for one in self.unbiased]
+        if any(part is None for part in parts):
+            return None
+        shares = [share * one.shares for share, one in zip(self.shares, self.unbiased, strict=True)]
+        return np.concatenate(shares), np.concatenate(parts)  # type: ignore[arg-type]
+
+    def _estimated(self, f: FloatArray) -> float | None:
+        found = self._weights(f)
+        return None if found is None else float(found[0] @ found[1])
+
+    def _unbiased(self, f: FloatArray, level: float) -> tuple[float, float] | None:
+        found = self._weights(f)
+        if found is None:
+            return None
+        q, g = found
+        u = np.concatenate([share * one.chances for share, one in zip(self.shares, self.unbiased, strict=True)])
+        # outputs that did not occur count in the one, and those that should not have in the other
+        reports = min(moments.effective(chances, g, self.people) for chances in (q, u))
+        return moments.ends(q, g, self.people, moments.quantile(level, reports))
+
+
+def _reaching(found: tuple[float, float] | None, possible: tuple[float, float]) -> tuple[float, float] | None:
+    """An interval that holds something possible; around an unbiased estimate it may not, and would become a point."""
+    return None if found is None or found[0] >= possible[1] or found[1] <= possible[0] else found
+
+
+def _within(found: tuple[float, float], possible: tuple[float, float], around: float) -> tuple[float, float, str]:
+    """Without what no distribution has; the maximum likelihood estimate is never left out."""
+    low, high = (min(max(end, possible[0]), possible[1]) for end in found)
+    return min(low, around), max(high, around), "unbiased estimate"
+
+
+@dataclass(frozen=True, eq=False)
+class Answers(Reconstruction):
+    """A reconstruction that can be asked for intervals and bands."""
+
+    @property
+    def _ground(self) -> Ground:
+        raise NotImplementedError
+
+    def interval(self, statistic: Any = "mean", level: float = 0.95, *, surveys: int = 0) -> Interval:
+        """An interval for something that follows from the distribution.
+
+        It is around the unbiased estimate or by profile likelihood, whichever is shorter (``by`` says which it was).
+        Under randomised response it is always the former. Whatever the method of the estimate, intervals come from
+        the reports and the mechanism alone.
+
+        Parameters
+        ----------
+        statistic
+            "mean", "variance", ("cdf", x): P(at most x), ("quantile", q), ("range", a, b): P(a to b, both included),
+            ("cell", value): P(value), ("among", [values]), ("count", value): the expected number of people with that
+            value; or weights f, one number for each true value, for the sum of f_i p_i.
+        level
+            How often such intervals are meant to hold the true value.
+        surveys
+            With 19 or more: take the profile likelihood, and the quantile of its deviance from so many simulated
+            surveys instead of from a table. A hundred times slower.
+
+        Examples
+        --------
+        >>> import discreet as dc
+        >>> e = dc.estimate([60, 25, 15, 30], dc.geometric(3, epsilon=1))
+        >>> print(e.interval(("cdf", 1)))
+        P(at most 1): 0.7247, 0.95 interval 0.5702 to 0.872
+        """
+        level = read_share(level, "level", inside=True)
+        times = self._surveys(surveys)
+        kind = statistic[0] if isinstance(statistic, tuple) and statistic and isinstance(statistic[0], str) else None
+        if isinstance(statistic, str):
+            if statistic == "mean":
+                return self._linear(numbers(self.space, "an interval for the mean"), level, times, "mean")
+            if statistic == "variance":
+                return self._variance(level, times)
+            raise unknown(statistic)
+        if kind is None:
+            return self._linear(read_weights(statistic, len(self.distribution)), level, times, "weighted sum")
+        if kind == "quantile" and len(statistic) == 2:
+            return self._quantile(read_share(statistic[1], "q, the order of a quantile,", inside=True), level, times)
+        if kind == "count" and len(statistic) == 2:
+            chosen = self.people * indicator(self.space, ("cell", statistic[1]))
+            return self._linear(chosen, level, times, f"expected number of people with {statistic[1]!r}")
+        words = {
+            "cdf": "P(at most {1})", "range": "P({1} to {2})", "cell": "P({1})", "among": "P(one of {1})",
+        }  # fmt: skip
+        chosen = indicator(self.space, statistic)
+        return self._linear(chosen, level, times, words[str(kind)].format(*statistic))
+
+    def _surveys(self, wanted: int) -> int:
+        if isinstance(wanted, bool) or wanted < 0 or 0 < wanted < 19:
+            raise InvalidInput(f"surveys must be 0, or at least 19 (better 99 or more); got {wanted!r}.")
+        return wanted
+
+    def _linear(self, f: FloatArray, level: float, surveys: int, words: str) -> Interval:
+        ground = self._ground
+        low, high, by = ground.both(f, level, surveys)
+        return Interval(low, high, float(ground.everywhere(f) @ ground.top.p), level, words, by)
+
+    def _variance(self, level: float, surveys: int) -> Interval:
+        x = numbers(self.space, "an interval for the variance")
+        low, high, by = self._ground.variance(x, level, surveys)
+        x, p = self._ground.everywhere(x), self._ground.top.p
+        return Interval(low, high, float(p @ (x - p @ x) ** 2), level, "variance", by)
+
+    def _quantile(self, q: float, level: float, surveys: int) -> Interval:
+        """The counts k whose interval for P(at most k) leaves q possible, and P(at most k - 1) less than q."""
+        size = len(numbers(self.space, "an interval for a quantile"))
+
+        ground = self._ground
+        both = cache(lambda k: ground.both(_at_most(k, size), level, surveys))
+
+        def limit(k: int, side: int) -> float:
+            if k == size - 1:
+                return 1.0
+            if ground.profiled(_at_most(k, size), level, surveys):
+                return ground.profile_end(_at_most(k, size), level, surveys, side)
+            least, most, _ = both(k)
+            return least if side > 0 else most
+
+        low = intervals.first_reaching(lambda k: limit(k, -1) >= q, size)
+        high = intervals.first_reaching(lambda k: limit(k, 1) >= q, size)
+        # ends around unbiased estimates may fall from one count to the next: look one further
+        while low > 1 and limit(low - 2, -1) >= q:
+            low -= 2
+        while high < size - 1 and limit(high + 1, 1) < q:
+            high += 2
+        p = ground.top.p.reshape(-1, size).sum(axis=0)
+        centre = int(np.flatnonzero(np.cumsum(p) >= q - DUST)[0])
+        by = both(min(high, size - 2))[2] if size > 1 else "profile likelihood"
+        return Interval(min(low, centre), max(high, centre), centre, level, f"{q:.4g}-quantile", by)
+
+    def band(
+        self,
+        level: float = 0.95,
+        *,
+        simultaneous: bool = False,
+        points: int = MOST_POINTS,
+        surveys: int = 0,
+        of: Literal["cdf", "cells"] = "cdf",
+    ) -> Band:
+        """Limits of the cumulative probability of every count, or of the probability of every value.
+
+        Parameters
+        ----------
+        level
+            How often the band is meant to hold the truth: at each value, or, with ``simultaneous``, at all at once.
+        simultaneous
+            Share the error among the places the band is worked out at (Bonferroni). Between them a cumulative one
+            holds because cumulative probabilities never fall.
+        points
+            At how many counts to work out a cumulative band. Fewer give a simultaneous band that is narrower at these
+            counts and wider between them.
+        surveys
+            As for :meth:`interval`.
+        of
+            "cdf": P(at most x) of every count x. "cells": P(x) of every value x, one interval for each.
+
+        Examples
+        --------
+        >>> import discreet as dc
+        >>> e = dc.estimate([60, 25, 15, 30], dc.geometric(3, epsilon=1))
+        >>> bool((e.band().low <= e.cdf() + 1e-12).all())
+        True
+        """
+        level = read_share(level, "level", inside=True)
+        times = self._surveys(surveys)
+        if of not in ("cdf", "cells"):
+            raise InvalidInput(f"a band is of='cdf' (cumulative) or of='cells' (single values); got {of!r}.")
+        if points < 2:
+            raise InvalidInput(f"a band needs at least 2 points; got {points}.")
+        if of == "cells":
+            return self._cells(level, simultaneous, times)
+        size = len(numbers(self.space, "a cumulative band"))
+        places = self._spread(size, points)
+        each = 1 - (1 - level) / len(places) if simultaneous and places else level
+        ends = [self._ground.both(_at_most(k, size), each, times)[:2] for k in places]
+        low, high = np.array([(0.0, 0.0), *ends, (1.0, 1.0)]).T
+        if simultaneous:  # all of them hold at once, so that each may use the others
+            low, high = np.maximum.accumulate(low), np.minimum.accumulate(high[::-1])[::-1]
+        edges, counts = [-1, *places, size - 1], np.arange(size)
+        below, above = np.searchsorted(edges, counts, side="right") - 1, np.searchsorted(edges, counts)
+        return Band(low[below], high[above], level, simultaneous)
+
+    def _cells(self, level: float, simultaneous: bool, surveys: int) -> Band:
+        size = len(self.distribution)
+        each = 1 - (1 - level) / size if simultaneous else level
+        ends = [self._ground.both(row, each, surveys)[:2] for row in np.eye(size)]
+        low, high = np.array(ends).T
+        return Band(low, high, level, simultaneous, "cells")
+
+    def _spread(self, size: int, points: int) -> list[int]:
+        """Counts spread evenly, half of them over the range and half over the probability."""
+        if size - 1 <= points:
+            return list(range(size - 1))
+        evenly = np.linspace(0, size - 2, points // 2).round().astype(int)
+        total = np.cumsum(self._ground.top.p.reshape(-1, size).sum(axis=0))
+        likely = np.searchsorted(total, np.linspace(0.01, 0.99, points - points // 2))
+        return sorted({int(k) for k in [*evenly, *np.minimum(likely, size - 2)]})
+
+
+def _at_most(k: int, size: int) -> FloatArray:
+    return (np.arange(size) <= k).astype(float)

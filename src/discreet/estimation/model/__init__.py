@@ -1,0 +1,1 @@
+"""The likelihood of reports, as numbers."""

@@ -1,0 +1,462 @@
+"""Reading what was reported, and by which mechanism: the door of this room.
+
+A *group* is the people who used one mechanism. Most problems have one; people who chose different epsilons make
+several, and their reports are put side by side: A = [share_1 A_1, share_2 A_2, ...].
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ... import spaces
+from ...channels import Channel
+from ...errors import InvalidInput, Unsupported, WrongType
+from ...exact.bits import SeededBits
+from ...exact.kernels import Kernel, Noise, Response
+from ...exact.laws import GeometricTails
+from ...exact.tables import Table
+from ...mechanism import Mechanism
+from ...spaces import Counts, Integers, Space
+from ..algebra import calmly
+from .columns import WIDEST, block
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+#: The most true values that can be estimated: half a gigabyte for a million of them.
+MOST_TRUTHS = 10_000_000
+
+#: Chances below this are as good as none: doubles have fewer and fewer digits there.
+HARDLY = 1e-290
+
+#: Noise that is less likely than this share of none at all is not left to Fourier transforms.
+FAR = 1e-8
+
+
+def _spread(places: IntArray, values: NDArray[Any], size: int) -> FloatArray:
+    """An array with these values at these places, and 0 elsewhere."""
+    spread = np.zeros(size)
+    spread[places] = values
+    return spread
+
+
+class _Matrix:
+    """A matrix of floats that somebody handed in, as the little of a kernel that is needed here."""
+
+    def __init__(self, values: FloatArray) -> None:
+        self._values = values
+
+    def matrix(self) -> FloatArray:
+        return self._values
+
+    def forward(self, distribution: FloatArray) -> FloatArray:
+        return np.asarray(distribution @ self._values)
+
+    def backward(self, values: FloatArray) -> FloatArray:
+        return np.asarray(self._values @ values)
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """The reports of the people who used one mechanism.
+
+    Attributes
+    ----------
+    truths, outputs
+        The spaces of true values (finite) and of reports.
+    kernel
+        The probabilities.
+    reports, counts
+        The indices of the reports that occurred, in order, and how often each did.
+    subject
+        The mechanism as it was handed in.
+    beyond
+        What to add to the log-likelihood for reports that were counted at an end of the range: the log of how much
+        less likely each is than any report there. It does not depend on the truths.
+    """
+
+    truths: Space
+    outputs: Space
+    kernel: Kernel
+    reports: IntArray
+    counts: IntArray
+    subject: object
+    beyond: float = 0.0
+
+    @property
+    def people(self) -> int:
+        return int(self.counts.sum())
+
+    @property
+    def size(self) -> int:
+        assert self.truths.size is not None
+        return self.truths.size
+
+    @property
+    def alpha(self) -> float | None:
+        """The ratio of two-sided geometric noise; None for everything else."""
+        kernel = self.kernel
+        return float(kernel.law.ratio) if _is_geometric(kernel) else None  # type: ignore[attr-defined]
+
+    def whole(self, counts: NDArray[Any] | None = None) -> FloatArray:
+        """How often each of finitely many outputs was reported, from counts of those that occurred."""
+        assert self.outputs.size is not None
+        return _spread(self.reports, self.counts if counts is None else counts, self.outputs.size)
+
+    @cached_property
+    def _wide(self) -> tuple[Noise, int] | None:
+        """For noise that leaves the range of the truths: the same noise on a range with room for all reports."""
+        kernel = self.kernel
+        if not isinstance(kernel, Noise) or kernel.clamp == (0, self.size - 1) == kernel.truths:
+            return None
+        low = min(0, int(self.reports[0])) - 1 if kernel.clamp[0] is None else kernel.clamp[0]
+        high = max(self.size - 1, int(self.reports[-1])) + 1 if kernel.clamp[1] is None else kernel.clamp[1]
+        own = kernel.own if low == kernel.truths[0] else ()
+        return Noise(kernel.law, (low, high), (low, high), own), low
+
+    @cached_property
+    def _in_pieces(self) -> bool:
+        """Whether noise is looked up report by report: laws of single truths, and reports too far out for a range."""
+        assert isinstance(self.kernel, Noise) and self._wide is not None
+        wide = self._wide[0]
+        low, high = wide.clamp
+        return wide.own != self.kernel.own or int(high) - int(low) > WIDEST  # type: ignore[arg-type]
+
+    @cached_property
+    def _far(self) -> tuple[NDArray[np.bool_], FloatArray]:
+        """Which reports lie so far outside the truths that Fourier transforms lose them, and their columns."""
+        kernel = self.kernel
+        assert isinstance(kernel, Noise)
+        far = (self.reports < 0) | (self.reports >= self.size)
+        if far.any():
+            likeliest = block(kernel, np.array([0, self.size - 1]), self.reports).max(axis=0)
+            far &= likeliest < FAR * float(kernel.law.floats(0, 0)[0])
+        columns = block(kernel, np.arange(self.size), self.reports[far]) if far.any() else np.zeros((self.size, 0))
+        return far, columns
+
+    def forward(self, p: FloatArray) -> FloatArray:
+        """How likely each report that occurred is if truths have this distribution."""
+        if self._wide is None:
+            return np.asarray(self.kernel.forward(p)[self.reports])
+        kernel, low = self._wide
+        if self._in_pieces:
+            return np.asarray(p @ self.block())
+        everywhere = np.zeros(kernel.truths[1] - low + 1)  # type: ignore[operator]
+        everywhere[-low : self.size - low] = p
+        chances = np.asarray(kernel.forward(everywhere)[self.reports - low])
+        far, columns = self._far
+        chances[far] = p @ columns
+        return chances
+
+    def backward(self, v: FloatArray) -> FloatArray:
+        """For each truth, the sum of v over the reports that occurred, weighted by their probabilities."""
+        if self._wide is None:
+            assert self.outputs.size is not None
+            return np.asarray(self.kernel.backward(_spread(self.reports, v, self.outputs.size)))
+        kernel, low = self._wide
+        if self._in_pieces:
+            return np.asarray(self.block() @ v)
+        far, columns = self._far
+        near = np.where(far, 0.0, v)
+        everywhere = _spread(self.reports - low, near, kernel.truths[1] - low + 1)  # type: ignore[operator]
+        return np.asarray(kernel.backward(everywhere)[-low : self.size - low] + columns @ v[far])
+
+    def block(self, truths: IntArray | None = None) -> FloatArray:
+        """P(report | truth) at the reports that occurred, for these truths or for all."""
+        return block(self.kernel, np.arange(self.size) if truths is None else truths, self.reports)
+
+    def redrawn(self, p: FloatArray, rng: np.random.Generator) -> Group:
+        """As many people again, with truths from this distribution."""
+        truths = rng.multinomial(self.people, np.maximum(p, 0) / np.maximum(p, 0).sum())
+        if self.outputs.size is None:
+            values = np.repeat(np.arange(self.size), truths)
+            drawn = self.kernel.sampler().draw(values, SeededBits(int(rng.integers(2**63))))
+            reports, counts = np.unique(drawn, return_counts=True)
+            return replace(self, reports=reports.astype(np.int64), counts=counts.astype(np.int64))
+        chances = np.maximum(self.kernel.forward(p), 0.0)
+        whole = rng.multinomial(self.people, chances / chances.sum())
+        reports = np.flatnonzero(whole)
+        return replace(self, reports=reports, counts=whole[reports].astype(np.int64))
+
+    def values(self) -> list[tuple[Any, int]]:
+        """Each report that occurred, and how often it did."""
+        shown = (self.outputs.value(int(j)) for j in self.reports)
+        return list(zip(shown, self.counts.tolist(), strict=True))
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Everything that was reported, by one group of people or several."""
+
+    groups: tuple[Group, ...]
+
+    @property
+    def truths(self) -> Space:
+        return self.groups[0].truths
+
+    @property
+    def size(self) -> int:
+        return self.groups[0].size
+
+    @cached_property
+    def people(self) -> int:
+        return sum(group.people for group in self.groups)
+
+    @property
+    def counts(self) -> IntArray:
+        """How often each report that occurred did, all groups one after the other."""
+        return np.concatenate([group.counts for group in self.groups])
+
+    @property
+    def places(self) -> int:
+        """How many probabilities there are."""
+        return self.size * sum(len(group.reports) for group in self.groups)
+
+    def with_counts(self, counts: IntArray) -> Problem:
+        """The same mechanisms with other counts of the reports that occurred; what became 0 did not occur."""
+        parts = np.split(counts, np.cumsum([len(group.reports) for group in self.groups])[:-1])
+        return Problem(
+            tuple(
+                replace(group, reports=group.reports[part > 0], counts=part[part > 0])
+                for group, part in zip(self.groups, parts, strict=True)
+                if part.any()
+            )
+        )
+
+    def redrawn(self, p: FloatArray, rng: np.random.Generator) -> Problem:
+        """As many people again in each group, with truths from this distribution."""
+        return Problem(tuple(group.redrawn(p, rng) for group in self.groups))
+
+    def block(self, truths: IntArray | None = None) -> FloatArray:
+        """The probabilities of the reports that occurred, those of each group times its share of the people."""
+        blocks = [group.block(truths) for group in self.groups]
+        if len(blocks) == 1:
+            return blocks[0]
+        shares = [group.people / self.people for group in self.groups]
+        return np.concatenate([share * part for share, part in zip(shares, blocks, strict=True)], axis=1)
+
+    def chances(self, p: FloatArray) -> FloatArray:
+        """How likely each report that occurred is, within its group, if truths have this distribution."""
+        return np.concatenate([group.forward(p) for group in self.groups])
+
+    def log_likelihood(self, p: FloatArray) -> float:
+        """The log of the probability of all reports, in the order they came: sum of count * log chance."""
+        chances = self.chances(p)
+        beyond = sum(group.beyond for group in self.groups)
+        return float(self.counts @ np.log(chances)) + beyond if chances.min() > 0 else -np.inf
+
+
+# ------------------------------------------------------------------------------------------------ reading
+
+
+def read(counts: Any, mechanism: Any, reports: Any, over: Any) -> Problem:
+    """What was handed to :func:`discreet.estimate`, as a problem; refused with reasons if it makes no sense."""
+    if (counts is None) == (reports is None):
+        raise InvalidInput(
+            "give either counts (how often each output was reported) or reports=... (the raw reports); "
+            f"got {'neither' if counts is None else 'both'}."
+        )
+    raw = counts is None
+    data = reports if raw else counts
+    if mechanism is not None:
+        return Problem((_group(data, mechanism, over, raw),))
+    pairs = _pairs(data)
+    groups = tuple(_group(one, m, over, raw) for one, m in pairs)
+    for group in groups[1:]:
+        if group.truths != groups[0].truths:
+            raise InvalidInput(
+                "all mechanisms must have the same true values; the first has "
+                f"{groups[0].truths!r} and another {group.truths!r}."
+            )
+    return Problem(groups)
+
+
+def _pairs(data: Any) -> list[tuple[Any, Any]]:
+    advice = "give counts and a mechanism, or a list of pairs (counts, mechanism)"
+    if not isinstance(data, list | tuple) or not data:
+        raise InvalidInput(f"there is no mechanism: {advice}.")
+    for pair in data:
+        if not isinstance(pair, list | tuple) or len(pair) != 2:
+            raise InvalidInput(f"there is no mechanism, and the counts are not pairs: {advice}.")
+    return [(pair[0], pair[1]) for pair in data]
+
+
+def _group(data: Any, mechanism: Any, over: Any, raw: bool) -> Group:
+    truths, outputs, kernel = _spaces(mechanism, over)
+    if truths.size is not None and truths.size > MOST_TRUTHS:
+        raise Unsupported(
+            f"there are {truths.size:,} true values; at most {MOST_TRUTHS:,} can be estimated. Give a smaller range, "
+            "or report in coarser steps."
+        )
+    _refuse_useless(kernel)
+    places, counts = _raw(data, outputs) if raw else _counted(data, outputs)
+    if not counts.sum():
+        raise InvalidInput("there are no reports at all: nothing can be estimated from an empty sample.")
+    places, counts = places[counts > 0], counts[counts > 0]
+    if _is_geometric(kernel):
+        return _clamped(truths, kernel, places, counts, mechanism)
+    group = Group(truths, outputs, kernel, places, counts, mechanism)
+    _refuse_impossible(group)
+    return group
+
+
+def _is_geometric(kernel: Kernel) -> bool:
+    """Whether this is two-sided geometric noise, the same for every truth."""
+    if not isinstance(kernel, Noise) or kernel.own or not isinstance(kernel.law, GeometricTails):
+        return False
+    return kernel.law == GeometricTails.two_sided(kernel.law.ratio)
+
+
+def _clamped(truths: Space, kernel: Kernel, reports: IntArray, counts: IntArray, mechanism: Any) -> Group:
+    """Geometric noise with reports beyond 0..n counted at its ends.
+
+    Nothing is lost: the probabilities of all reports beyond an end fall by the same ratio with every step of the
+    truth, so they tell the same about it as a report of the end itself.
+    """
+    assert isinstance(kernel, Noise) and truths.size is not None
+    last = truths.size - 1
+    places, which = np.unique(np.clip(reports, 0, last), return_inverse=True)
+    totals = np.zeros(len(places), np.int64)
+    np.add.at(totals, which, counts)
+    a, (low, high) = float(kernel.law.ratio), kernel.clamp  # type: ignore[attr-defined]
+    beyond = 0.0
+    for outside, past in ((low is None, -reports), (high is None, reports - last)):
+        if outside:  # P(j | i) = (1-a)/(1+a) a^|i-j| there, and a^|i-end|/(1+a) at a clamped end
+            there = past >= 0
+            beyond += float(counts[there] @ (math.log1p(-a) + past[there] * math.log(a)))
+    return Group(truths, truths, Noise(kernel.law, (0, last), (0, last)), places, totals, mechanism, beyond)
+
+
+def _spaces(mechanism: Any, over: Any) -> tuple[Space, Space, Kernel]:
+    if isinstance(mechanism, Mechanism):
+        inputs: Space = mechanism.inputs
+        outputs, kernel = mechanism.outputs, mechanism.kernel
+    else:
+        channel = Channel.of(mechanism)
+        inputs, outputs = channel.inputs, channel.outputs
+        kernel = channel.source if isinstance(channel.source, Table) else _Matrix(channel.matrix)  # type: ignore[assignment]
+    if over is None:
+        if inputs.size is None:
+            raise InvalidInput(
+                "this mechanism takes counts without end, so say which true values are possible: over=Counts(n)."
+            )
+        return inputs, outputs, kernel
+    if not isinstance(over, Counts):
+        raise WrongType(f"over is the range of the true values, Counts(n); got {over!r}.")
+    if inputs.size is not None:
+        if inputs == over:
+            return inputs, outputs, kernel
+        raise InvalidInput(
+            f"this mechanism has finitely many true values ({inputs!r}), and they are what is estimated; "
+            f"drop over={over!r}."
+        )
+    if isinstance(inputs, Integers) and inputs.low is not None and inputs.low > 0:
+        raise InvalidInput(f"over=Counts(n) begins at 0, and this mechanism takes counts from {inputs.low} on only.")
+    return over, outputs, kernel
+
+
+def _refuse_useless(kernel: Kernel) -> None:
+    """A mechanism whose reports have the same distribution whatever the truth."""
+    if isinstance(kernel, Response):
+        useless = kernel.stay == kernel.other
+    elif isinstance(kernel, Table):
+        useless = bool((kernel.codes == kernel.codes[0]).all() and len(set(kernel.totals)) == 1)
+    elif isinstance(kernel, _Matrix):
+        useless = bool(np.ptp(kernel.matrix(), axis=0).max() <= 1e-15)
+    else:
+        useless = False  # noise around the truth always says something
+    if useless:
+        raise InvalidInput(
+            "this mechanism carries no information: its reports are equally likely whatever the truth, so nothing can "
+            "be estimated from them. Use one with a positive epsilon."
+        )
+
+
+def _refuse_impossible(group: Group) -> None:
+    """Reports that no truth can give: another mechanism made them, or the range of truths is too small."""
+    if isinstance(group.kernel, Response) and group.kernel.other:
+        return
+    with calmly(group.size * len(group.reports)):
+        chances = group.forward(np.full(group.size, 1 / group.size))
+    wrong = np.flatnonzero(~(chances > HARDLY))
+    if wrong.size:
+        value = group.outputs.value(int(group.reports[wrong[0]]))
+        raise InvalidInput(
+            f"{wrong.size} of the reported values, such as {value!r}, cannot come from any of the {group.size} true "
+            f"values (the chance is below {HARDLY:g}). Is it the right mechanism (and, for counts without end, a large "
+            "enough over=Counts(n))?"
+        )
+
+
+def _raw(data: Any, outputs: Space) -> tuple[IntArray, IntArray]:
+    _refuse_table(data)
+    if isinstance(data, Mapping):
+        raise WrongType("reports= takes the raw reports, one for each person; a mapping of counts is given as counts.")
+    indices = np.asarray(outputs.indices(data)).ravel()
+    if not indices.size:
+        raise InvalidInput("there are no reports at all: nothing can be estimated from an empty sample.")
+    places, counts = np.unique(indices, return_counts=True)
+    return places.astype(np.int64), counts.astype(np.int64)
+
+
+def _refuse_table(data: Any) -> None:
+    """A whole table: its columns would be read as one, ids and counts together."""
+    if hasattr(data, "columns") and not isinstance(data, Mapping):
+        raise WrongType(
+            f"one column is needed; got a whole {type(data).__name__}. Give the raw reports as reports=df['report'], "
+            "or counts as dict(zip(df['value'], df['count']))."
+        )
+
+
+def _counted(data: Any, outputs: Space) -> tuple[IntArray, IntArray]:
+    _refuse_table(data)
+    if isinstance(data, Mapping):
+        return _mapped(data, outputs)
+    if hasattr(data, "index") and hasattr(data, "items") and type(data.index).__name__ != "RangeIndex":
+        return _mapped(_labelled(data), outputs)
+    counts = spaces.read_integers(data, "counts of reports")
+    if outputs.size is None:
+        raise InvalidInput(
+            "there is no end of possible reports, so counts need their values: give a mapping {value: count}, or the "
+            "raw reports as reports=..."
+        )
+    if counts.shape != (outputs.size,):
+        raise InvalidInput(
+            f"counts must be {outputs.size} numbers, how often each output was reported; got shape {counts.shape}. "
+            "Raw reports, one for each person, are given as reports=..."
+        )
+    return np.arange(outputs.size), _not_negative(counts)
+
+
+def _labelled(series: Any) -> dict[Any, Any]:
+    """A pandas series with labels, as from ``value_counts()``, which sorts by frequency: by label, not by place."""
+    labels = series.index.tolist()
+    if len(set(labels)) < len(labels):
+        raise InvalidInput("counts name a value twice in their index; add them up first.")
+    return dict(zip(labels, series.tolist(), strict=True))
+
+
+def _mapped(data: Mapping[Any, Any], outputs: Space) -> tuple[IntArray, IntArray]:
+    if not data:
+        raise InvalidInput("there are no reports at all: nothing can be estimated from an empty sample.")
+    keys = list(data)
+    places = np.array([outputs.index(value) for value in keys], np.int64)
+    counts = _not_negative(spaces.read_integers([data[value] for value in keys], "counts of reports"))
+    order = np.argsort(places, kind="stable")
+    return places[order], counts[order]
+
+
+def _not_negative(counts: NDArray[Any]) -> IntArray:
+    if counts.size and int(counts.min()) < 0:
+        place = int(np.flatnonzero(counts < 0)[0])
+        raise InvalidInput(f"counts must not be negative; number {place} is {int(counts[place])}.")
+    if float(counts.sum(dtype=float)) >= 2**62:
+        raise InvalidInput("there are more than 2**62 reports in all; that is not a sample of people.")
+    return counts.astype(np.int64)

@@ -1,0 +1,1 @@
+"""Largest likelihoods, by the structure of the mechanism."""

@@ -1,0 +1,163 @@
+"""The likelihood of what was reported: which solver fits it, its maximum, and its certificate."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...exact.kernels import Noise
+from ...exact.kernels import Response as ResponseKernel
+from ...exact.lattice import Lattice
+from .. import interior
+from ..algebra import calmly, left_solve
+from ..interior import Model, Solution, gap_of
+from ..model.columns import block
+from ..model.models import Dense, Geometric, Response
+from ..model.problem import Problem
+from . import banded, large, response
+from .banded import Banded
+from .large import Structured
+
+FloatArray = NDArray[np.float64]
+
+#: Above this much work for one dense step (truths x reports x the smaller of them), structure is used: in one dimension
+#: only where dense steps take minutes (it wins for narrow noise, and is far slower for wide noise: measured); on maps,
+#: where the support is small, much earlier.
+MOST_WORK, MOST_WORK_ON_MAPS = 30_000_000_000, 50_000_000
+
+
+class Likelihood:
+    """The likelihood of a problem as a function of the distribution of truths, and the solvers for it.
+
+    Parameters
+    ----------
+    problem
+        What was reported, by which mechanisms.
+    tolerance
+        The gap at which solvers stop; by default a thousandth of a unit of log-likelihood in all, within [1e-12, 1e-8].
+    """
+
+    def __init__(self, problem: Problem, tolerance: float | None = None) -> None:
+        self.problem = problem
+        self.tolerance = interior.tolerance_for(problem.people) if tolerance is None else tolerance
+
+    @cached_property
+    def model(self) -> Model | Structured:
+        """The products, and the linear algebra if there is any, that fit the mechanism."""
+        problem = self.problem
+        if len(problem.groups) == 1:
+            group = problem.groups[0]
+            if group.alpha is not None:
+                return Geometric(group.alpha, group.whole() / problem.people)
+            if isinstance(group.kernel, ResponseKernel):
+                kernel, whole = group.kernel, group.whole() / problem.people
+                other = kernel.other / kernel.total
+                return Response(other, (kernel.stay - kernel.other) / kernel.total, whole)
+        narrow = banded.fitting(problem)
+        if narrow is not None:
+            return narrow
+        reports = sum(len(group.reports) for group in problem.groups)
+        work = problem.size * reports * min(problem.size, reports)
+        if all(isinstance(group.kernel, Lattice) for group in problem.groups):
+            if work > MOST_WORK_ON_MAPS:
+                return Structured(problem)
+        elif work > MOST_WORK and all(
+            isinstance(group.kernel, Noise | Lattice | ResponseKernel) for group in problem.groups
+        ):
+            return Structured(problem)
+        return self._dense()
+
+    def _dense(self) -> Dense:
+        return Dense(self.problem.block(), self.problem.counts / self.problem.people)
+
+    def of_part(self, counts: NDArray[np.int64]) -> Likelihood:
+        """The likelihood of some of the reports: counts in the order of the model's q."""
+        model, groups = self.model, self.problem.groups
+        seen = counts[groups[0].reports] if isinstance(model, Geometric | Response) else counts
+        return Likelihood(self.problem.with_counts(seen), self.tolerance)
+
+    def mean_log(self, p: FloatArray) -> float:
+        """The model's log-likelihood per report, up to a constant that depends on the reports alone."""
+        return float(self.model.q @ np.log(self.model.forward(p)))
+
+    def gap(self, p: FloatArray) -> float:
+        """What is missing from the largest log-likelihood per report, at most."""
+        return gap_of(self.model, p)
+
+    def maximise(self, costs: FloatArray | None = None, start: FloatArray | None = None) -> Solution:
+        """The maximum, or the point of the profile that belongs to these costs (:mod:`.interior`).
+
+        A ``start`` near the answer saves time on large maps; interior points gain nothing by it (measured).
+        """
+        places = self.model.width**2 if isinstance(self.model, Banded) else self.problem.places
+        with calmly(places):
+            return self._maximise(costs, start)
+
+    def _maximise(self, costs: FloatArray | None, start: FloatArray | None) -> Solution:
+        model = self.model
+        if isinstance(model, Structured):
+            found = large.solve(model, self.tolerance, costs, start)
+            if found.gap <= self.tolerance or self.problem.places > large.SMALL:
+                return found
+            return interior.solve(self._dense(), self.tolerance, costs)
+        found = interior.solve(model, self.tolerance, costs)
+        if found.gap > self.tolerance and isinstance(model, Dense) and model.by_reports:
+            model.by_reports = False
+            found = min(found, interior.solve(model, self.tolerance, costs), key=lambda one: one.gap)
+        return found
+
+    def maximum(self) -> Solution:
+        """The maximum likelihood estimate: in closed form where there is one, and its gap computed afresh."""
+        known = self._closed_form()
+        if known is not None:
+            u = self.model.forward(known)
+            gap = gap_of(self.model, known, u)
+            if gap <= self.tolerance:
+                return Solution(known, gap, ((float(self.model.q @ np.log(u)), gap),))
+        found = self.maximise()
+        return Solution(*self._swept(found), found.trace)
+
+    def _swept(self, found: Solution) -> tuple[FloatArray, float]:
+        """Without the dust that interior points leave where there is nothing, if the gap stays; and the gap."""
+        p = found.p
+        swept = np.where(p < self.tolerance, 0.0, p)
+        swept /= swept.sum()
+        u = self.model.forward(swept)
+        if u[self.model.q > 0].min() > 0:
+            gap = gap_of(self.model, swept, np.maximum(u, 1e-300))
+            if gap <= self.tolerance:
+                return swept, gap
+        return p, found.gap
+
+    def _closed_form(self) -> FloatArray | None:
+        model = self.model
+        if isinstance(model, Response):
+            return response.maximum(model.q, model.other / model.gain)
+        if isinstance(model, Banded):
+            return None  # noise that has an inverse without negatives is hardly any: steps are cheaper than to try
+        if isinstance(model, Dense) and model.A.shape != (self.problem.size, self.problem.groups[0].outputs.size):
+            return None  # a report that did not occur has chance 0 under the inverse, and hardly ever under a truth
+        inverse = self.inverse()
+        return inverse / inverse.sum() if inverse is not None and inverse.min() >= 0 else None
+
+    def inverse(self) -> FloatArray | None:
+        """q A^-1: if it has no negative entry it is the maximum ([F] proposition 3). None where there is no inverse."""
+        model, group = self.model, self.problem.groups[0]
+        if len(self.problem.groups) > 1 or group.outputs.size != group.size:
+            return None
+        if isinstance(model, Geometric):
+            return model.unfold(model.q / model.factors)
+        if isinstance(model, Response):
+            return np.asarray((model.q - model.other) / model.gain)
+        if isinstance(model, Structured) or (isinstance(model, Banded) and group.size**3 > MOST_WORK):
+            return None
+        with calmly(self.problem.places):
+            try:
+                if isinstance(model, Dense) and model.A.shape == (group.size, group.size):
+                    return model.unfold(model.q)
+                everything = np.arange(group.size)
+                return left_solve(block(group.kernel, everything, everything), group.whole() / group.people)
+            except np.linalg.LinAlgError:
+                return None

@@ -1,0 +1,1 @@
+"""The privacy budget and the chained book of what was spent."""

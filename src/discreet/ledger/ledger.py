@@ -1,0 +1,435 @@
+"""The ledger: a budget that is spent before an answer is drawn, and cannot be overspent.
+
+A ledger binds a data set, the unit that is protected, the neighbour relation and a budget. Every release first
+*reserves* its cost; it is *opened* before the first row can be read, and *committed* with its answer. If the program
+was killed, a reservation that was opened and not committed stays spent: its noise may have been seen. One that was not
+opened can be given back (:meth:`Ledger.release`), after which it can never open.
+
+How costs add up, and why that is valid for questions that depend on earlier answers, is in :mod:`.budget`.
+
+The hash chain shows alterations to whoever has the file, and a restored old copy to whoever has a bundle that was
+published since: its head is then unknown. It is no signature: who can write the file and has no bundle to answer to can
+write a new chain.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from ..errors import BudgetExceeded, DiscreetError, InvalidInput, UnreadableFile, WrongType
+from .books import VERSION, Books, Entry, LedgerReport, Recorded, Reservation, read_reason
+from .budget import Cost, Terms, read_name
+from .store import (
+    Event,
+    Session,
+    SqliteStore,
+    Store,
+    StoreUnavailable,
+    canonical_json,
+    digest_of,
+    next_event,
+)
+
+__all__ = [
+    "Cost",
+    "Entry",
+    "Event",
+    "Ledger",
+    "LedgerReport",
+    "Recorded",
+    "Reservation",
+    "Terms",
+    "init_line",
+    "release_line",
+]
+
+
+class Ledger:
+    """A budget for one data set, kept in a file, that several processes may spend from and none can overspend.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from fractions import Fraction
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ledger = Ledger.create(f"{folder}/study.ledger", dataset="visits", unit="person", epsilon=3)
+    ...     paid = ledger.reserve("question 1", {"question": "SELECT COUNT(*) FROM visits"}, Cost(Fraction(1)))
+    ...     ledger.mark_opened(paid)  # from here on rows may be read
+    ...     kept = ledger.commit(paid, b"the noisy answer")
+    ...     ledger.recorded("question 1").answer, ledger.left().epsilon, ledger.verify().holds
+    (b'the noisy answer', Fraction(2, 1), True)
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        with store.reading() as session:
+            self._terms = Books(session).sound(store.name)
+
+    @classmethod
+    def create(
+        cls,
+        path: str | Path,
+        *,
+        dataset: str,
+        unit: str,
+        relation: str = "add-remove",
+        epsilon: object,
+        delta: object = 0,
+        filter: str = "sum",
+    ) -> Ledger:
+        """Make a new ledger; an existing file is refused."""
+        terms = Terms.new(dataset, unit, relation, epsilon, delta, filter)
+        # The digest ties the secret to the chain and says nothing about it.
+        said = {**terms.describe(), "version": VERSION, "key_sha256": digest_of(terms.key)}
+        first = next_event([], "init", _now(), said)
+        return cls(SqliteStore.create(path, first.row, terms.key))
+
+    @classmethod
+    def open(cls, path: str | Path, *, hint: Mapping[str, object] | None = None) -> Ledger:
+        """Open a ledger that exists.
+
+        ``hint`` holds what is known of the options of ``discreet ledger init`` (data, unit, relation, epsilon, delta,
+        filter): a missing ledger is refused with the line to type.
+        """
+        if not Path(path).exists():
+            raise UnreadableFile(
+                f"there is no ledger {path}. A ledger is made once for a data set, with the budget of everything that "
+                f"will ever be released from it:\n  {init_line(path, hint or {})}"
+            )
+        if Path(path).is_dir():
+            raise UnreadableFile(f"{path} is a folder; a ledger is a file.")
+        return cls(SqliteStore(path))
+
+    @property
+    def terms(self) -> Terms:
+        return self._terms
+
+    @property
+    def name(self) -> str:
+        """Where it is kept."""
+        return self._store.name
+
+    def __repr__(self) -> str:
+        return f"<Ledger {self.name} of {self._terms.dataset!r}, unit {self._terms.unit!r}>"
+
+    def check_terms(self, dataset: str, unit: str, relation: str) -> None:
+        """Refuse a question about another data set, unit or neighbour relation than the ledger is bound to."""
+        terms = self._terms
+        if dataset != terms.dataset:
+            raise InvalidInput(
+                f"the ledger {self.name} is for the data set {terms.dataset!r}, and the question is about {dataset!r}. "
+                f"If these are the same people, they have one budget: ask with dataset={terms.dataset!r} and "
+                f"edition={dataset!r}. Only other people have a ledger of their own."
+            )
+        for what, given, known in (("unit", unit, terms.unit), ("relation", relation, terms.relation)):
+            if given != known:
+                raise InvalidInput(
+                    f"the ledger {self.name} is bound to the {what} {known!r}, and the question has {given!r}. Costs "
+                    f"add up only for one {what}: ask with {what}={known!r}."
+                )
+
+    # -------------------------------------------------------------------------------------------- the budget
+
+    def spent(self) -> Cost:
+        """What is spent, orphaned reservations included.
+
+        With the filter "zcdp" rho is what adds up, and epsilon is what it amounts to at the budget's delta, rounded up.
+        """
+        return self._terms.spent(self._read().total)
+
+    def left(self) -> Cost:
+        """What one more release may cost at most.
+
+        With the filter "zcdp" rho is what is left, and epsilon the largest pure epsilon that it pays for, rounded down.
+        """
+        return self._terms.left(self._read().total)
+
+    def quote(self, cost: Cost) -> tuple[Cost, Cost | None]:
+        """What would be left if this were reserved now, and None; or what is left, and what is missing."""
+        total, cost = self._read().total, cost.recordable()
+        if self._terms.allow(self._terms.add(total, cost)):
+            return self._terms.left(self._terms.add(total, cost)), None
+        return self._terms.left(total), self._terms.missing(total, cost)
+
+    def reserve(self, key: str, request: Mapping[str, Any], cost: Cost) -> Reservation | Recorded:
+        """Spend the cost of a question, before anything is read or drawn.
+
+        Returns the recorded answer instead, and spends nothing, if the same key has been committed. The cost is written
+        exactly, or rounded up where its fractions are very long.
+
+        Raises
+        ------
+        BudgetExceeded
+            When what is left does not pay for it; nothing is spent.
+        """
+        read_name(key, "key")
+        asked = canonical_json(dict(request), floats=True).encode()
+        cost = cost.recordable()
+        with self._store.writing() as session:
+            books = self._sound(session)
+            known = self._recorded(session, books, key)
+            if known is not None:
+                return known
+            if not self._terms.allow(self._terms.add(books.total, cost)):
+                raise BudgetExceeded(
+                    f"not enough budget in {self.name}: {self._terms.refusal(books.total, cost)}. Nothing was spent. "
+                    "Ask for at most what is left; a question that was answered before is free."
+                )
+            said = {"key": key, "request": session.keep(asked), "cost": cost.describe()}
+            event = next_event(books.events, "reserve", _now(), said)
+            session.append(event.row)
+        return Reservation(self._terms.ledger, event.number, key, cost, event.hash, event.time)
+
+    def commit(self, reservation: Reservation, answer: bytes) -> Recorded:
+        """Record the answer of a reservation. Publish what is returned.
+
+        If an answer to the same key was committed meanwhile, that one is returned and this one is forgotten: one
+        question has one answer. What was reserved for it stays spent.
+        """
+        if not isinstance(answer, bytes):
+            raise WrongType(f"an answer is kept as bytes; got {type(answer).__name__}.")
+        with self._store.writing() as session:
+            books = self._own(session, reservation, "commit")
+            if books.version > 1 and reservation.number not in books.opened:
+                raise InvalidInput(
+                    f"reservation {reservation.number} of {self.name} was not opened, so no answer to it is recorded. "
+                    "Call mark_opened before the first row is read."
+                )
+            first = reservation.key not in books.committed
+            if first:
+                said = {"key": reservation.key, "reservation": reservation.number, "answer": session.keep(answer)}
+                event = next_event(books.events, "commit", _now(), said)
+                session.append(event.row)
+                books.committed[reservation.key] = event
+            recorded = self._recorded(session, books, reservation.key)
+        assert recorded is not None
+        return replace(recorded, fresh=first, paid=True)
+
+    def mark_opened(self, reservation: Reservation) -> None:
+        """Record, before the first row can be read, that a reservation is used: from then on it stays spent.
+
+        Raises
+        ------
+        InvalidInput
+            When the reservation was given back, or was opened before: nothing may be read for it.
+        """
+        with self._store.writing() as session:
+            books = self._own(session, reservation, "open")
+            if books.version == 1:  # it has no such events, and every reservation stays spent
+                return
+            if reservation.number in books.given_back:
+                raise InvalidInput(
+                    f"reservation {reservation.number} of {self.name} was given back before any row was read, so "
+                    "nothing is read for it now. Ask again; what it reserved is not spent."
+                )
+            books.refuse_used(reservation.number, "opened")
+            session.append(next_event(books.events, "opened", _now(), {"reservation": reservation.number}).row)
+
+    def release(self, number: int, *, because: str) -> Cost:
+        """Give back a reservation for which no row was read; its number can never open or commit afterwards.
+
+        Parameters
+        ----------
+        number
+            The number of the reservation, as :meth:`entries` and ``discreet ledger show`` have it.
+        because
+            Why; the chain keeps it.
+
+        Returns
+        -------
+        Cost
+            What is no longer spent.
+
+        Raises
+        ------
+        InvalidInput
+            When the reservation was opened (its rows may have been read), answered or given back, or when the ledger is
+            of version 1 and does not tell.
+        """
+        reason = read_reason(because)
+        with self._store.writing() as session:
+            books = self._sound(session)
+            reservation = books.reserved.get(number)
+            if reservation is None:
+                raise InvalidInput(
+                    f"{self.name} has no reservation {number!r}; see its numbers with: discreet ledger show."
+                )
+            if number in books.answers():
+                raise InvalidInput(f"reservation {number} of {self.name} was answered, so it stays spent.")
+            if books.version == 1:
+                raise InvalidInput(
+                    f"reservation {number} stays spent: {self.name} is of version 1, which does not record whether "
+                    "rows were read. Ledgers made from now on do."
+                )
+            if number in books.opened:
+                raise InvalidInput(
+                    f"reservation {number} of {self.name} was opened: its rows may have been read and its noise seen, "
+                    "so it stays spent."
+                )
+            books.refuse_used(number, "given back")
+            said = {"reservation": number, "because": reason}
+            session.append(next_event(books.events, "release", _now(), said).row)
+        return reservation.cost
+
+    def answer(self, key: str, request: Mapping[str, Any], cost: Cost, draw: Callable[[], bytes]) -> Recorded:
+        """The recorded answer to a question, or a new one: reserved and opened before ``draw`` is called.
+
+        ``fresh`` and ``paid`` of what is returned tell which.
+        """
+        paid = self.recorded(key) or self.reserve(key, request, cost)
+        if isinstance(paid, Recorded):
+            return paid
+        try:
+            self.mark_opened(paid)
+        except UnreadableFile as problem:
+            raise type(problem)(
+                f"opening failed: {problem} No row was read. Give the reservation back with:\n"
+                f"  {release_line(self.name, paid.number)}"
+            ) from None
+        answer = draw()
+        try:
+            return self.commit(paid, answer)
+        except UnreadableFile as problem:
+            raise type(problem)(
+                f"recording failed: {problem} The answer was not kept, and reservation {paid.number} stays spent."
+            ) from None
+
+    # -------------------------------------------------------------------------------------------- the books
+
+    def recorded(self, key: str) -> Recorded | None:
+        """The committed answer to the same question, which costs nothing to see again; None if there is none."""
+        with self._store.reading() as session:
+            return self._recorded(session, self._sound(session), key)
+
+    def events(self) -> list[Event]:
+        return self._read().events
+
+    def entries(self) -> list[Entry]:
+        """Every reservation, in order."""
+        with self._store.reading() as session:
+            books = self._sound(session)
+            done = books.answers()
+            return [
+                Entry(
+                    entry,
+                    self._request(session, books.events[number - 1]),
+                    done.get(number),
+                    books.opened.get(number),
+                    books.given_back.get(number),
+                    books.version > 1,
+                )
+                for number, entry in books.reserved.items()
+            ]
+
+    def orphans(self) -> tuple[Reservation, ...]:
+        """Reservations that are spent and have no answer: given up, or under way in another process."""
+        return self._read().orphans()
+
+    def contains(self, head: str) -> bool:
+        """Whether this hash, which a bundle published, is that of an event of this ledger."""
+        return any(event.hash == head for event in self._read().events)
+
+    def verify(self, heads: Sequence[str] = ()) -> LedgerReport:
+        """Check the file, the chain, the sums, the contents, and that these published heads are known."""
+        return verify_store(self._store, heads)
+
+    def _read(self) -> Books:
+        with self._store.reading() as session:
+            return self._sound(session)
+
+    def _sound(self, session: Session) -> Books:
+        books = Books(session)
+        if books.sound(self.name) != self._terms:
+            raise UnreadableFile(f"{self.name} was replaced by another ledger while it was in use.")
+        return books
+
+    def _own(self, session: Session, reservation: Reservation, verb: str) -> Books:
+        """The books, if the reservation is theirs."""
+        books = self._sound(session)
+        if books.reserved.get(reservation.number) != reservation:
+            raise InvalidInput(f"this is not a reservation of the ledger {self.name}: reserve first, then {verb}.")
+        return books
+
+    def _recorded(self, session: Session, books: Books, key: str) -> Recorded | None:
+        event = books.committed.get(key)
+        if event is None:
+            return None
+        entry = books.reserved[event.content["reservation"]]
+        request = self._request(session, books.events[entry.number - 1])
+        answer = self._content(session, event, "answer")
+        return Recorded(key, request, answer, event.number, event.hash, event.time, entry.cost)
+
+    def _request(self, session: Session, event: Event) -> Mapping[str, Any]:
+        content = self._content(session, event, "request")
+        try:
+            request = json.loads(content)
+        except (ValueError, RecursionError):
+            request = None
+        if not isinstance(request, dict):
+            raise UnreadableFile(f"the request of event {event.number} in {self.name} is not one that was reserved.")
+        return request
+
+    def _content(self, session: Session, event: Event, what: str) -> bytes:
+        content = session.content(event.content[what])
+        if content is None:
+            raise UnreadableFile(f"the {what} of event {event.number} in {self.name} is missing or was altered.")
+        return content
+
+
+def verify_store(store: Store, heads: Sequence[str] = ()) -> LedgerReport:
+    """Check a store whatever state it is in; see :meth:`Ledger.verify`."""
+    try:
+        problems = store.damage()
+        with store.reading() as session:
+            books = Books(session)
+            problems += [*books.problems, *books.lost_contents(session)]
+    except StoreUnavailable:
+        raise
+    except DiscreetError as problem:
+        return LedgerReport((str(problem),), 0, "", None, None, ())
+    known = {event.hash for event in books.events}
+    problems += [
+        f"the published head {head[:16]} is not in it: an older copy was restored, or this is another ledger."
+        for head in heads
+        if head not in known
+    ]
+    head = books.events[-1].hash if books.events else ""
+    if books.terms is None:
+        return LedgerReport(tuple(problems), len(books.events), head, None, None, ())
+    spent, left = books.terms.spent(books.total), books.terms.left(books.total)
+    return LedgerReport(tuple(problems), len(books.events), head, spent, left, books.orphans())
+
+
+def init_line(path: str | Path, hint: Mapping[str, object]) -> str:
+    """The line that makes a ledger, with what is known filled in.
+
+    >>> init_line("study.ledger", {"data": "my visits.csv", "unit": "person"})
+    "discreet ledger init study.ledger --data 'my visits.csv' --unit person --epsilon 1"
+    """
+    known = {"data": hint.get("dataset", "NAME"), "unit": "COLUMN", "epsilon": 1}
+    known |= {option: value for option, value in hint.items() if value is not None}
+    usual = {"relation": "add-remove", "delta": "0", "filter": "sum"}
+    words = ["discreet", "ledger", "init", str(path)]
+    for option in ("data", "unit", "epsilon", "delta", "relation", "filter"):
+        if option in known and str(known[option]) != usual.get(option):
+            words += [f"--{option}", str(known[option])]
+    return shlex.join(words)
+
+
+def release_line(path: str | Path, number: int) -> str:
+    """The line that gives a reservation back.
+
+    >>> release_line("my study.ledger", 4)
+    "discreet ledger release 'my study.ledger' 4 --because 'the program was stopped'"
+    """
+    return shlex.join(["discreet", "ledger", "release", str(path), str(number), "--because", "the program was stopped"])
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -1,0 +1,93 @@
+"""Closed forms that are the answer: no program needs to be solved.
+
+========  =====================================================================================================
+``GM``    the truncated geometric mechanism: the unique L0 optimum ([C] theorem 3), with whatever properties it has
+``EM``    the explicit fair mechanism: L0 with fairness ([C] theorem 4), and the worst case of L0 with any of the seven
+remap     the geometric mechanism with each report replaced by the best guess: any prior, no properties, a loss that
+          never falls as the error grows (Ghosh, Roughgarden, Sundararajan 2012)
+========  =====================================================================================================
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from ... import losses
+from ...exact.kernels import Kernel
+from ...mechanism import Mechanism
+from ...mechanisms.fair import explicit_fair
+from ...mechanisms.geometric import geometric
+from ...properties import PROPERTIES
+from ..improve.remapping import remap
+from ..improve.structure import symmetrise
+from ..lp.program import Request
+
+
+@dataclass(frozen=True, eq=False)
+class Closed:
+    """A mechanism that is optimal by a theorem, its cost, and the theorem in words."""
+
+    name: str
+    kernel: Kernel = field(repr=False)
+    cost: Fraction | float
+    why: str
+
+
+def geometric_codes(n: int, alpha: Fraction) -> frozenset[str]:
+    """Which of the seven properties the geometric mechanism has on 0..n ([C] lemmas 2 and 3, corrected for n = 1)."""
+    codes = {"S", "RH", "RM"}
+    if n >= 2 * alpha / (1 - alpha) or n == 1:
+        codes.add("WH")
+    if alpha <= Fraction(1, 2) or n == 1:
+        codes |= {"CH", "CM"}
+    if n == 1:
+        codes.add("F")
+    return frozenset(codes)
+
+
+def closed_form(request: Request) -> Closed | None:
+    """The closed form that answers the request, if there is one."""
+    n, a, codes = request.n, request.alpha, set(request.codes)
+    if request.delta or any(PROPERTIES.get(p.code) is not p for p in request.requirements):
+        return None
+    if request.loss == losses.L0:
+        if request.uniform and codes <= geometric_codes(n, a):
+            cost = 2 * a / (1 + a) * Fraction(n, n + 1)
+            why = "no private mechanism reports the truth more often, and it has all properties asked for"
+            return Closed("GM", geometric(n, alpha=a).kernel, cost, why)
+        if request.weights is None or "F" in codes:
+            why = (
+                "no private mechanism reports the truth more often in the worst case"
+                if request.weights is None
+                else "no fair private mechanism reports the truth more often"
+            )
+            return Closed("EM", explicit_fair(n, alpha=a).kernel, 1 - fair_diagonal(n, a), f"{why}; it has all seven")
+    if request.weights is not None and not codes and request.loss.nondecreasing:
+        best = remap(geometric(n, alpha=a), request.loss, list(request.weights))
+        kept: Mechanism = symmetrise(best) if request.mirrored else best
+        why = "for this loss the best use of the geometric mechanism's reports is the best of all private mechanisms"
+        return Closed("GM remapped", kept.kernel, best.cost, why)
+    return None
+
+
+def fair_diagonal(n: int, alpha: Fraction) -> Fraction:
+    """The probability of truth of the explicit fair mechanism, [C] (16) and its form for odd n."""
+    if n % 2 == 0:
+        return (1 - alpha) / (1 + alpha - 2 * alpha ** (n // 2 + 1))
+    return (1 - alpha) / ((1 + alpha) * (1 - alpha ** ((n + 1) // 2)))
+
+
+def weakly_honest_cost(n: int, alpha: Fraction) -> Fraction:
+    """The least L0 cost under weak honesty alone, in closed form (the paper says none is known).
+
+    With y0 = 1/(n+1), y = (1-a)/(1+a) and n < 2a/(1-a): diagonal y0 inside and
+    ``y0/(1-a) - (y0/y - 1)/s`` at both ends, s = 2 a^(n/2) for even n and a^((n-1)/2) + a^((n+1)/2) for odd n.
+    Otherwise the geometric mechanism is weakly honest.
+    """
+    if n >= 2 * alpha / (1 - alpha):
+        return 2 * alpha / (1 + alpha) * Fraction(n, n + 1)
+    guess, y = Fraction(1, n + 1), (1 - alpha) / (1 + alpha)
+    s = 2 * alpha ** (n // 2) if n % 2 == 0 else alpha ** ((n - 1) // 2) + alpha ** ((n + 1) // 2)
+    corner = guess / (1 - alpha) - (guess / y - 1) / s
+    return 1 - (2 * corner + (n - 1) * guess) * guess

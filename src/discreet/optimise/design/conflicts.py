@@ -1,0 +1,131 @@
+"""Why a request cannot be met: a smallest set of requirements that clash."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import Conflict
+from ...exact.rationals import text_up
+from ...properties import Property
+from ..lp.bounds import impossible
+from ..lp.certification import exact_table
+from ..lp.highs import Infeasible, Session, SolverFailed, variable_cost
+from ..lp.program import Request, program_of
+from .members import is_met_by_a_member, meets
+
+FloatArray = NDArray[np.float64]
+
+
+def feasible(request: Request, *, private: bool = True) -> bool:
+    """Whether some mechanism meets the request: a known one, or as far as floats can tell."""
+    if is_met_by_a_member(request, private=private):
+        return True
+    for session, cost in _sessions(request, private):
+        try:
+            vertex = session.minimise(cost)
+        except Infeasible:
+            continue
+        except SolverFailed:
+            if _has_shortage(session):
+                return False
+            continue
+        # without the scaling the solver may overlook what is small, so there it is not taken at its word
+        program = session.program
+        table = None if program.scaled else exact_table(program, vertex)
+        if program.scaled or (table is not None and meets(table, request, private=private)):
+            return True
+    return False
+
+
+def _sessions(request: Request, private: bool) -> Iterator[tuple[Session, FloatArray]]:
+    """The program in its two scalings, each with an objective of zero and, where that led nowhere, with its own.
+
+    Without an objective all vertices are equally good, which is quick or, where the solver loses its way among them,
+    hopeless.
+    """
+    for scaled in (True, False):
+        program = program_of(request, negligible=0.0, private=private, scaled=scaled)
+        for cost in (np.zeros(program.count), variable_cost(program)):
+            session = Session(program)
+            yield session, cost
+            if not session.stalled:
+                break
+
+
+def proved(request: Request, *, private: bool) -> bool:
+    """Whether a combination of the inequalities contradicts itself: then no mechanism meets the request.
+
+    The solver's word is not taken for it: its combination is added up again, with a bound on every rounding.
+    """
+    for session, cost in _sessions(request, private):
+        try:
+            session.minimise(cost)
+        except Infeasible:
+            found = session.contradiction()
+            # where a zero far out makes all of a column zero, the solver's prices overflow, and none are needed
+            totals = np.zeros(session.rows)
+            totals[-len(session.program.rows) :] = [row.label == "total" for row in session.program.rows]
+            for prices in (totals,) if found is None else (found, totals):
+                if impossible(session.program, prices, session.row_sizes):
+                    return True
+        except SolverFailed:
+            if _has_shortage(session):
+                return True
+    for scaled in (False, True):
+        if _has_shortage(Session(program_of(request, negligible=0.0, private=private, scaled=scaled))):
+            return True
+    return False
+
+
+def _has_shortage(session: Session) -> bool:
+    """Whether the least shortage of a program proves that nothing meets it."""
+    shortage = session.shortage()
+    return shortage is not None and impossible(session.program, shortage, session.row_sizes)
+
+
+def irreducible(request: Request) -> tuple[bool, tuple[Property, ...]]:
+    """A set of requirements that no mechanism meets, though one meets them with any one left out.
+
+    Each requirement is left out in turn, for good if the rest still clash. Returns whether privacy is part of the set,
+    and the others.
+    """
+    kept = list(request.requirements)
+    private = feasible(replace(request, requirements=tuple(kept)), private=False)
+    for prop in request.requirements:
+        fewer = tuple(p for p in kept if p is not prop)
+        if not feasible(replace(request, requirements=fewer), private=private):
+            kept = list(fewer)
+    return private, tuple(kept)
+
+
+def conflict(request: Request) -> Conflict:
+    """The error for a request that cannot be met."""
+    private, clashing = irreducible(request)
+    named = [privacy_in_words(request)] if private else []
+    named += [f"{p.code} ({p.name})" for p in clashing]
+    codes = (("privacy",) if private else ()) + tuple(p.code for p in clashing)
+    hint = "Leave one of them out or loosen it"
+    if private and not request.delta and any(p.code.startswith(("support", "zeros")) for p in clashing):
+        hint += "; a probability of zero is only private with a delta above 0"
+    certain = proved(replace(request, requirements=clashing), private=private)
+    verdict = "has" if certain else "was found that has"
+    doubt = "" if certain else " (The solver finds none; that there is none is not proved.)"
+    return Conflict(
+        f"no mechanism on the counts 0..{request.n} {verdict} all of these together: {'; '.join(named)}.{doubt} "
+        f"Any one of them can be had without the others. {hint}.",
+        codes,
+        proved=certain,
+    )
+
+
+def privacy_in_words(request: Request) -> str:
+    """The privacy asked for, as it was written."""
+    alpha = request.alpha
+    shown = f"alpha = {alpha}" if alpha.denominator < 10**9 else f"alpha = {float(alpha):.9g}"
+    delta = f", delta = {text_up(float(Fraction(request.delta)))}" if request.delta else ""
+    return f"{request.asked or shown}{delta} (privacy)"

@@ -1,0 +1,132 @@
+"""Known mechanisms that may meet a request: looked at, exactly, before a request is refused.
+
+A solver that finds nothing has proved nothing. Closed forms are at hand for every n: what one of them has, no refusal
+may deny, and where the solver fails altogether the cheapest of them is an answer, with an honest gap.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+
+from ... import utility
+from ...checking import check
+from ...exact.rationals import LARGEST_ALPHA
+from ...exact.tables import Table
+from ...mechanisms.fair import explicit_fair
+from ...mechanisms.geometric import geometric
+from ...mechanisms.response import randomized_response, uniform
+from ...spaces import Counts
+from ..lp.certification import Proved, prove
+from ..lp.program import Request
+
+#: What a certificate says of a design that is one of these.
+KNOWN = "known mechanism"
+
+#: Violations beyond this are not rounding: coefficients are at most n^2, and floats are off by 2^-53 of them.
+CLEARLY = 1e-6
+
+#: Besides the alpha asked for, the families are tried at alphas nearer to 1 (more private, flatter): its roots.
+ROOTS = (1, 2, 4, 16)
+
+
+def members(request: Request, *, private: bool = True) -> Iterator[tuple[str, Table]]:
+    """Mechanisms on the counts 0..n that are at least as private as asked for, by name; cheapest to look at first.
+
+    Parameters
+    ----------
+    private
+        Whether privacy is asked for at all. Where it is not, the truth itself is one of them.
+    """
+    n = request.n
+    if not private:
+        yield "the truth", Table.from_array(np.eye(n + 1, dtype=np.int64))
+    yield "uniform", uniform(n).kernel.table()
+    yield "constant", _middle(n)
+    for alpha in _alphas(request):
+        yield from _families(n, alpha)
+    for share in _shares_of_truth(request):
+        yield f"k-RR with truth = {share}", _response(n, share)
+
+
+@lru_cache(maxsize=16)
+def _families(n: int, alpha: Fraction) -> tuple[tuple[str, Table], ...]:
+    return (
+        (f"EM at alpha = {alpha}", explicit_fair(n, alpha=alpha).kernel.table()),
+        (f"GM at alpha = {alpha}", geometric(n, alpha=alpha).kernel.table()),
+        (f"k-RR at alpha = {alpha}", randomized_response(Counts(n), alpha=alpha).kernel.table()),
+    )
+
+
+def _clearly_fails(table: Table, request: Request) -> bool:
+    """Whether floats rule a table out; what they do not is decided exactly."""
+    matrix = table.matrix()
+    return any(float(p.rows(request.n).excess(matrix).max()) > CLEARLY for p in request.requirements)
+
+
+def meets(table: Table, request: Request, *, private: bool = True) -> bool:
+    """Whether a table has everything asked for, by the judge and :func:`discreet.check`."""
+    if private:
+        from ...exact.rationals import log_bounds
+
+        return prove(table, request, log_bounds(1 / request.alpha)[1]) is not None
+    return not request.requirements or all(check(table, request.requirements).values())
+
+
+def is_met_by_a_member(request: Request, *, private: bool = True) -> bool:
+    """Whether one of the known mechanisms meets the request: then it can be met, whatever a solver says."""
+    known = (table for _, table in members(request, private=private) if not _clearly_fails(table, request))
+    return any(meets(table, request, private=private) for table in known)
+
+
+def cheapest_member(request: Request, epsilon: Fraction) -> tuple[str, Proved] | None:
+    """The known mechanism with the least cost among those that meet the request; None if none does."""
+    prior = None if request.weights is None else list(request.weights)
+    best: tuple[float, str, Proved] | None = None
+    for name, table in members(request):
+        cost = float(utility.cost(table, request.loss, prior, request.weights is None))
+        if (best is not None and cost >= best[0]) or _clearly_fails(table, request):
+            continue
+        certificate = prove(table, request, epsilon)
+        if certificate is not None:
+            best = (cost, name, Proved(table, certificate, KNOWN))
+    return None if best is None else best[1:]
+
+
+def _alphas(request: Request) -> list[Fraction]:
+    """The alpha asked for, simple ones nearer to 1, and the ratios that requirements ask of neighbouring reports."""
+    rooted = [request.alpha] + [
+        Fraction(math.ceil(1000 * float(request.alpha) ** (1 / root)), 1000) for root in ROOTS if root > 1
+    ]
+    ratios = [_ratio(p.code) for p in request.requirements]
+    found = dict.fromkeys([*rooted, *(r for r in ratios if r is not None)])
+    return [alpha for alpha in found if request.alpha <= alpha <= LARGEST_ALPHA]
+
+
+def _ratio(code: str) -> Fraction | None:
+    return Fraction(code.removeprefix("steps>=")) if code.startswith("steps>=") else None
+
+
+def _shares_of_truth(request: Request) -> list[Fraction]:
+    """Probabilities of truth that requirements name, and that randomised response can have."""
+    named = [p.code.partition("=")[2] for p in request.requirements if p.code.startswith("truth")]
+    guess = Fraction(1, request.n + 1)
+    return [share for share in map(Fraction, named) if guess <= share < 1]
+
+
+def _response(n: int, share: Fraction) -> Table:
+    """Randomised response that keeps the truth with this probability."""
+    kept, moved = share.numerator * n, share.denominator - share.numerator
+    common = math.gcd(kept, moved)
+    codes = np.eye(n + 1, dtype=np.int64)
+    return Table.from_codes([moved // common, kept // common], codes)
+
+
+def _middle(n: int) -> Table:
+    """The middle of the range, whatever the truth: either of two in an even range. No report is far from any truth."""
+    row = [1 if abs(2 * j - n) <= 1 else 0 for j in range(n + 1)]
+    return Table.from_rows([row] * (n + 1))

@@ -1,0 +1,1 @@
+"""Better use of a mechanism: calibration, remapping, symmetry."""

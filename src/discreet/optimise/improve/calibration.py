@@ -1,0 +1,349 @@
+"""Calibration: the epsilon at which a family of mechanisms just meets a target.
+
+[A] is Alvim, Chatzikokolakis, Palamidessi, Pazii, *LDP on metric spaces: optimizing the trade-off with utility*; [F] is
+Fernandes, Lefki, Palamidessi, *Utility-Preserving Privacy Mechanisms for Counting Queries*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from types import SimpleNamespace
+from typing import Any
+
+from ...channels import Channel
+from ...errors import InvalidInput, WrongType
+from ...exact.rationals import SMALLEST_EPSILON, as_fraction, bound_up, simplest_between, text_up
+from ...mechanism import Mechanism
+from ...mechanisms.fair import explicit_fair
+from ...mechanisms.geometric import geometric
+from ...mechanisms.laplace import rounded_laplace
+from ...mechanisms.planar import (
+    LARGEST_STEP,
+    SMALLEST_STEP,
+    geometric_kernel,
+    laplace_kernel,
+    planar_geometric,
+    planar_laplace,
+)
+from ...mechanisms.response import randomized_response
+from ...names import MECHANISMS, find_name, plain
+from .targets import Target, read_target
+
+#: Families that can be named.
+FAMILIES: dict[str, Callable[..., Mechanism]] = {
+    f.__name__: f
+    for f in (geometric, explicit_fair, randomized_response, rounded_laplace, planar_geometric, planar_laplace)
+}
+
+#: The law alone, where building the mechanism spends most of its time with the judge.
+_KERNELS: dict[Any, Callable[..., Any]] = {planar_geometric: geometric_kernel, planar_laplace: laplace_kernel}
+
+#: Beyond this a mechanism as good as publishes the truth; search further with ``between``.
+LARGEST = Fraction(64)
+
+#: The neighbour that misses the target is this close, relatively, unless the family is too rough for that.
+CLOSE = Fraction(1, 2**20)
+
+#: In case the family is not monotone, so many much smaller (for privacy: larger) epsilons are tried, by factors of 4.
+PROBES = 3
+
+
+@dataclass(frozen=True)
+class Trial:
+    """An epsilon and what the family reaches there."""
+
+    epsilon: Fraction
+    value: Fraction | float
+
+    def __str__(self) -> str:
+        near_one = 0 < 1 - self.value < 1e-9
+        shown = f"1 - {float(1 - self.value):.3g}" if near_one else f"{float(self.value):.9g}"
+        return f"{shown} at epsilon = {text_up(bound_up(self.epsilon), 9)}"
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """The epsilon that just meets a target, the mechanism, and the evidence.
+
+    Attributes
+    ----------
+    epsilon
+        The epsilon to hand to the family, exactly: the smallest that meets a target about the error, the largest that
+        meets a target about privacy, to within one millionth (2^-20) of itself.
+    mechanism
+        The mechanism at that epsilon, with its certificate.
+    family, target
+        The name of the family and the target, in words.
+    achieved
+        What the mechanism reaches: a Fraction where that is rational, else a float.
+    next_smaller, next_larger
+        The evidence that no better epsilon would do: the neighbouring epsilon and what it reaches, which misses the
+        target. The other one is None.
+    monotone
+        Whether the epsilons that were tried meet the target on one side only. If not, ``epsilon`` is the best one
+        *found*: the far end of those that meet it.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> found = dc.calibrate("randomized_response", 2, truth="3/4")     # e^eps / (1 + e^eps) = 3/4
+    >>> round(float(found.epsilon), 4), found.achieved >= 0.75, found.next_smaller.value < 0.75
+    (1.0986, True, True)
+    """
+
+    epsilon: Fraction
+    mechanism: Mechanism
+    family: str
+    target: str
+    achieved: Fraction | float
+    next_smaller: Trial | None
+    next_larger: Trial | None
+    monotone: bool = True
+
+    @property
+    def exact(self) -> bool:
+        """Whether ``achieved`` is exact. Otherwise floats decided, with their rounding error counted as a miss."""
+        return isinstance(self.achieved, Fraction)
+
+    def describe(self) -> dict[str, Any]:
+        """The findings as plain JSON values."""
+        missed = self.next_smaller or self.next_larger
+        return {
+            "family": self.family,
+            "target": self.target,
+            "epsilon": bound_up(self.epsilon),
+            "exact_epsilon": str(self.epsilon),
+            "achieved": float(self.achieved),
+            "exact": self.exact,
+            "missed_at": None if missed is None else float(missed.epsilon),
+            "missed_with": None if missed is None else float(missed.value),
+            "monotone": self.monotone,
+            "certificate": self.mechanism.certificate.describe(),
+        }
+
+    def __str__(self) -> str:
+        which = "largest" if self.next_smaller is None else "smallest"
+        how = "decided in rational numbers" if self.exact else "in floats, rounding error allowed for"
+        written = f" ({self.epsilon})" if self.epsilon.denominator < 10**12 else ""
+        text = (
+            f"{self.family}: epsilon = {text_up(bound_up(self.epsilon), 9)}{written} is the {which} for {self.target}. "
+            f"It reaches {float(self.achieved):.9g} ({how})"
+        )
+        missed = self.next_smaller or self.next_larger
+        text += f"; the target is missed with {missed}." if missed else "."
+        if not self.monotone:
+            text += " The family is not monotone: this is the best epsilon found, by bisection between a few."
+        return f"{text} Proved: {self.mechanism.certificate}."
+
+
+def calibrate(
+    family: str | Callable[..., Mechanism],
+    space: Any,
+    *,
+    distance: Any = None,
+    mean_error: Any = None,
+    truth: Any = None,
+    within: Any = None,
+    likelihood_ratio: Any = None,
+    prior: Any = None,
+    between: tuple[Any, Any] | None = None,
+    **options: Any,
+) -> Calibration:
+    """Find the epsilon at which a family of mechanisms just meets a target.
+
+    A target about the *error* (the first four) is met by every epsilon that is large enough, and the answer is the
+    **smallest** one: the most privacy at that error. A target about *privacy* (``likelihood_ratio``) is met by every
+    epsilon that is small enough, and the answer is the **largest** one: the least noise at that privacy. Either way
+    the answer meets the target, and an epsilon worse by one part in 2^20 misses it; both are decided in rational
+    numbers where the values are rational.
+
+    ::
+
+        distance          sum_x prior(x) sum_y P(y | x) d(x, y) <= E                     [A] (2); uniform prior
+        mean_error        max_x sum_y P(y | x) d(x, y) <= e              with a prior: the mean over it
+        truth             min_x P(x | x) >= p                            with a prior: the mean over it
+        within=(d, p)     min_x P(d(x, y) <= d | x) >= p                 with a prior: the mean over it
+        likelihood_ratio  P(y | x) <= r P(y | x') for all y and d(x, x') <= within       [F] section 4
+
+    Parameters
+    ----------
+    family
+        Called as ``family(space, epsilon=..., **options)``: a function such as ``dc.geometric``, or its name.
+    space
+        What the family wants first: the largest count n, a space, for randomised response also the number of values.
+    distance, mean_error, truth, within, likelihood_ratio
+        Exactly one target; ``likelihood_ratio`` takes a radius ``within``, or compares any two truths.
+    prior
+        How likely each truth is, or "uniform". Without it ``distance`` averages uniformly and the others look at the
+        worst truth.
+    between
+        The range of epsilons to search. By default 1e-9 to 64; for maps, what the mechanisms there can be built for.
+    options
+        Handed to the family, such as ``border="normalise"``.
+
+    Returns
+    -------
+    Calibration
+        ``epsilon``, ``mechanism``, ``achieved``, and the neighbour that misses the target. Print it.
+
+    Raises
+    ------
+    InvalidInput
+        When no epsilon meets the target (the message says what comes closest), or every one does.
+
+    Examples
+    --------
+    >>> found = calibrate("geometric", 100, likelihood_ratio=2, within=10)
+    >>> round(float(found.epsilon), 6)                                          # ln(2) / 10
+    0.069315
+    >>> found.achieved <= 2 < found.next_larger.value
+    True
+    >>> round(float(calibrate("randomized_response", 101, truth=0.5).epsilon), 4)     # ln(100)
+    4.6052
+    """
+    build = _read_family(family)
+    name = str(getattr(build, "__name__", "this family"))
+    unit = Fraction(getattr(space, "unit", 1))
+    lowest, highest = _read_range(between, build, unit)
+    start = min(max(1 / unit, lowest), highest)
+
+    def propose(epsilon: Fraction) -> Channel:
+        if build in _KERNELS:
+            kernel = _KERNELS[build](space, epsilon, **{"border": "remap", **options})
+            return Channel(space, space, SimpleNamespace(kernel=kernel, matrix=kernel.matrix()))
+        return Channel.of(build(space, epsilon=epsilon, **options))
+
+    wishes = {"distance": distance, "mean_error": mean_error, "truth": truth, "likelihood_ratio": likelihood_ratio}
+    target = read_target(propose(start), wishes, within, prior)
+    search = _Search(name, propose, target, lowest, highest)
+    good, bad, monotone = search.bracket(start)
+    best = search.narrow(good, bad)
+    missed = search.neighbour(best)
+    mechanism = build(space, epsilon=best, **options)
+    achieved = target.value(Channel.of(mechanism))
+    smaller, larger = (None, missed) if target.bounds_privacy else (missed, None)
+    return Calibration(best, mechanism, name, target.sentence, achieved, smaller, larger, monotone)
+
+
+def _read_family(family: Any) -> Callable[..., Mechanism]:
+    if isinstance(family, str):
+        shown = ", ".join(plain(name) for name in FAMILIES)
+        return FAMILIES[find_name(family, FAMILIES, "a family that can be calibrated", MECHANISMS, listed=shown)]
+    if not callable(family):
+        raise WrongType(
+            f"family must be a function called as family(space, epsilon=...), such as dc.geometric, or a name "
+            f"({', '.join(FAMILIES)}); got {type(family).__name__}."
+        )
+    made: Callable[..., Mechanism] = family
+    return made
+
+
+def _read_range(between: Any, build: Any, unit: Fraction) -> tuple[Fraction, Fraction]:
+    if between is None:
+        if build in _KERNELS:
+            return SMALLEST_STEP / unit, LARGEST_STEP / unit
+        return SMALLEST_EPSILON, LARGEST
+    low, high = (as_fraction(e, "an end of between") for e in between)
+    if not 0 < low < high:
+        raise InvalidInput(f"between is a pair of epsilons, 0 < low < high; got {between!r}.")
+    return low, high
+
+
+@dataclass(frozen=True)
+class _Search:
+    """Bisection on exact rationals, in the direction the target asks for.
+
+    "Worse" is the direction in which one hopes to go and in which the target is eventually missed: smaller epsilons
+    for targets about the error, larger ones for targets about privacy.
+    """
+
+    name: str
+    propose: Callable[[Fraction], Channel]
+    target: Target
+    lowest: Fraction
+    highest: Fraction
+
+    @property
+    def _worse(self) -> Fraction:
+        return Fraction(2) if self.target.bounds_privacy else Fraction(1, 2)
+
+    def _met(self, epsilon: Fraction) -> bool:
+        return self.target.met(self.propose(epsilon))
+
+    def _move(self, epsilon: Fraction, factor: Fraction) -> tuple[Fraction, bool] | None:
+        """The next epsilon and whether it meets the target; None at the end of what can be built."""
+        moved = min(max(epsilon * factor, self.lowest), self.highest)
+        if moved == epsilon:
+            return None
+        try:
+            return moved, self._met(moved)
+        except InvalidInput:  # the family knows its own limits
+            return None
+
+    def bracket(self, start: Fraction) -> tuple[Fraction, Fraction, bool]:
+        """An epsilon that meets the target, a worse one that does not, and whether the epsilons tried agree."""
+        good, bad = self._walk(start)
+        monotone, far = True, bad
+        for _ in range(PROBES):
+            step = self._move(far, self._worse**2)
+            if step is None:
+                break
+            far, met = step
+            if met:
+                monotone = False
+                good, bad = self._walk(far)
+                far = bad
+        return good, bad, monotone
+
+    def _walk(self, epsilon: Fraction) -> tuple[Fraction, Fraction]:
+        met = self._met(epsilon)
+        factor = self._worse if met else 1 / self._worse
+        while True:
+            step = self._move(epsilon, factor)
+            if step is None:
+                raise self._trivial(epsilon) if met else self._impossible(epsilon)
+            if step[1] != met:
+                return (epsilon, step[0]) if met else (step[0], epsilon)
+            epsilon = step[0]
+
+    def narrow(self, good: Fraction, bad: Fraction) -> Fraction:
+        """The simplest rational that meets the target within a quarter of CLOSE of where it begins to."""
+        while abs(good - bad) > min(good, bad) * CLOSE / 4:
+            middle = (good + bad) / 2
+            good, bad = (middle, bad) if self._met(middle) else (good, middle)
+        better = good * (1 - CLOSE / 4 if self.target.bounds_privacy else 1 + CLOSE / 4)
+        simple = simplest_between(*sorted((good, better)))
+        inside = self.lowest <= simple <= self.highest
+        return simple if inside and self._met(simple) else good
+
+    def neighbour(self, epsilon: Fraction) -> Trial | None:
+        """The nearest worse epsilon that misses the target.
+
+        Families round e^-epsilon to a simple fraction (by up to 2^-40), so at tiny epsilons neighbours can be alike.
+        """
+        gap = CLOSE
+        while gap < 1:
+            other = epsilon * (1 + gap if self.target.bounds_privacy else 1 - gap)
+            other = min(max(other, self.lowest), self.highest)
+            channel = self.propose(other)
+            if not self.target.met(channel):
+                return Trial(other, self.target.value(channel))
+            gap *= 4
+        return None  # pragma: no cover - the bracket has an epsilon that misses it
+
+    def _impossible(self, epsilon: Fraction) -> InvalidInput:
+        closest = Trial(epsilon, self.target.value(self.propose(epsilon)))
+        return InvalidInput(
+            f"no epsilon of {self.name} between {float(self.lowest):.3g} and {float(self.highest):.3g} gives "
+            f"{self.target.sentence}. The closest possible is {closest}. Ask for less, or give "
+            "between=... to search elsewhere."
+        )
+
+    def _trivial(self, epsilon: Fraction) -> InvalidInput:
+        easiest = Trial(epsilon, self.target.value(self.propose(epsilon)))
+        return InvalidInput(
+            f"every epsilon of {self.name} gives {self.target.sentence}: even {easiest}. The target asks for nothing; "
+            "ask for more, or choose epsilon by other means."
+        )

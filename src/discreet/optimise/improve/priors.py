@@ -1,0 +1,53 @@
+"""Priors by name, and from files: how likely each count is."""
+
+from __future__ import annotations
+
+import math
+import re
+from fractions import Fraction
+from pathlib import Path
+
+from ...errors import InvalidInput, UnreadableFile
+from ...exact.rationals import as_fraction
+from ...names import plain
+
+#: How likely count j of 0..n is, up to a factor.
+NAMES = {
+    "uniform": lambda n, j: Fraction(1),
+    "triangular": lambda n, j: Fraction(min(j, n - j) + 1),
+    "binomial": lambda n, j: Fraction(math.comb(n, j)),
+    "halving": lambda n, j: Fraction(1, 2**j),
+}
+
+
+def named_prior(name: str, n: int) -> list[Fraction] | None:
+    """The prior of this name on 0..n; None if there is none.
+
+    >>> named_prior("triangular", 2)
+    [Fraction(1, 4), Fraction(1, 2), Fraction(1, 4)]
+    """
+    name = plain(name)
+    if name not in NAMES:
+        return None
+    weights = [NAMES[name](n, j) for j in range(n + 1)]
+    total = sum(weights)
+    return [w / total for w in weights]
+
+
+def read_prior_file(path: str, n: int) -> list[Fraction]:
+    """The numbers in a file, one for each count 0..n, separated by space, commas or lines, divided by their sum."""
+    try:
+        text = Path(path).read_text(encoding="utf-8-sig")
+    except OSError as problem:
+        names = ", ".join(NAMES)
+        raise UnreadableFile(
+            f"{path!r} is neither the name of a prior ({names}) nor a file that can be read: {problem.strerror}."
+        ) from None
+    weights = [as_fraction(word, "a weight of the prior") for word in re.split(r"[\s,;]+", text.strip()) if word]
+    if len(weights) != n + 1 or min(weights) < 0 or not any(weights):
+        raise InvalidInput(
+            f"{path} must hold {n + 1} numbers that are not negative, one for each count 0..{n}; it holds "
+            f"{len(weights)}."
+        )
+    total = sum(weights)
+    return [w / total for w in weights]

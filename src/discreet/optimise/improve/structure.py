@@ -1,0 +1,229 @@
+"""Structure: symmetry for free, and whether a mechanism is the geometric one in disguise.
+
+[C] is Cormode, Kulkarni, Srivastava, *Constrained Differential Privacy for Count Data*. The paper prints the transpose:
+its Pr[i | j] is P[j, i] here, where rows are truths.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from ...channels import Channel
+from ...errors import InvalidInput, Unsupported
+from ...exact.rationals import claimed, read_alpha
+from ...exact.tables import Table
+from ...mechanism import Mechanism
+from ...privacy.certificate import certify
+from ...privacy.verify import verify
+from ...spaces import Counts, Grid, Space
+from .targets import exact_weights
+
+
+def exact_table(mechanism: object, purpose: str) -> tuple[Channel, Table]:
+    """The exact probabilities of a mechanism; float matrices and irrational laws have none."""
+    if not isinstance(mechanism, Mechanism):
+        raise InvalidInput(
+            f"{purpose} needs a mechanism; got {type(mechanism).__name__}. Make one of a matrix with dc.from_matrix(P)."
+        )
+    channel = Channel.of(mechanism)
+    if channel.table is None:
+        raise Unsupported(f"{purpose} needs exact probabilities, and those of {mechanism.family} are irrational.")
+    return channel, channel.table
+
+
+def judge_again(source: Mechanism, outputs: Space, table: Table) -> dict[str, Any]:
+    """What a mechanism made of another one is handed: spaces, kernel and a certificate of its own.
+
+    The judge holds the new table against what was proved of the old one, which post-processing and averaging keep.
+    (Except on maps, where the ratio goes with a distance, and epsilon with the width of an enclosure.)
+    """
+    proved = source.certificate
+    claim: dict[str, Any] = {"epsilon": claimed(proved.epsilon), "delta": claimed(proved.delta)} if proved.delta else {}
+    ratio = None if proved.delta or isinstance(source.inputs, Grid) else proved.ratio
+    certificate = certify(table, source.inputs, proved.notion, ratio=ratio, **claim)
+    if proved.delta:
+        certificate = replace(certificate, epsilon=proved.epsilon, delta=proved.delta)
+    return {"inputs": source.inputs, "outputs": outputs, "kernel": table, "certificate": certificate}
+
+
+# ------------------------------------------------------------------------------------------------ symmetry
+
+
+def symmetrise(mechanism: Mechanism, prior: Any = None) -> Mechanism:
+    """The mechanism averaged with its mirror image: ``P*[i, j] = (P[i, j] + P[n-i, n-j]) / 2``.
+
+    It is symmetric (property S), at least as private, keeps each of the seven properties that the mechanism has, and
+    costs the same on average **if weights and loss are symmetric**: prior[i] = prior[n-i], loss(n-i, n-j) = loss(i, j).
+    (The paper's theorem needs this and does not say so.) The cost of the worst truth can only fall.
+
+    Parameters
+    ----------
+    mechanism
+        Any exact mechanism from counts 0..n to counts.
+    prior
+        The weights the cost is meant with. They are checked to be symmetric, and refused if they are not. Without
+        them the certificate says under which condition the cost stays.
+
+    Returns
+    -------
+    Mechanism
+        Of the family "symmetrised", exact and judged again.
+
+    References
+    ----------
+    [C] theorem 1 and its proof in the appendix.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> skew = dc.from_matrix([["3/4", "1/4"], ["1/2", "1/2"]])
+    >>> even = symmetrise(skew)
+    >>> even.probability(0, 0), even.probability(1, 1)
+    (Fraction(5, 8), Fraction(5, 8))
+    >>> skew.certificate.ratio, even.certificate.ratio
+    (Fraction(2, 1), Fraction(5, 3))
+    """
+    channel, table = exact_table(mechanism, "symmetrising")
+    if not (isinstance(channel.inputs, Counts) and isinstance(channel.outputs, Counts)):
+        raise Unsupported(f"only counts can be counted from the other end; these values are {channel.inputs.noun}s.")
+    same_cost_for = "symmetric weights and losses"
+    if prior is not None:
+        weights = exact_weights(prior, channel.shape[0])
+        uneven = next((i for i, w in enumerate(weights) if w != weights[-1 - i]), None)
+        if uneven is not None:
+            mirror = len(weights) - 1 - uneven
+            raise InvalidInput(
+                f"the prior is not symmetric: {float(weights[uneven]):.6g} for {uneven} and "
+                f"{float(weights[mirror]):.6g} for {mirror}. Symmetrising would change the expected loss under it; "
+                "leave the mechanism as it is, or leave out prior= if symmetry matters more."
+            )
+        same_cost_for = "the prior given and symmetric losses"
+    rows = []
+    for i, total in enumerate(table.totals):
+        other = table.totals[-1 - i]
+        common = math.gcd(total, other)
+        pairs = zip(table.row(i), reversed(table.row(-1 - i)), strict=True)
+        rows.append([w * (other // common) + v * (total // common) for w, v in pairs])
+    made = judge_again(mechanism, mechanism.outputs, Table.from_rows(rows).reduced())
+    return Mechanism(
+        **made, family="symmetrised", parameters={"source": mechanism.family, "same_cost_for": same_cost_for}
+    )
+
+
+# ------------------------------------------------------------------------------------------------ derivability
+
+
+@dataclass(frozen=True)
+class Derivability:
+    """Whether a mechanism is the geometric one followed by post-processing. True in a condition exactly when it is."""
+
+    holds: bool
+    #: alpha of the geometric mechanism it was compared with.
+    alpha: Fraction
+    #: By how much the three-entry condition is violated at worst; 0 if nowhere.
+    violation: Fraction
+    #: The place of the worst violation, in words; None when there is none.
+    where: str | None
+    sentence: str
+
+    def __bool__(self) -> bool:
+        return self.holds
+
+    def __str__(self) -> str:
+        return self.sentence
+
+
+def derivable(mechanism: Mechanism, *, alpha: Any = None, epsilon: Any = None) -> Derivability:
+    """Whether a mechanism can be had by post-processing the reports of the geometric mechanism with the same alpha.
+
+    It can exactly when, for every report j and every truth i, ::
+
+        P[i, j] - a P[i-1, j]  >=  a (P[i+1, j] - a P[i, j])          three adjacent entries, 0 < i < n
+        P[0, j] >= a P[1, j],      P[n, j] >= a P[n-1, j]             at the ends (this is differential privacy)
+
+    These are the entries of T = G^-1 P up to positive factors, since the inverse of the geometric matrix G is
+    tridiagonal; the rows of T add up to one, so where no entry is negative T is the post-processing. Decided in
+    integers.
+
+    Parameters
+    ----------
+    mechanism
+        Any exact mechanism whose truths are counts.
+    alpha, epsilon
+        The geometric mechanism to compare with. By default the one with exactly the mechanism's own privacy: alpha is
+        one over its largest ratio between adjacent counts.
+
+    References
+    ----------
+    [C] section IV-D; Gupte and Sundararajan 2010.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> bool(derivable(dc.geometric(4, alpha="1/2")))
+    True
+    >>> print(derivable(dc.explicit_fair(2, alpha="1/2")).where)
+    report 0, truths 0, 1, 2: 1/4 - a 1/2 < a (1/4 - a 1/4) with a = 1/2
+    """
+    channel, table = exact_table(mechanism, "derivability")
+    if not isinstance(channel.inputs, Counts):
+        raise Unsupported(f"the geometric mechanism is for counts; these truths are {channel.inputs.noun}s.")
+    a = _own_alpha(mechanism) if alpha is None and epsilon is None else read_alpha(alpha, epsilon)
+    worst, place = _worst_place(table, a)
+    name = f"the geometric mechanism with alpha = {a if a.denominator < 10**9 else format(float(a), '.9g')}"
+    if place is None:
+        return Derivability(True, a, Fraction(0), None, f"It can be derived by post-processing from {name}.")
+    where = _in_words(channel, table, a, *place)
+    return Derivability(False, a, worst, where, f"It cannot be derived from {name}: {where}.")
+
+
+def _own_alpha(mechanism: Mechanism) -> Fraction:
+    """One over the largest ratio between adjacent counts; 0 where that is infinite (then anything can be derived)."""
+    proved = mechanism.certificate
+    ratio = proved.ratio if proved.notion == "central" and not proved.delta else verify(mechanism, "central").ratio
+    if isinstance(ratio, Fraction):
+        return 1 / ratio
+    return Fraction(0)
+
+
+def _worst_place(table: Table, a: Fraction) -> tuple[Fraction, tuple[int, int] | None]:
+    """The worst violation and its (truth, report): each combination of neighbouring weights is looked at once."""
+    p, q = a.numerator, a.denominator
+    worst, place = Fraction(0), None
+    truths = table.shape[0]
+    for i in range(truths):
+        near = [k for k in (i - 1, i + 1) if 0 <= k < truths]
+        scale = math.lcm(*(table.totals[k] for k in (i, *near)))
+        # The condition times q^2: own P[i] - p q (sum of neighbours), with own = q^2 + p^2 inside and q^2 at the ends.
+        own = (q * q + (p * p if len(near) == 2 else 0)) * (scale // table.totals[i])
+        factors = [p * q * (scale // table.totals[k]) for k in near]
+        kinds, first = np.unique(table.codes[[i, *near]], axis=1, return_index=True)
+        best, best_report = 0, -1
+        for (code, *others), j in zip(kinds.T.tolist(), first.tolist(), strict=True):
+            missing = (
+                sum(f * table.palette[c] for f, c in zip(factors, others, strict=True)) - own * table.palette[code]
+            )
+            if missing > best or (missing == best > 0 and j < best_report):
+                best, best_report = missing, j
+        violation = Fraction(best, scale * q * q)
+        if violation > worst:
+            worst, place = violation, (i, best_report)
+    return worst, place
+
+
+def _in_words(channel: Channel, table: Table, a: Fraction, i: int, j: int) -> str:
+    def shown(x: Fraction) -> str:
+        return str(x) if x.denominator < 10**6 else f"{float(x):.6g}"
+
+    entry = {k: shown(table.probability(k, j)) for k in (i - 1, i, i + 1) if 0 <= k < table.shape[0]}
+    report = f"report {channel.outputs.value(j)}, truths {', '.join(str(k) for k in entry)}: "
+    if len(entry) == 3:
+        text = f"{entry[i]} - a {entry[i - 1]} < a ({entry[i + 1]} - a {entry[i]})"
+    else:
+        text = f"{entry[i]} < a {next(e for k, e in entry.items() if k != i)}"
+    return f"{report}{text} with a = {shown(a)}"

@@ -1,0 +1,264 @@
+"""What a family can be calibrated to: a bound on an expected loss, or a bound on a likelihood ratio.
+
+A target decides by floats with an error bound, and in rational numbers whenever the floats cannot tell. Where a value
+is irrational (distances on a map), what is too close to call counts as missed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ... import losses
+from ...channels import Channel
+from ...errors import InvalidInput, Unsupported, WrongType
+from ...exact.rationals import as_fraction, log_up
+from ...losses import Loss
+from ...utility import cost, expected_loss, read_prior
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+#: At most this many log ratios are held at once.
+CHUNK = 1 << 21
+
+
+class Target(Protocol):
+    """A wish that a mechanism meets or misses."""
+
+    @property
+    def sentence(self) -> str:
+        """The wish, in words."""
+
+    @property
+    def bounds_privacy(self) -> bool:
+        """Whether small epsilons meet it. Otherwise it bounds the error, and large ones do."""
+
+    def met(self, channel: Channel) -> bool:
+        """Whether this mechanism meets it."""
+
+    def value(self, channel: Channel) -> Fraction | float:
+        """What this mechanism reaches: a Fraction where that is rational."""
+
+
+# ------------------------------------------------------------------------------------------------ priors
+
+
+def exact_weights(prior: object, size: int) -> tuple[Fraction, ...]:
+    """A prior as Fractions that add up to exactly 1; floats stand for simple rationals and are divided by their sum."""
+    if prior is None or (isinstance(prior, str) and prior == "uniform"):
+        return (Fraction(1, size),) * size
+    listed = [as_fraction(w, "a prior probability") for w in prior] if isinstance(prior, list | tuple) else prior
+    read_prior(listed, size)
+    weights = [as_fraction(w, "a prior probability") for w in listed]  # type: ignore[attr-defined]
+    total = sum(weights)
+    return tuple(w / total for w in weights)
+
+
+# ------------------------------------------------------------------------------------------------ expected losses
+
+
+@dataclass(frozen=True)
+class LossTarget:
+    """An expected loss of at most ``most``, averaged with ``weights`` or (None) for the worst truth."""
+
+    sentence: str
+    loss: Loss
+    most: Fraction
+    weights: tuple[Fraction, ...] | None = field(repr=False)
+    #: Whether people see one minus the loss: the probability of a hit rather than of a miss.
+    complement: bool = False
+    bounds_privacy: bool = False
+
+    def _float(self, channel: Channel) -> tuple[float, float]:
+        """The loss and an error bound: probabilities are good to 2^-42 relatively, sums add a unit per term."""
+        rows = expected_loss(channel, self.loss)
+        value = float(rows.max() if self.weights is None else np.array([float(w) for w in self.weights]) @ rows)
+        return value, value * (sum(channel.shape) + 1024) * 2.0**-52 + 1e-300
+
+    def _exact(self, channel: Channel) -> Fraction | None:
+        try:
+            if self.weights is None:
+                return max(expected_loss(channel, self.loss, exact=True))
+            exact = cost(channel, self.loss, prior=self.weights, exact=True)
+        except Unsupported:  # irrational distances or probabilities
+            return None
+        assert isinstance(exact, Fraction)
+        return exact
+
+    def met(self, channel: Channel) -> bool:
+        value, error = self._float(channel)
+        if value + error <= self.most:
+            return True
+        if value - error > self.most:
+            return False
+        exact = self._exact(channel)
+        return exact is not None and exact <= self.most
+
+    def value(self, channel: Channel) -> Fraction | float:
+        exact = self._exact(channel)
+        value = self._float(channel)[0] if exact is None else exact
+        return 1 - value if self.complement else value
+
+
+# ------------------------------------------------------------------------------------------------ likelihood ratios
+
+
+@dataclass(frozen=True)
+class RatioTarget:
+    """``P(y | x) <= most * P(y | x')`` for every report y and each of these pairs of truths."""
+
+    sentence: str
+    most: Fraction
+    first: IntArray = field(repr=False)
+    second: IntArray = field(repr=False)
+    bounds_privacy: bool = True
+
+    def _log_ratios(self, logs: FloatArray) -> Iterator[tuple[IntArray, IntArray, FloatArray]]:
+        step = max(1, CHUNK // logs.shape[1])
+        for start in range(0, len(self.first), step):
+            a, b = self.first[start : start + step], self.second[start : start + step]
+            with np.errstate(invalid="ignore"):
+                gap = np.abs(logs[a] - logs[b])
+            yield a, b, np.where(np.isnan(gap), 0.0, gap)  # a report that neither truth gives
+
+    @staticmethod
+    def _logs(channel: Channel) -> tuple[FloatArray, float]:
+        """The logarithms of all probabilities, and a bound of the error of a difference of two of them."""
+        table = channel.table
+        if table is None:
+            with np.errstate(divide="ignore"):
+                return np.asarray(np.log(channel.matrix)), 2.0**-40
+        totals = np.array([[math.log(t)] for t in table.totals])
+        return np.asarray(table.log_weights()[table.codes] - totals), float(totals.max() + 1) * 2.0**-48
+
+    def _largest(self, logs: FloatArray) -> float:
+        return max(float(gap.max()) for _, _, gap in self._log_ratios(logs))
+
+    def _exact(self, channel: Channel, logs: FloatArray, floor: float) -> Fraction | None:
+        """The largest ratio exactly: among the places where floats say it could be, each kind looked at once."""
+        table = channel.table
+        if table is None:
+            return None
+        totals = list(dict.fromkeys(table.totals))
+        number = {total: k for k, total in enumerate(totals)}
+        kinds = table.codes * np.int64(len(totals)) + np.array([[number[total]] for total in table.totals])
+        places = [np.empty((0, 2), np.int64)]
+        for a, b, gap in self._log_ratios(logs):
+            pair, report = np.nonzero(gap >= floor)
+            places.append(np.unique(np.stack([kinds[a[pair], report], kinds[b[pair], report]], axis=1), axis=0))
+
+        def probability(kind: int) -> Fraction:
+            code, total = divmod(kind, len(totals))
+            return Fraction(table.palette[code], totals[total])
+
+        ratios = (probability(p) / probability(q) for p, q in np.unique(np.concatenate(places), axis=0).tolist())
+        return max(max(ratio, 1 / ratio) for ratio in ratios)
+
+    def met(self, channel: Channel) -> bool:
+        logs, error = self._logs(channel)
+        largest, goal = self._largest(logs), log_up(self.most)
+        if abs(largest - goal) > error + 1e-15 * goal:
+            return largest < goal
+        exact = self._exact(channel, logs, largest - 2 * error)
+        return exact is not None and exact <= self.most
+
+    def value(self, channel: Channel) -> Fraction | float:
+        logs, error = self._logs(channel)
+        largest = self._largest(logs)
+        if math.isinf(largest):
+            return math.inf
+        exact = self._exact(channel, logs, largest - 2 * error)
+        return math.exp(largest) if exact is None else exact
+
+
+# ------------------------------------------------------------------------------------------------ reading
+
+
+def read_target(channel: Channel, wishes: dict[str, Any], within: Any, prior: object) -> Target:
+    """The one target that was given, for mechanisms shaped like this one."""
+    given = [name for name, wish in wishes.items() if wish is not None]
+    if within is not None and "likelihood_ratio" not in given:
+        given.append("within")
+    if len(given) != 1:
+        raise InvalidInput(
+            "give exactly one target: distance=, mean_error=, truth=, within=(d, p), or likelihood_ratio= "
+            f"(with within=radius); got {', '.join(given) or 'none'}."
+        )
+    name = given[0]
+    if name == "likelihood_ratio":
+        return _ratio_target(channel, wishes[name], within, prior)
+    worst = prior is None and name != "distance"
+    weights = None if worst else exact_weights(prior, channel.shape[0])
+    uniform = prior is None or isinstance(prior, str)
+    whom = "whatever the truth" if worst else f"on average over {'a uniform' if uniform else 'the given'} prior"
+    if name in ("distance", "mean_error"):
+        most = _positive(wishes[name], name)
+        what = "expected distance between truth and report" if name == "distance" else "mean absolute error"
+        return LossTarget(f"{what} at most {_shown(most)}, {whom}", losses.L1, most, weights)
+    if name == "truth":
+        p = _probability(wishes[name], "truth")
+        sentence = f"the truth reported with probability at least {_shown(p)}, {whom}"
+        return LossTarget(sentence, losses.L0, 1 - p, weights, True)
+    d, p = _read_within(within)
+    sentence = f"a report within {_shown(d)} of the truth with probability at least {_shown(p)}, {whom}"
+    return LossTarget(sentence, losses.beyond(d), 1 - p, weights, True)
+
+
+def _ratio_target(channel: Channel, wish: object, within: Any, prior: object) -> RatioTarget:
+    if prior is not None:
+        raise InvalidInput("a likelihood ratio bounds every truth and report, so it needs no prior; drop prior=...")
+    most = as_fraction(wish, "likelihood_ratio")
+    if most <= 1:
+        raise InvalidInput(f"a likelihood ratio above 1 is needed (1 would let nothing through); got {wish!r}.")
+    space, size = channel.inputs, channel.shape[0]
+    squares = space.squared_distance(np.arange(size)[:, None], np.arange(size)[None, :])
+    near, whom = np.ones_like(squares, dtype=bool), "any two truths"
+    if within is not None:
+        if isinstance(within, tuple | list):
+            raise WrongType(f"with likelihood_ratio, within is one radius; got {within!r}.")
+        radius = _positive(within, "within, the radius,")
+        near, whom = squares <= math.floor((radius / space.unit) ** 2), f"truths within {_shown(radius)} of each other"
+    first, second = np.nonzero(np.triu(near, 1))
+    if not len(first):
+        raise InvalidInput(
+            f"no two truths lie within {_shown(radius)} of each other; the nearest are {_shown(space.unit)} apart. "
+            "Give a larger radius."
+        )
+    return RatioTarget(f"a likelihood ratio of at most {_shown(most)} between {whom}", most, first, second)
+
+
+def _read_within(within: Any) -> tuple[Fraction, Fraction]:
+    if not isinstance(within, tuple | list) or len(within) != 2:
+        raise WrongType(
+            f"within is a distance and a probability, such as within=(2, 0.95); got {within!r}. One number alone is a "
+            "radius, which goes with likelihood_ratio=..."
+        )
+    d = as_fraction(within[0], "d, the distance,")
+    if d < 0:
+        raise InvalidInput(f"d, the distance, must not be negative; got {within[0]!r}.")
+    return d, _probability(within[1], "p, the probability,")
+
+
+def _probability(value: object, what: str) -> Fraction:
+    p = as_fraction(value, what)
+    if not 0 < p <= 1:
+        raise InvalidInput(f"{what} must be a probability above 0 and at most 1; got {value!r}.")
+    return p
+
+
+def _positive(value: object, what: str) -> Fraction:
+    number = as_fraction(value, what)
+    if number < 0:
+        raise InvalidInput(f"{what} must not be negative; got {value!r}.")
+    return number
+
+
+def _shown(value: Fraction) -> str:
+    return str(value) if value.denominator == 1 else f"{float(value):.15g}"

@@ -1,0 +1,109 @@
+"""From a solver's vertex to a table that is proved: the exact vertex if it stands, else the repaired table.
+
+The optimiser's word counts for nothing here. A table passes when the judge finds it private and
+:func:`discreet.check` finds every requirement met, both in integers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from ...checking import check
+from ...errors import InvalidInput, NotPrivate
+from ...exact.tables import Table
+from ...privacy.certificate import Certificate, certify
+from ...spaces import Counts
+from .highs import Vertex
+from .interior import repaired
+from .program import Program, Request
+from .vertex import NoVertex, Ties, fixed_values, in_rows, rational_values, ties_of
+
+#: Bits of the fixed-point vertex that is repaired.
+FIXED_BITS = 320
+
+#: Shares of the interior mechanism to mix in, from hardly any on: two to the minus this.
+MIXING = (96, 64, 48, 40, 37, 34, 33, 32, 31, 30, 28, 27, 24, 21, 18, 15, 12, 10)
+
+VERTEX, REPAIRED = "rational vertex", "mixed and rounded"
+
+
+@dataclass(frozen=True, eq=False)
+class Proved:
+    """A table that passed, what the judge proved of it, and which road led there."""
+
+    table: Table
+    certificate: Certificate
+    how: str
+    #: The share of the interior mechanism that was mixed in.
+    mixing: Fraction = Fraction(0)
+
+
+def prove(table: Table, request: Request, epsilon: Fraction) -> Certificate | None:
+    """What the judge proves of a table, if that is what was asked for and all requirements hold; else None.
+
+    Parameters
+    ----------
+    epsilon
+        The privacy to state, at least log(1/alpha): only used together with a delta.
+    """
+    space = Counts(request.n)
+    try:
+        if request.delta:
+            certificate = certify(table, space, epsilon=epsilon, delta=request.delta)
+        else:
+            certificate = certify(table, space, ratio=1 / request.alpha)
+    except NotPrivate:
+        return None
+    if request.requirements and not all(check(table, request.requirements).values()):
+        return None
+    return certificate
+
+
+def exact_vertex(program: Program, vertex: Vertex, epsilon: Fraction) -> Proved | None:
+    """The rational vertex behind a solver's answer, if it passes."""
+    table = exact_table(program, vertex)
+    if table is None:
+        return None
+    certificate = prove(table, program.request, epsilon)
+    return None if certificate is None else Proved(table, certificate, VERTEX)
+
+
+def exact_table(program: Program, vertex: Vertex) -> Table | None:
+    """The rational table that a solver's basis determines, proved or not; None if there is none."""
+    try:
+        weights, _ = rational_values(ties_of(program, vertex))
+        table = Table.from_rows(in_rows(program, weights))
+    except (NoVertex, InvalidInput):  # not determined, or with negative entries
+        return None
+    return None if table.common_total is None else table.reduced()
+
+
+def repaired_table(program: Program, vertex: Vertex, epsilon: Fraction) -> Proved | None:
+    """The nearest table inside all inequalities that passes, with as little mixed in as possible."""
+    rows = in_rows(program, _nearly(program, vertex))
+    request = program.request
+    for mixing in MIXING:
+        try:
+            table = repaired(
+                rows, FIXED_BITS, request.alpha, mixing, mirrored=program.mirrored, fair="F" in request.codes
+            )
+        except InvalidInput:  # negative entries
+            continue
+        certificate = prove(table, request, epsilon)
+        if certificate is not None:
+            return Proved(table, certificate, REPAIRED, Fraction(1, 1 << mixing))
+    return None
+
+
+def _nearly(program: Program, vertex: Vertex) -> list[int]:
+    """The vertex by place in units of ``2**-FIXED_BITS``: refined if its basis determines it, else the floats."""
+    ties: Ties = ties_of(program, vertex)
+    try:
+        return fixed_values(ties, FIXED_BITS)
+    except NoVertex:
+        from .highs import place_scales
+
+        scales = place_scales(program)[: program.size**2]
+        floats = vertex.values[program.variable[: program.size**2]] * scales
+        return [int(Fraction(p) * (1 << FIXED_BITS)) for p in floats.tolist()]

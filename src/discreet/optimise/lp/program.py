@@ -1,0 +1,420 @@
+"""The linear program of a design, in exact numbers: which probabilities, under which inequalities, at what cost.
+
+Everything here is rational: coefficients are small integers and powers of alpha. Floats enter only when the program is
+handed to a solver (:mod:`.highs`), which sees it scaled: with ``P = a^|i-j| R`` the privacy inequalities become
+``R[far] >= R[near]`` and ``R[near] >= a^2 R[far]``, however far from the diagonal, where the probabilities themselves
+vanish below any tolerance.
+
+Three reductions make it small. Probabilities that must be equal are one variable (symmetry, fairness); a problem that
+looks the same from both ends is given symmetry for free ([C] theorem 1, for symmetric weights and losses); inequalities
+that follow from others are left out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...losses import Loss
+from ...properties import PROPERTIES, Property, Rows
+from ...spaces import Counts
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+
+#: The label of the inequalities of differential privacy.
+PRIVACY = "privacy"
+
+#: Probabilities that fall to this do not matter to any sum of doubles near one.
+NEGLIGIBLE = 1e-15
+
+#: Variables are scaled by alpha^|i-j| down to this; the solver drops coefficients below a tenth of it.
+SMALLEST_SCALE = 1e-11
+
+#: What follows from what: these rows are left out where the key is asked for.
+IMPLIED = {"RM": ("RH", "inward privacy"), "CM": ("CH", "WH"), "CH": ("WH",)}
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is asked for, in exact numbers. ``weights`` is the prior, or None for the worst case over truths."""
+
+    n: int
+    alpha: Fraction
+    loss: Loss
+    weights: tuple[Fraction, ...] | None
+    requirements: tuple[Property, ...] = ()
+    delta: Fraction = Fraction(0)
+    #: The privacy as it was asked for, such as "epsilon = 0.5"; empty where nobody asked.
+    asked: str = ""
+
+    @property
+    def codes(self) -> tuple[str, ...]:
+        return tuple(p.code for p in self.requirements)
+
+    @property
+    def uniform(self) -> bool:
+        return self.weights is not None and len(set(self.weights)) == 1
+
+    @property
+    def mirrored(self) -> bool:
+        """Whether the problem looks the same from both ends, so that averaging with the mirror image costs nothing."""
+        even = self.weights is None or self.weights == self.weights[::-1]
+        return even and self.loss.symmetric and all(_is_mirrored(p, self.n) for p in self.requirements)
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Inequalities between two probabilities: ``P[first] >= factor * alpha^power * P[second]`` (or equal), by place."""
+
+    label: str
+    first: IntArray
+    second: IntArray
+    factor: Fraction
+    power: int
+    sense: Literal[">=", "=="] = ">="
+    #: Whether this is not asked for, only preferred among the best.
+    preferred: bool = False
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """Any other inequality: ``sum_k coefficients[k] P[places[k]]  sense  right``.
+
+    Places beyond the last probability are auxiliary variables.
+    """
+
+    label: str
+    places: IntArray
+    coefficients: tuple[int, ...]
+    sense: Literal[">=", "=="]
+    right: Fraction = Fraction(0)
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """Minimise ``cost @ P / cost_scale`` over P >= 0 under the pairs and the rows.
+
+    Pairs and rows speak of places: ``truth * (n+1) + report``, then the auxiliary variables. The solver's variables are
+    fewer: ``P[p] = alpha^exponent[p] * x[variable[p]]``, with exponent 0 for auxiliary ones.
+    """
+
+    request: Request
+    variable: IntArray
+    exponent: IntArray
+    #: How many variables there are.
+    count: int
+    pairs: tuple[Pairs, ...]
+    rows: tuple[Row, ...]
+    cost: NDArray[Any] = field(repr=False)
+    cost_scale: int
+    #: Variables that must be zero.
+    zero: NDArray[np.bool_] = field(repr=False)
+    #: Whether a mechanism and its mirror image are one.
+    mirrored: bool
+    #: How large each auxiliary variable can sensibly be.
+    auxiliary_size: tuple[float, ...] = ()
+    #: Probabilities further than this from the truth were tied to their neighbours.
+    reach: int = 0
+    #: What the true cost exceeds the objective by.
+    offset: Fraction = Fraction(0)
+    #: Whether variables were divided by alpha^|i-j|.
+    scaled: bool = True
+
+    @property
+    def size(self) -> int:
+        """The number of truths."""
+        return self.request.n + 1
+
+    @property
+    def log_alpha(self) -> float:
+        return log_of(self.request.alpha)
+
+    def powers(self, block: Pairs) -> IntArray:
+        """The power of alpha between the two variables of each pair."""
+        return block.power + self.exponent[block.second] - self.exponent[block.first]
+
+
+def log_of(x: Fraction) -> float:
+    """The logarithm of a positive rational of any size."""
+    return math.log(x.numerator) - math.log(x.denominator)
+
+
+# ------------------------------------------------------------------------------------------------ building
+
+
+def program_of(
+    request: Request,
+    *,
+    negligible: float = NEGLIGIBLE,
+    private: bool = True,
+    preferred: tuple[Property, ...] = (),
+    scaled: bool = True,
+) -> Program:
+    """The linear program of a request.
+
+    Parameters
+    ----------
+    negligible
+        Where probabilities that fall by alpha per step are below this, have them do exactly that. Almost always
+        possible, and it makes the program small for small alpha; the bound of :mod:`.bounds` does not assume it.
+        0 leaves everything free.
+    private
+        Whether to ask for privacy at all: for finding out what a request fails on.
+    preferred
+        Properties to keep at hand for choosing among the best.
+    scaled
+        Whether variables are divided by alpha^|i-j|. Where probabilities cannot fall with the distance the scaled ones
+        grow out of the solver's range instead.
+    """
+    return _Builder(request, negligible, private, preferred, scaled).program()
+
+
+class _Builder:
+    def __init__(
+        self, request: Request, negligible: float, private: bool, preferred: tuple[Property, ...], scaled: bool
+    ) -> None:
+        self.request = request
+        self.private = private
+        self.preferred = tuple(p for p in preferred if p.code not in request.codes)
+        self.scaled = scaled
+        self.size = request.n + 1
+        self.places = self.size**2
+        self.truth, self.report = np.divmod(np.arange(self.places), self.size)
+        self.apart = np.abs(self.truth - self.report)
+        skipped = {code for asked in request.codes for code in IMPLIED.get(asked, ())}
+        self.skips_inward = "inward privacy" in skipped
+        self.wanted = [(p, p.rows(request.n)) for p in request.requirements if p.code not in skipped]
+        self.mirrored = request.mirrored or "S" in request.codes
+        log_alpha = log_of(request.alpha)
+        fall = self._fall(log_alpha)
+        self.reach = request.n
+        if negligible and not request.delta and private and fall == 1:  # a tied tail falls by alpha per step
+            self.reach = min(request.n, max(2, math.ceil(math.log(negligible) / log_alpha)))
+        floor = max(SMALLEST_SCALE, float(request.delta) / 64)
+        scale_reach = min(request.n, max(1, math.floor(math.log(floor) / log_alpha))) if scaled else 0
+        self.scale = np.minimum(np.floor(self.apart * fall + 1e-9), scale_reach).astype(np.int64)
+        self.variable, self.exponent = self._merge()
+        self.count = int(self.variable.max()) + 1
+        self.auxiliary: list[float] = []
+        self.pairs: list[Pairs] = []
+        self.rows: list[Row] = []
+        self.zero: set[int] = set()
+        self.seen_rows: set[tuple[Any, ...]] = set()
+        self.offset = Fraction(0)
+
+    def program(self) -> Program:
+        if self.private and self.request.delta:
+            self._approximate_privacy()
+        elif self.private:
+            self._privacy()
+        for prop, rows in self.wanted:
+            self._property(prop.code, rows)
+        asked = len(self.pairs)
+        for prop in self.preferred:
+            self._property(prop.code, prop.rows(self.request.n))
+        self.pairs[asked:] = [replace(block, preferred=True) for block in self.pairs[asked:]]
+        for i in range(self.size):
+            self._row("total", self._truth(i), [1] * self.size, "==", Fraction(1))
+        cost, scale = self._objective()
+        extra = len(self.auxiliary)
+        variable = np.concatenate([self.variable, np.arange(self.count, self.count + extra)])
+        zero = np.zeros(self.count + extra, dtype=bool)
+        zero[list(self.zero)] = True
+        return Program(
+            self.request, variable, np.concatenate([self.exponent, np.zeros(extra, dtype=np.int64)]),
+            self.count + extra, tuple(self.pairs), tuple(self.rows), cost, scale, zero, self.mirrored,
+            tuple(self.auxiliary), self.reach, self.offset, self.scaled,
+        )  # fmt: skip
+
+    def _truth(self, i: int) -> IntArray:
+        return np.arange(i * self.size, (i + 1) * self.size)
+
+    def _new(self, size: float) -> int:
+        """The place of a new auxiliary variable."""
+        self.auxiliary.append(size)
+        return self.places + len(self.auxiliary) - 1
+
+    def _merge(self) -> tuple[IntArray, IntArray]:
+        """One variable for all places that must be equal, and for all of a tail that falls by alpha per step."""
+        exponent = self.scale
+        beyond = self.apart - self.reach
+        nearer = self.truth + np.sign(self.report - self.truth) * np.maximum(beyond, 0)
+        label = nearer * self.size + self.report
+        exponent = np.where(beyond > 0, exponent[label] + beyond, exponent)
+        if self.mirrored:
+            label = np.minimum(label, self.places - 1 - label)
+        equal = [r.places for _, r in self.wanted if _says_equal(r)]
+        while equal:
+            before = label.copy()
+            for places in equal:
+                one, other = places[self._alike(places)].T
+                least = np.minimum(label[one], label[other])
+                np.minimum.at(label, one, least)
+                np.minimum.at(label, other, least)
+            label = label[label]
+            if np.array_equal(label, before):
+                break
+        return np.unique(label, return_inverse=True)[1].reshape(-1), exponent
+
+    def _fall(self, log_alpha: float) -> float:
+        """How fast probabilities can fall with the distance from the truth, in powers of alpha per step: at most one.
+
+        Privacy lets them fall by alpha. A requirement that neighbouring reports are alike, ``P[i, j+1] >= f P[i, j]``
+        on the way out from the truth, lets them fall by f only, and what is scaled by alpha would grow out of the
+        solver's range.
+        """
+        slowest = self.request.alpha
+        for _, rows in self.wanted:
+            factor = self._outward_factor(rows)
+            if factor is not None:
+                slowest = max(slowest, factor)
+        return min(1.0, log_of(slowest) / log_alpha) if slowest > self.request.alpha else 1.0
+
+    def _outward_factor(self, rows: Rows) -> Fraction | None:
+        """f, where the rows say ``P[i, next report outward] >= f P[i, j]`` of every place; else None."""
+        if rows.places.shape[1] != 2 or rows.coefficients.ndim != 1 or rows.right != 0:
+            return None
+        kept, given = rows.coefficients.tolist()
+        if not kept > 0 > given:
+            return None
+        further, nearer = rows.places.T
+        outward = (
+            (self.truth[further] == self.truth[nearer])
+            & (np.abs(self.report[further] - self.report[nearer]) == 1)
+            & (self.apart[further] == self.apart[nearer] + 1)
+        )
+        everywhere = len(np.unique(further[outward])) == self.places - self.size
+        return Fraction(-given, kept) if everywhere else None
+
+    def _alike(self, places: IntArray) -> NDArray[np.bool_]:
+        """Which pairs of places are as far from their truths as each other, and can share a variable."""
+        return np.asarray(self.apart[places[:, 0]] == self.apart[places[:, 1]])
+
+    def _privacy(self) -> None:
+        """P[far] >= a P[near], and P[near] >= a P[far] unless row monotonicity says more."""
+        away = self.apart > 0
+        far = np.flatnonzero(away)
+        near = (self.truth + np.sign(self.report - self.truth))[away] * self.size + self.report[away]
+        self._pairs(PRIVACY, far, near, Fraction(1), 1)
+        if not self.skips_inward:
+            self._pairs(PRIVACY, near, far, Fraction(1), 1)
+
+    def _approximate_privacy(self) -> None:
+        """The hockey-stick divergence between neighbours, both ways: sum_j max(0, P[i, j] - P[k, j] / a) <= delta.
+
+        One auxiliary variable for each positive part. In a mirrored problem one direction is the other's image.
+        """
+        alpha, delta, size = self.request.alpha, self.request.delta, self.size
+        p, q = alpha.numerator, alpha.denominator
+        for i in range(size - 1):
+            for one, other in ((i, i + 1),) if self.mirrored else ((i, i + 1), (i + 1, i)):
+                excess = []
+                for mine, theirs in zip(self._truth(one).tolist(), self._truth(other).tolist(), strict=True):
+                    if self.variable[mine] != self.variable[theirs]:
+                        excess.append(self._new(float(delta)))
+                        self.rows.append(Row(PRIVACY, np.array([excess[-1], mine, theirs]), (p, -p, q), ">="))
+                self.rows.append(Row(PRIVACY, np.array(excess), (-1,) * len(excess), ">=", -delta))
+
+    def _property(self, code: str, rows: Rows) -> None:
+        width = rows.places.shape[1]
+        shared = rows.coefficients.ndim == 1
+        if _says_equal(rows):
+            one, other = rows.places[~self._alike(rows.places)].T
+            self._pairs(code, one, other, Fraction(1), 0, "==")
+        elif width == 1 and shared and rows.right == 0 and rows.sense == "==":
+            self.zero.update(self.variable[rows.places[:, 0]].tolist())
+        elif width == 2 and shared and rows.right == 0 and rows.coefficients[0] > 0 > rows.coefficients[1]:
+            factor = Fraction(-int(rows.coefficients[1]), int(rows.coefficients[0]))
+            self._pairs(code, rows.places[:, 0], rows.places[:, 1], factor, 0, rows.sense)
+        else:
+            factors = np.broadcast_to(rows.coefficients, rows.places.shape)
+            for places, coefficients in zip(rows.places, factors.tolist(), strict=True):
+                self._row(code, places, coefficients, rows.sense, rows.right)
+
+    def _pairs(
+        self,
+        label: str,
+        first: IntArray,
+        second: IntArray,
+        factor: Fraction,
+        power: int,
+        sense: Literal[">=", "=="] = ">=",
+    ) -> None:
+        """Add pairs of places, one of each kind."""
+        one, other = self.variable[first], self.variable[second]
+        between = power + self.exponent[second] - self.exponent[first]
+        if (one == other).any():
+            for k in np.unique(between[one == other]).tolist():
+                ratio = factor * self.request.alpha**k
+                if ratio > 1 or (sense == "==" and ratio != 1):
+                    self.zero.update(one[(one == other) & (between == k)].tolist())
+        key = np.stack([one, other, between], axis=1)[one != other]
+        _, kept = np.unique(key, axis=0, return_index=True)
+        chosen = np.flatnonzero(one != other)[kept]
+        if len(chosen):
+            self.pairs.append(Pairs(label, first[chosen], second[chosen], factor, power, sense))
+
+    def _row(
+        self, label: str, places: IntArray, coefficients: Sequence[int], sense: Literal[">=", "=="], right: Fraction
+    ) -> None:
+        """Add one row, unless the same is there already."""
+        factors: dict[tuple[int, int], int] = {}
+        for p, a in zip(places.tolist(), coefficients, strict=True):
+            key = (int(self.variable[p]), int(self.exponent[p])) if p < self.places else (p, -1)
+            factors[key] = factors.get(key, 0) + a
+        signature = (sense, right, *sorted((k, a) for k, a in factors.items() if a))
+        if signature not in self.seen_rows:
+            self.seen_rows.add(signature)
+            self.rows.append(Row(label, places, tuple(coefficients), sense, right))
+
+    def _objective(self) -> tuple[NDArray[Any], int]:
+        request = self.request
+        space = Counts(request.n)
+        levels, codes = request.loss.levels(space, space)
+        values = [v if isinstance(v, Fraction) else Fraction(v) for v in levels]
+        common = math.lcm(*(v.denominator for v in values))
+        losses = np.array([int(v * common) for v in values], dtype=object)[codes]
+        if request.weights is None:
+            # variables are not negative, and the worst loss may be: it is counted from the least loss there is
+            self.offset = min(*values, Fraction(0))
+            losses = losses - int(self.offset * common)
+            worst = self._new(float(max(values) - self.offset) or 1.0)
+            for i in range(self.size):
+                places = np.append(self._truth(i), worst)
+                self._row("worst case", places, [*(-v for v in losses[i]), common], ">=", Fraction(0))
+            cost = np.zeros(self.places + len(self.auxiliary), dtype=object)
+            cost[worst] = 1
+            return cost, 1
+        shared = math.lcm(*(w.denominator for w in request.weights))
+        weights = np.array([int(w * shared) for w in request.weights], dtype=object)
+        cost = np.zeros(self.places + len(self.auxiliary), dtype=object)
+        cost[: self.places] = (weights[:, None] * losses).ravel()
+        return cost, common * shared
+
+
+def _says_equal(rows: Rows) -> bool:
+    return rows.sense == "==" and rows.right == 0 and rows.coefficients.tolist() in ([1, -1], [-1, 1])
+
+
+def _is_mirrored(prop: Property, n: int) -> bool:
+    """Whether counting from the other end turns the property's rows into themselves."""
+    if PROPERTIES.get(prop.code) is prop:
+        return True
+    rows = prop.rows(n)
+    factors = np.broadcast_to(rows.coefficients, rows.places.shape)
+
+    def listed(places: IntArray) -> Iterable[tuple[tuple[int, int], ...]]:
+        pairs = zip(places.tolist(), factors.tolist(), strict=True)
+        return (tuple(sorted(zip(p, f, strict=True))) for p, f in pairs)
+
+    return set(listed(rows.places)) == set(listed((n + 1) ** 2 - 1 - rows.places))

@@ -1,0 +1,318 @@
+"""Linear programs whose answer is wanted to many digits: floats find the vertex, integers work it out.
+
+A solver in floats finds *which* variables are zero at the optimum (the basis) long before it knows many digits of the
+others: its tolerances are 1e-10 at best, and a delta of 1e-9 needs more. So
+
+1. the equations of the basis are solved by iterative refinement: a float factorisation corrects, residuals are computed
+   in integers, and every round adds about ten digits. The same factorisation gives the dual values;
+2. if the vertex so found is not feasible, or its dual values are not, by some tiny amount, the program is moved to that
+   vertex, magnified until the amount is plain to see in floats, and solved again from there (Gleixner, Steffy, Wolter
+   2016);
+3. the dual values prove a lower bound of the optimum, whatever the solver did.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import Unsupported
+
+FloatArray = NDArray[np.float64]
+
+#: Values are worked out to this many bits after the point.
+BITS = 320
+
+#: Residuals are computed to this many bits more.
+_GUARD = 32
+
+#: A vertex is optimal when nothing about it is wrong by more than this, in units of the size of each variable.
+_RIGHT = 1e-24
+
+#: Rounds of refinement; each adds at least some ten bits unless the basis is hopeless.
+_MOST_ROUNDS = 40
+
+#: How often a vertex is looked at again through a magnifying glass, and the most a look magnifies more than the last.
+_LOOKS, _STEP = 6, 1e9
+
+
+class Infeasible(Unsupported):
+    """No choice of the variables satisfies all constraints."""
+
+
+@dataclass(frozen=True)
+class Solution:
+    """The best values of the variables, their cost, and a cost that no other choice can go below.
+
+    Attributes
+    ----------
+    values
+        Not negative; multiples of 2^-BITS.
+    cost
+        What they cost.
+    bound
+        A proved lower bound of the cost of any choice with no variable above its most.
+    """
+
+    values: tuple[Fraction, ...]
+    cost: Fraction
+    bound: Fraction
+
+
+@dataclass(frozen=True)
+class _Vertex:
+    """A basis, its exact values and its exact dual values (one for each row)."""
+
+    basis: Any
+    values: list[Fraction]
+    prices: list[Fraction]
+    reduced: list[Fraction]
+
+    def short(self, sizes: list[float]) -> float:
+        """By how much a value is negative."""
+        return max((float(-x) / sizes[j] for j, x in enumerate(self.values) if x < 0), default=0.0)
+
+    def dear(self, sizes: list[float]) -> float:
+        """By how much a reduced cost is negative."""
+        return max((float(-d) * sizes[j] for j, d in enumerate(self.reduced) if d < 0), default=0.0)
+
+    def wrong(self, sizes: list[float]) -> float:
+        return max(self.short(sizes), self.dear(sizes))
+
+
+class Program:
+    """A linear program, min c x subject to equalities and upper bounds, x >= 0, with exact coefficients."""
+
+    def __init__(self) -> None:
+        self._sizes: list[float] = []
+        self._most: list[Fraction] = []
+        self._rows: list[dict[int, Fraction]] = []
+        self._sides: list[Fraction] = []
+        self._loosest: dict[int, Fraction] = {}
+        self._cost: dict[int, Fraction] = {}
+
+    def variable(self, size: float = 1.0, most: Fraction = Fraction(1)) -> int:
+        """A new variable, at least 0. ``size`` is what it is like at the optimum: floats work on multiples of it.
+
+        ``most`` is what it cannot exceed; only the proved bound relies on it.
+        """
+        self._sizes.append(size)
+        self._most.append(most)
+        return len(self._sizes) - 1
+
+    def equal(self, coefficients: Mapping[int, Any], side: Any = 0) -> None:
+        self._rows.append({j: Fraction(a) for j, a in coefficients.items() if a})
+        self._sides.append(Fraction(side))
+
+    def at_most(self, coefficients: Mapping[int, Any], side: Any = 0, loosest: Any = None) -> None:
+        """Limit a combination by ``side``. The proved bound also holds for choices within ``loosest``, if given."""
+        size = max(abs(float(a)) * self._sizes[j] for j, a in coefficients.items())
+        if loosest is not None:
+            self._loosest[len(self._rows)] = Fraction(loosest)
+        most = abs(Fraction(side if loosest is None else loosest)) + sum(
+            (abs(Fraction(a)) * self._most[j] for j, a in coefficients.items()), Fraction(0)
+        )
+        slack = self.variable(size or 1.0, most)
+        self.equal({**coefficients, slack: 1}, side)
+
+    def minimise(self, coefficients: Mapping[int, Any]) -> None:
+        self._cost = {j: Fraction(a) for j, a in coefficients.items() if a}
+
+    def equations(self) -> tuple[list[dict[int, Fraction]], list[Fraction], int]:
+        """The rows, with their slack variables, the right sides, and how many variables there are."""
+        return self._rows, self._sides, len(self._sizes)
+
+    # ---------------------------------------------------------------- solving
+
+    def solve(self) -> Solution:
+        """The optimum.
+
+        Raises
+        ------
+        Infeasible
+            When no choice satisfies all constraints.
+        """
+        floats = _Floats(self._rows, np.array(self._sizes))
+        sizes = self._sizes
+        cost = [self._cost.get(j, Fraction(0)) for j in range(len(sizes))]
+        basis = floats.solve(cost, self._sides, [Fraction(0)] * len(sizes))
+        vertex = best = self._vertex(floats, basis, cost)
+        primal = dual = 1.0
+        for _ in range(_LOOKS):
+            if vertex.wrong(sizes) <= _RIGHT:
+                break
+            primal, dual = (
+                min(1 / worst, before * _STEP) if worst else before
+                for worst, before in ((vertex.short(sizes), primal), (vertex.dear(sizes), dual))
+            )
+            near = [d * Fraction(dual) for d in vertex.reduced], [-x * Fraction(primal) for x in vertex.values]
+            try:
+                vertex = self._vertex(floats, floats.solve_near(*near, vertex.basis), cost)
+            except Unsupported:  # what was found before is as good as it gets
+                break
+            best = min(best, vertex, key=lambda v: v.wrong(sizes))
+        vertex = best
+        values = [max(x, Fraction(0)) for x in vertex.values]
+        worth = sum((a * values[j] for j, a in self._cost.items()), Fraction(0))
+        return Solution(tuple(values), worth, self._bound(vertex))
+
+    def _vertex(self, floats: _Floats, basis: Any, cost: list[Fraction]) -> _Vertex:
+        """The exact values and dual values that belong to a basis."""
+        columns, rows = floats.members(basis)
+        which, place = {j: k for k, j in enumerate(columns)}, {i: k for k, i in enumerate(rows)}
+        system: list[dict[int, Fraction]] = [{} for _ in rows]
+        transposed: list[dict[int, Fraction]] = [{} for _ in columns]
+        for i in rows:
+            for j, a in self._rows[i].items():
+                if j in which:
+                    system[place[i]][which[j]] = a
+                    transposed[which[j]][place[i]] = a
+        sizes, scale = floats.sizes[columns], floats.scale[rows]
+        found = solve_exactly(system, [self._sides[i] for i in rows], scale, sizes)
+        worth = solve_exactly(transposed, [cost[j] for j in columns], 1 / sizes, 1 / scale)
+        if found is None or worth is None:
+            raise Unsupported("the linear program was not solved: its basis is singular in floats.")
+        values, prices, reduced = [Fraction(0)] * len(self._sizes), [Fraction(0)] * len(self._rows), list(cost)
+        for j, x in zip(columns, found, strict=True):
+            values[j] = x
+        for i, y in zip(rows, worth, strict=True):
+            prices[i] = y
+            for j, a in self._rows[i].items():
+                reduced[j] -= y * a
+        for j in columns:
+            reduced[j] = Fraction(0)  # up to the last bit
+        return _Vertex(basis, values, prices, reduced)
+
+    def _bound(self, vertex: _Vertex) -> Fraction:
+        """b y + negative reduced costs times the most of x: by weak duality no choice costs less, for any y."""
+        reduced = [self._cost.get(j, Fraction(0)) for j in range(len(self._sizes))]
+        for i, y in enumerate(vertex.prices):
+            for j, a in self._rows[i].items():
+                reduced[j] -= y * a
+        sides = [self._loosest.get(i, b) for i, b in enumerate(self._sides)]
+        worth = sum((y * b for y, b in zip(vertex.prices, sides, strict=True)), Fraction(0))
+        return worth + sum((d * self._most[j] for j, d in enumerate(reduced) if d < 0), Fraction(0))
+
+
+class _Floats:
+    """The matrix in floats, each variable measured in its size and each row divided by its largest coefficient."""
+
+    def __init__(self, rows: Sequence[Mapping[int, Fraction]], sizes: FloatArray) -> None:
+        self.sizes = sizes
+        self.starts = np.cumsum([0, *(len(row) for row in rows)]).astype(np.int32)
+        self.index = np.array([j for row in rows for j in row], np.int32)
+        value = np.array([float(a) for row in rows for a in row.values()]) * sizes[self.index]
+        self.scale = np.maximum.reduceat(np.abs(value), self.starts[:-1])
+        self.value = value / np.repeat(self.scale, np.diff(self.starts))
+
+    def solve(
+        self, cost: Sequence[Fraction], sides: Sequence[Fraction], lower: Sequence[Fraction], start: Any = None
+    ) -> Any:
+        """The optimal basis of min cost x, A x = sides, x >= lower, in floats, from this basis if one is given."""
+        import highspy
+
+        program = highspy.HighsLp()
+        program.num_col_, program.num_row_ = len(self.sizes), len(self.scale)
+        price = np.array([float(c) for c in cost]) * self.sizes
+        program.col_cost_ = price / (1.0 if start is not None else np.abs(price).max() or 1.0)
+        program.col_lower_ = np.maximum(np.array([float(x) for x in lower]) / self.sizes, -1e12)
+        program.col_upper_ = np.full(len(self.sizes), np.inf)
+        program.row_lower_ = program.row_upper_ = np.array([float(b) for b in sides]) / self.scale
+        program.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+        program.a_matrix_.start_, program.a_matrix_.index_ = self.starts, self.index
+        program.a_matrix_.value_ = self.value
+        solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]
+        for option, setting in (
+            ("output_flag", False), ("threads", 1), ("solver", "simplex"), ("small_matrix_value", 1e-12),
+            ("primal_feasibility_tolerance", 1e-10), ("dual_feasibility_tolerance", 1e-10),
+        ):  # fmt: skip
+            solver.setOptionValue(option, setting)
+        solver.passModel(program)
+        if start is not None:
+            solver.setBasis(start)
+        solver.run()
+        status = solver.getModelStatus()
+        if status == highspy.HighsModelStatus.kInfeasible and start is None:
+            raise Infeasible("no choice satisfies all constraints.")
+        if status != highspy.HighsModelStatus.kOptimal:
+            raise Unsupported(f"the linear program was not solved: {solver.modelStatusToString(status)}.")
+        return solver.getBasis()
+
+    def solve_near(self, cost: Sequence[Fraction], lower: Sequence[Fraction], start: Any) -> Any:
+        """The same for a program that was moved to a vertex: from its basis, or afresh where the solver gives up."""
+        sides = [Fraction(0)] * len(self.scale)
+        try:
+            return self.solve(cost, sides, lower, start)
+        except Unsupported:
+            return self.solve(cost, sides, lower)
+
+    @staticmethod
+    def members(basis: Any) -> tuple[list[int], list[int]]:
+        """The variables in the basis, and the rows that determine them."""
+        import highspy
+
+        basic = highspy.HighsBasisStatus.kBasic
+        columns = [j for j, status in enumerate(basis.col_status) if status == basic]
+        return columns, [i for i, status in enumerate(basis.row_status) if status != basic]
+
+
+def solve_exactly(
+    system: list[dict[int, Fraction]], sides: list[Fraction], row_sizes: FloatArray, column_sizes: FloatArray
+) -> list[Fraction] | None:
+    """The solution of sparse equations to :data:`BITS` bits after the point; None where floats cannot factorise them.
+
+    Parameters
+    ----------
+    system, sides
+        For each equation its coefficients by unknown, and its right side.
+    row_sizes, column_sizes
+        What each equation is divided by and each unknown measured in, for the floats.
+    """
+    from scipy.sparse import csc_array
+    from scipy.sparse.linalg import splu
+
+    size = len(system)
+    if not size:
+        return []
+    i = np.array([k for k, row in enumerate(system) for _ in row])
+    j = np.array([c for row in system for c in row])
+    a = np.array([float(x) for row in system for x in row.values()])
+    scaled = csc_array((a * column_sizes[j] / row_sizes[i], (i, j)), shape=(size, size))
+    try:
+        factors = splu(scaled)
+    except RuntimeError:  # exactly singular
+        return None
+    # every equation in integers: residuals are then exact
+    common = [
+        math.lcm(b.denominator, *(x.denominator for x in row.values())) for row, b in zip(system, sides, strict=True)
+    ]
+    whole = [[(c, int(x * d)) for c, x in row.items()] for row, d in zip(system, common, strict=True)]
+    target = [int(b * d) << BITS for b, d in zip(sides, common, strict=True)]
+    # residuals in units of the size of their rows, so that none is lost beside another
+    exponent = [_GUARD - math.frexp(s)[1] for s in row_sizes.tolist()]
+    lift, drop = [max(e, 0) for e in exponent], [max(-e, 0) for e in exponent]
+    weight = np.array([math.ldexp(1 / s, -e) for s, e in zip(row_sizes.tolist(), exponent, strict=True)])
+    values = [0] * size
+    before = None
+    for _ in range(_MOST_ROUNDS):
+        residual = [
+            (b - sum(x * values[c] for c, x in row) << up) // (d << down)
+            for row, b, d, up, down in zip(whole, target, common, lift, drop, strict=True)
+        ]
+        longest = max(abs(r).bit_length() for r in residual)
+        if longest <= _GUARD or (before is not None and longest >= before):
+            break
+        before, shift = longest, max(0, longest - 60)
+        correction = factors.solve(np.array([float(r >> shift) for r in residual]) * weight) * column_sizes
+        if not np.isfinite(correction).all():
+            return None
+        for k, x in enumerate(correction.tolist()):
+            numerator, denominator = x.as_integer_ratio()
+            values[k] += (numerator << shift) // denominator
+    return [Fraction(x, 1 << BITS) for x in values]

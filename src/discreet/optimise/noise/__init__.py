@@ -1,0 +1,1 @@
+"""Bounded noise and p-tables with the least delta."""

@@ -1,0 +1,375 @@
+"""``dc.bounded_noise``: unbiased integer noise that never reaches further than D, with the least true delta.
+
+[S] is Sadeghi, Asoodeh, Calmon, *Differentially Private Mechanisms for Count Queries*. The closed forms are in
+:mod:`discreet.mechanisms.bounded`; where they do not hold, the linear programs of :mod:`.programs` decide.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from ...errors import InvalidInput, NotPrivate
+from ...exact.kernels import Kernel, Noise
+from ...exact.laws import Finite
+from ...exact.rationals import as_fraction, bound_up, float_down, read_epsilon, simplest_between, text_down
+from ...exact.tables import Table
+from ...mechanism import Mechanism, finish, read_count
+from ...mechanisms.bounded import (
+    PaperFormulas,
+    closed_form_holds,
+    moment,
+    read_reach,
+    read_stay,
+    truncated_geometric_law,
+    zeros_bound,
+)
+from ...names import find_name
+from ...privacy.verify import verify
+from ...spaces import Counts, Integers, Space, positive_integer
+from ..lp.refinement import Infeasible
+from .programs import Found, Wanted, largest_stay, least_delta
+
+KINDS = ("all-counts", "optimal", "sadeghi", "single-event")
+
+#: A lower bound larger than this is not worth declaring: the noise is the same as with a smaller one.
+LARGEST_LEAST = 100
+
+#: The programs for small counts grow with the fourth power of the reach.
+LARGEST_PROGRAM = 20
+
+#: How far below the optimum the largest stay probability is taken, relatively, to have short numbers.
+_ROOM = Fraction(1, 2**30)
+
+
+def bounded_noise(
+    epsilon: Any,
+    stay: Any = None,
+    reach: Any = None,
+    kind: str = "all-counts",
+    *,
+    variance: Any = None,
+    delta: Any = None,
+    js: int = 0,
+    shared_from: int | None = None,
+    least: int | None = None,
+    largest: Any = None,
+    overshoot: bool = True,
+    keep_zeros: bool = False,
+) -> Mechanism:
+    """Unbiased integer noise that never reaches further than D, with a fixed probability of the truth.
+
+    Reports are not negative, P(report = n | n) = eta, the mean error is zero and no error exceeds D. As the noise is
+    bounded, some report gives away more than epsilon allows; the certificate states epsilon and the exact delta at it.
+
+    Parameters
+    ----------
+    epsilon
+        The epsilon at which delta is least.
+    stay
+        The probability eta of reporting the truth. Or give ``variance`` (eta is then free) or ``delta`` (eta is then as
+        large as it can be), or ``stay`` and ``variance``.
+    reach
+        The largest error D.
+    kind
+        "all-counts": one mechanism for every count from 0 on, own noise for counts below ``shared_from``, least true
+        delta of all such noise. A count of 0 can only move up, so it alone is biased.
+        "optimal": one law for counts from D on, least true delta. Closed form where it holds, else a linear program.
+        "sadeghi": one law for counts from D on, as [S] Definition 2 has it.
+        "single-event": own noise for each of the counts 1..``largest``, the least delta of [S] (9)-(13), which looks at
+        one report at a time.
+    variance
+        The mean square error is at most this for every count.
+    delta
+        With eta as large as possible, the true delta is at most this.
+    js
+        Reports 1..js are never given; counts 1..js then have no probability of the truth. For "all-counts".
+    shared_from
+        For "all-counts": counts from this one on share one law, which is symmetric where that costs no delta. It is
+        2D if not given (with ``js`` 2D + js + 1), and at least D (D + js + 1). A larger one can lower delta by some
+        tenths of a percent.
+    least
+        For "optimal" and "sadeghi": a public lower bound of the counts, at least D, and D if not given. Counts below it
+        are treated as if they were it, so that the guarantee holds for every count. It must be known without looking
+        at the data: to choose this noise because a true count is large gives that away.
+    largest, overshoot
+        For "single-event": the largest count N, and whether reports may exceed it (by up to D). If they may not, the
+        count N, which can only move down, is biased. A count of 0 is treated as if it were 1.
+    keep_zeros
+        To publish zeros as they are is refused: the message states the delta that it would have.
+
+    Returns
+    -------
+    Mechanism
+        Its certificate has this epsilon, the true delta at it, and in ``details`` the delta of single reports, the
+        variance of the shared law, the proved lower bound of delta for all noise as asked for, and for "sadeghi" delta*
+        and the paper's (2D+1) delta*.
+
+    References
+    ----------
+    [S]; the corrections are on the page of formulas.
+
+    Examples
+    --------
+    >>> paper = bounded_noise(2.18, 0.8, 6, kind="sadeghi")
+    >>> best = bounded_noise(2.5, 0.8, 6, kind="optimal")
+    >>> every = bounded_noise(2.5, 0.8, 6)
+    >>> [float(f"{m.certificate.delta:.4g}") for m in (paper, best, every)]
+    [0.01537, 3.421e-07, 3.573e-07]
+    >>> every.probability(0, 0), every.probability(9, 16)
+    (Fraction(4, 5), Fraction(0, 1))
+    """
+    kind = find_name(kind, KINDS, "a kind of bounded noise")
+    eps, D = read_epsilon(epsilon), read_reach(reach)
+    eta = None if stay is None else read_stay(stay)
+    spread, target = _read_variance(variance), _read_delta(delta)
+    small = positive_integer(js, "js", least=0)
+    _refuse_options(kind, eta, spread, target, small, shared_from, least, largest, overshoot)
+    refuse_hopeless_js(small, D)
+    if D + small > LARGEST_PROGRAM and kind in ("all-counts", "single-event"):
+        raise InvalidInput(
+            f"kind={kind!r} solves a linear program with about 10 (reach + js)^2 variables, for reach + js up to "
+            f"{LARGEST_PROGRAM}; got {D + small}. A larger reach hardly lowers delta further."
+        )
+    if keep_zeros:
+        refuse_untouched_zeros(eta or Fraction(0), D, small)
+    parameters: dict[str, Any] = {"epsilon": str(eps), "reach": D, "kind": kind}
+    for name, value in (("stay", eta), ("variance", spread), ("delta", target)):
+        if value is not None:
+            parameters[name] = str(value)
+    if small:
+        parameters["js"] = small
+    if kind == "single-event":
+        top = read_count(largest)
+        return _single_event(eps, eta, D, top, overshoot, parameters | {"largest": top, "overshoot": overshoot})
+    if kind == "all-counts":
+        shared = read_shared_from(shared_from, D, small)
+        if shared_from is not None:
+            parameters["shared_from"] = shared
+        return _all_counts(Wanted(eps, D, 0, shared, eta, variance=spread, js=small), target, parameters)
+    floor = _read_least(least, D)
+    return _large_counts(kind, Wanted(eps, D, D, D, eta, variance=spread), target, floor, parameters | {"least": floor})
+
+
+# ------------------------------------------------------------------------------------------------ arguments
+
+
+def _read_variance(variance: object) -> Fraction | None:
+    if variance is None:
+        return None
+    value = as_fraction(variance, "variance")
+    if value <= 0:
+        raise InvalidInput(f"variance must be positive; got {variance!r}.")
+    return value
+
+
+def _read_delta(delta: object) -> Fraction | None:
+    if delta is None:
+        return None
+    value = as_fraction(delta, "delta")
+    if not 0 < value < 1:
+        raise InvalidInput(
+            f"delta must lie strictly between 0 and 1; got {delta!r}. Bounded noise has no delta of zero: its largest "
+            "report is impossible for the count below."
+        )
+    return value
+
+
+def _read_least(least: int | None, reach: int) -> int:
+    if least is None:
+        return reach
+    value = positive_integer(least, "least", least=1)
+    if not reach <= value <= LARGEST_LEAST:
+        raise InvalidInput(
+            f"least, the public lower bound of the counts, goes from reach = {reach} to {LARGEST_LEAST}; got {value}. "
+            "The noise is the same for every bound from reach on; for smaller counts take kind='all-counts'."
+        )
+    return value
+
+
+def _refuse_options(
+    kind: str,
+    stay: object,
+    variance: object,
+    delta: object,
+    js: int,
+    shared_from: object,
+    least: object,
+    largest: object,
+    overshoot: bool,
+) -> None:
+    """Refuse what would be ignored, and what leaves the noise undetermined."""
+    if delta is not None and stay is not None:
+        raise InvalidInput("give stay=..., or delta=... (stay is then as large as it can be), not both.")
+    if stay is None and variance is None and delta is None:
+        raise InvalidInput(
+            "give stay=... (the probability of the truth), variance=... or delta=...: something must limit the noise."
+        )
+    if kind in ("sadeghi", "single-event") and (stay is None or variance is not None):
+        raise InvalidInput(f"kind={kind!r} is determined by epsilon, stay and reach alone.")
+    if js and kind != "all-counts":
+        raise InvalidInput(f"js, reports that are never given, is for kind='all-counts'; got kind={kind!r}.")
+    if shared_from is not None and kind != "all-counts":
+        raise InvalidInput(f"shared_from is for kind='all-counts'; got kind={kind!r}.")
+    if least is not None and kind not in ("optimal", "sadeghi"):
+        raise InvalidInput(f"least is for the kinds 'optimal' and 'sadeghi'; {kind!r} serves small counts as they are.")
+    if (largest is None) == (kind == "single-event"):
+        raise InvalidInput("largest, the largest count N, goes with kind='single-event' and with no other.")
+    if not overshoot and kind != "single-event":
+        raise InvalidInput("overshoot=False goes with kind='single-event', which knows a largest count.")
+
+
+def read_shared_from(shared_from: int | None, reach: int, js: int) -> int:
+    """The count from which on all counts share one law."""
+    gap = js + 1 if js else 0
+    if shared_from is None:
+        return 2 * reach + gap
+    value = positive_integer(shared_from, "shared_from", least=1)
+    low, high = reach + gap, 4 * (reach + gap)
+    if not low <= value <= high:
+        raise InvalidInput(
+            f"shared_from goes from {low}, below which a count has less room to move down, to {high}; got {value}."
+        )
+    return value
+
+
+def refuse_hopeless_js(js: int, reach: int) -> None:
+    """Refuse a gap that small counts cannot cross: 0 must reach js + 1, or it would be left untouched."""
+    if js >= reach:
+        raise InvalidInput(f"js must be below reach = {reach}, so that a count of 0 can leave the gap; got js = {js}.")
+
+
+def refuse_untouched_zeros(stay: Fraction, reach: int, js: int = 0) -> None:
+    """Refuse to publish zeros as they are, with the delta that shows why."""
+    bound = zeros_bound(Fraction(0) if js else stay, reach)
+    raise NotPrivate(
+        f"zeros cannot be published as they are: delta would be at least {text_down(bound)} at every epsilon, "
+        f"(1 + D eta)/(D + 1). A count of 1 with unbiased noise is published as something above 0 at least that often, "
+        "and a count of 0 never. Leave keep_zeros out: a count of 0 then gets noise of its own."
+    )
+
+
+# ------------------------------------------------------------------------------------------------ the kinds
+
+
+def solve(wanted: Wanted, delta: Fraction | None) -> tuple[Found, Wanted]:
+    """The laws, and what was asked of them once the largest stay for a delta is known."""
+    limit = wanted.variance
+    try:
+        found, wanted = (least_delta(wanted), wanted) if delta is None else _largest_stay(wanted, delta)
+    except Infeasible:
+        raise InvalidInput(impossible(wanted, delta)) from None
+    if limit is not None and any(moment(law, 2) > limit for law in found.laws):
+        raise InvalidInput(impossible(wanted, delta))  # by so little that floats did not see it
+    return found, wanted
+
+
+def _largest_stay(wanted: Wanted, delta: Fraction) -> tuple[Found, Wanted]:
+    """The noise with the largest stay for this delta, taken a little smaller until the delta is truly kept."""
+    best = largest_stay(wanted, delta * (1 - _ROOM))
+    for room in (_ROOM, _ROOM * 2**10, _ROOM * 2**18):
+        stay = simplest_between(best * (1 - room), best * (1 - room / 2)) if best > 0 else Fraction(0)
+        if not 0 < stay < 1:
+            break
+        found = least_delta(replace(wanted, stay=stay))
+        if found.value <= delta:
+            return found, replace(wanted, stay=stay)
+    raise Infeasible("no choice satisfies all constraints.")
+
+
+def impossible(wanted: Wanted, delta: Fraction | None) -> str:
+    """What to say when no noise is as wanted."""
+    limits = [f"reach = {wanted.reach}", f"epsilon = {float(wanted.epsilon):g}"]
+    if wanted.stay is not None and delta is None:
+        limits.append(f"stay = {float(wanted.stay):g}")
+    if wanted.variance is not None:
+        limits.append(f"variance = {float(wanted.variance):g}")
+    if wanted.js:
+        limits.append(f"js = {wanted.js}")
+    if delta is not None:
+        limits.append(f"delta = {float(delta):g}")
+    hint = "a larger variance" if wanted.variance is not None else "a larger delta or a larger reach"
+    return f"no unbiased noise has {', '.join(limits)} together; allow {hint}."
+
+
+def _figures(kernel: Kernel, inputs: Space, epsilon: Fraction, law: Finite) -> dict[str, Any]:
+    """What every kind states beside its true delta."""
+    subject = _Subject(kernel, inputs)
+    return {
+        "single_event_delta": verify(subject, "central").single_event_delta(epsilon),
+        "variance": float(moment(law, 2)),
+        "stay": float(law.probability(0)),
+    }
+
+
+@dataclass(frozen=True)
+class _Subject:
+    """A kernel and its truths: what the judge looks at."""
+
+    kernel: Kernel
+    inputs: Space
+
+
+def _all_counts(wanted: Wanted, delta: Fraction | None, parameters: dict[str, Any]) -> Mechanism:
+    found, wanted = solve(wanted, delta)
+    space = Integers(low=0)
+    *own, law = found.laws
+    kernel = Noise(law, (0, None), (0, None), tuple(own))
+    details = _figures(kernel, space, wanted.epsilon, law) | {"lower_bound": abs(float_down(found.bound))}
+    return finish(
+        "bounded_noise", space, space, kernel, parameters, epsilon=wanted.epsilon, with_delta=True, details=details
+    )
+
+
+def _large_counts(
+    kind: str, wanted: Wanted, delta: Fraction | None, least: int, parameters: dict[str, Any]
+) -> Mechanism:
+    eps, D, eta = wanted.epsilon, wanted.reach, wanted.stay
+    details: dict[str, Any] = {}
+    if kind == "sadeghi":
+        assert eta is not None
+        paper = PaperFormulas(eps, eta, D)
+        law = paper.law
+        details = {
+            "delta_star": bound_up(paper.delta_star),
+            "printed_delta_star": bound_up(paper.printed_delta_star),
+            "paper_bound": bound_up(paper.bound),
+            "k": paper.k,
+        }
+    elif eta is not None and wanted.variance is None and closed_form_holds(eps, eta, D):
+        law = truncated_geometric_law(eps, eta, D)
+        details = {"closed_form": True}
+    else:
+        found, wanted = solve(wanted, delta)
+        law = found.laws[-1]
+        details = {"closed_form": False, "lower_bound": abs(float_down(found.bound))}
+    # a count below the bound is raised to it: its noise is the shared law, moved up
+    own = tuple(Finite(law.low + least - n, law.weights) for n in range(least))
+    space = Integers(low=0)
+    kernel = Noise(law, (0, None), (0, None), own)
+    details = _figures(kernel, space, eps, law) | details
+    return finish("bounded_noise", space, space, kernel, parameters, epsilon=eps, with_delta=True, details=details)
+
+
+def _single_event(
+    epsilon: Fraction, stay: Fraction | None, reach: int, top: int, overshoot: bool, parameters: dict[str, Any]
+) -> Mechanism:
+    if top < 2:
+        raise InvalidInput(f"largest must be at least 2: a mechanism for one count has nothing to hide; got {top}.")
+    ceiling = None if overshoot else top
+    wanted = Wanted(epsilon, reach, 1, top, stay, largest=True, ceiling=ceiling, single_event=True)
+    found, wanted = solve(wanted, None)
+    reports = top + reach if overshoot else top
+    scale = max(law.total for law in found.laws)
+    rows = []
+    for n, law in enumerate(found.laws, 1):
+        rows.append([0] * (n + law.low) + [w * (scale // law.total) for w in law.weights])
+        rows[-1] += [0] * (reports + 1 - len(rows[-1]))
+    kernel = Table.from_rows([rows[0], *rows])  # a count of 0 is treated as if it were 1
+    inputs, outputs = Counts(top), Counts(reports)
+    middle = found.laws[len(found.laws) // 2]
+    details = _figures(kernel, inputs, epsilon, middle) | {"delta_star": bound_up(found.value)}
+    return finish(
+        "bounded_noise", inputs, outputs, kernel, parameters, epsilon=epsilon, with_delta=True, details=details
+    )

@@ -1,0 +1,182 @@
+"""The best table on K keys: probabilities that are whole multiples of 1/K, with the least true delta.
+
+Rounding an optimal table to K keys costs far more than 1/K: what was zero excess becomes a positive one in every line.
+So nothing is rounded: the table is searched in whole numbers of keys (:mod:`.key_search`). A table on K keys has
+delta >= 1/K, as its outermost report has at least one key; where the best real table is far below that, a shorter reach
+is enough, and the search is over these first.
+
+With a million keys and more a key is so little that rounding does cost next to nothing; the best real table is then
+rounded, with zero bias kept, and improved key by key.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from ...errors import Unsupported
+from ...exact.laws import Finite
+from ..lp.refinement import Infeasible
+from .key_search import KeyTable, best_table, keeps_what_is_wanted, laws_of, value_of, widened
+from .programs import NoiseProgram, Wanted, exact_law, least_delta
+
+#: From this many keys on the best real table is rounded and improved step by step: the solver's numbers end there.
+_FINE = 2**20
+
+#: So many steps of improvement are taken at most.
+_STEPS = 400
+
+#: Beyond this many keys whole numbers are as fine as real ones to the solver.
+_MANY = 2**40
+
+
+@dataclass(frozen=True)
+class Rounded:
+    """Laws on K keys, their true delta at the program's E, and whether the search proved that none is better."""
+
+    laws: tuple[Finite, ...]
+    weights: tuple[dict[int, int], ...]
+    value: Fraction
+    proved: bool
+
+
+def best_on_keys(
+    wanted_for: Callable[[int], Wanted], reach: int, keys: int, progress: Callable[[str], None] | None = None
+) -> Rounded:
+    """The best table with noise up to ``reach`` on so many keys.
+
+    Parameters
+    ----------
+    wanted_for
+        What is wanted, for each reach.
+    progress
+        Told in a few words what is being done.
+    """
+    if keys > _MANY:
+        raise Unsupported(f"at most 2^40 keys are searched; got {keys}.")
+    whole = wanted_for(reach)
+    best: KeyTable | None = None
+    proved = False
+    problem: Unsupported | None = None
+    for shorter in _reaches(wanted_for, reach, keys):
+        if progress is not None:
+            progress(f"noise up to {shorter} on {keys} keys")
+        wanted = wanted_for(shorter)
+        try:
+            if keys >= _FINE:
+                found, proved = _rounded(wanted, keys), False
+            else:
+                known = best if shorter == reach else None
+                found, proved = best_table(wanted, keys, known)
+        except Unsupported as failure:
+            problem = failure
+            continue
+        found = widened(found, whole)
+        if best is None or value_of(found, whole) <= value_of(best, whole):
+            best = found
+        if value_of(best, whole) * keys <= 1 + Fraction(1, 10**6):  # no table on these keys is better
+            return _finished(best, whole, True)
+        proved = proved and shorter == reach  # a shorter reach proves nothing about tables that reach further
+    if best is None:
+        raise problem or Infeasible("no choice satisfies all constraints.")
+    return _finished(best, whole, proved)
+
+
+def _reaches(wanted_for: Callable[[int], Wanted], reach: int, keys: int) -> list[int]:
+    """The reaches to try: the shortest whose best real delta is below one key, one more, and the whole reach.
+
+    All give way to the whole reach alone where even that is above one key.
+    """
+    for shorter in range(wanted_for(reach).js + 1, reach):
+        try:
+            least = NoiseProgram(wanted_for(shorter)).least_delta().cost
+        except Unsupported:
+            continue
+        if least * keys <= 1:
+            return list(dict.fromkeys([shorter, min(shorter + 1, reach), reach]))
+    return [reach]
+
+
+def _finished(rows: KeyTable, wanted: Wanted, proved: bool) -> Rounded:
+    """Without errors that have no keys, and without counts whose law is the shared one anyway."""
+    kept = [{z: w for z, w in row.items() if w} for row in rows]
+    while len(kept) > 1 and kept[-2] == kept[-1]:
+        kept.pop()
+    return Rounded(laws_of(kept), tuple(kept), value_of(rows, wanted), proved)
+
+
+# ------------------------------------------------------------------------------------------------ many keys
+
+
+def _rounded(wanted: Wanted, keys: int) -> KeyTable:
+    """The best real table rounded to so many keys, with zero bias kept.
+
+    Rounding may take the variance above its limit by a few keys; the limit is then lowered by so much first.
+    """
+    limits = [wanted.variance]
+    if wanted.variance is not None:
+        limits += [wanted.variance - Fraction(units * wanted.reach**2, keys) for units in (2, 8, 32)]
+    for limit in limits:
+        tight = replace(wanted, variance=limit)
+        weights = []
+        for n, law in zip(wanted.counts, least_delta(tight).laws, strict=True):
+            row = {z: law.probability(z) for z in wanted.errors(n)}
+            near = exact_law(
+                row, None, floor=wanted.stay or Fraction(0), total=keys, unbiased=wanted.unbiased(n),
+                symmetric=n == wanted.shared and law.symmetric,
+            )  # fmt: skip
+            if near is None:
+                break
+            weights.append({z: int(near.probability(z) * keys) for z in row})
+        if len(weights) == len(wanted.counts) and keeps_what_is_wanted(tuple(weights), wanted, keys):
+            _improve(weights, wanted, keys)
+            return tuple(weights)
+    raise Unsupported(f"rounding to {keys} keys does not keep what is wanted.")
+
+
+def _improve(weights: list[dict[int, int]], wanted: Wanted, keys: int) -> None:
+    """Move single keys as long as the worst pair of counts gets better and no other becomes as bad as it was.
+
+    Moving a key from a to a + 1 and another from b to b - 1 keeps the sum and the mean. The shared law is left as it
+    is, so that it stays symmetric where it was.
+    """
+    e, last = math.exp(float(wanted.epsilon)), len(weights) - 1
+    floor = 0 if wanted.stay is None else math.ceil(wanted.stay * keys)
+    ceiling = math.inf if wanted.variance is None else wanted.variance * keys
+
+    def excess(k: int) -> float:
+        """The larger of the two excesses between the counts k and k + 1, in keys."""
+        here, there = weights[k], weights[min(k + 1, last)]
+        down = sum(max(w - e * there.get(z - 1, 0), 0.0) for z, w in here.items())
+        return max(down, sum(max(w - e * here.get(z + 1, 0), 0.0) for z, w in there.items()))
+
+    for _ in range(_STEPS):
+        values = [excess(k) for k in range(last + 1)]
+        worst = max(range(last + 1), key=values.__getitem__)
+        if not any(_step(weights, row, excess, values, floor, ceiling) for row in {worst, worst + 1} if row < last):
+            break
+
+
+def _step(
+    weights: list[dict[int, int]], row: int, excess: Callable[[int], float], values: list[float], floor: int, most: Any
+) -> bool:
+    """One better move in this row, if there is one."""
+    law, before = weights[row], max(values)
+    pairs = [k for k in (row - 1, row) if k >= 0]
+    for a in [z for z in law if z + 1 in law]:
+        for b in [z for z in law if z - 1 in law]:
+            for z, change in ((a, -1), (a + 1, 1), (b, -1), (b - 1, 1)):
+                law[z] += change
+            allowed = min(law.values()) >= 0 and (0 not in law or law[0] >= floor)
+            if (
+                allowed
+                and sum(z * z * w for z, w in law.items()) <= most
+                and all(excess(k) < before - 1e-3 for k in pairs)
+            ):
+                return True
+            for z, change in ((a, 1), (a + 1, -1), (b, 1), (b - 1, -1)):
+                law[z] += change
+    return False

@@ -1,0 +1,273 @@
+"""The search for the best table in whole numbers of keys.
+
+The program of :mod:`.programs` with whole numbers as its unknowns. Branch and bound alone finds poor tables
+where there are many keys. So tables are first made count by count (relax and fix): the law of one count is found in
+whole numbers while those that follow may still be anything, then it is fixed. Branch and bound over all counts starts
+from the best of these, improves it, and proves where it can that there is no better one. What delta leaves open is used
+for less noise: each count in turn gets the law with the least variance that leaves delta as it is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from ...errors import Unsupported
+from ...exact.laws import Finite
+from ..lp.refinement import Infeasible
+from .programs import NoiseProgram, Wanted, delta_of
+
+#: The number of keys of each error, for each count.
+KeyTable = tuple[dict[int, int], ...]
+
+#: Branch and bound stops after this many nodes, so that the same question has the same answer everywhere. In tables
+#: with more unknowns than :data:`_EASY`, where a node takes longer and proves less, it stops after fewer.
+NODES = 3000
+
+#: So many unknown numbers of keys are few (reach 5), and up to so many, tables are made in every order (reach 9).
+_EASY, _MANAGEABLE = 121, 400
+
+#: For the law of one count with the others fixed or free.
+_FEW_NODES = 50
+
+#: And, on a machine so slow that this comes first, after so many seconds.
+_SECONDS = 40.0
+
+#: Deltas this close, in keys, relatively, are the same to the solver.
+_GAP = 1e-6
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """What the solver found: the values of all variables (None if it found none), a lower bound, and how it ended."""
+
+    values: Sequence[float] | None
+    bound: float
+    finished: bool
+    infeasible: bool
+
+
+class _KeyProgram:
+    """The noise program in a solver for whole numbers: each count's law may be fixed, whole, or anything."""
+
+    def __init__(self, wanted: Wanted, keys: int) -> None:
+        import highspy
+
+        self.wanted, self.keys = wanted, keys
+        program = NoiseProgram(wanted)
+        rows, sides, unknown = program.tables()
+        self.size, self.delta = len(unknown), program.delta
+        self._columns = {n: {z: program.place(n, z) for z in wanted.errors(n)} for n in wanted.counts}
+        self.unknowns = sum(unknown)
+        self._kinds = highspy.HighsVarType
+        model = highspy.HighsLp()
+        model.num_col_, model.num_row_ = self.size, len(rows)
+        model.col_cost_, model.col_upper_ = np.zeros(self.size), np.full(self.size, np.inf)
+        model.col_lower_ = np.zeros(self.size)
+        model.integrality_ = [self._kinds.kContinuous] * self.size
+        model.row_lower_ = model.row_upper_ = np.array([float(b * keys) for b in sides])
+        model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+        model.a_matrix_.start_ = np.cumsum([0, *(len(row) for row in rows)]).astype(np.int32)
+        model.a_matrix_.index_ = np.array([j for row in rows for j in row], np.int32)
+        model.a_matrix_.value_ = np.array([float(a) for row in rows for a in row.values()])
+        self._solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]
+        for option, setting in (("output_flag", False), ("threads", 1), ("mip_rel_gap", _GAP), ("random_seed", 1)):
+            self._solver.setOptionValue(option, setting)
+        self._solver.passModel(model)
+
+    def solve(
+        self,
+        whole: Collection[int],
+        fixed: Mapping[int, Mapping[int, int]],
+        nodes: int,
+        *,
+        most: float = math.inf,
+        calmest: int | None = None,
+        start: Sequence[float] | None = None,
+    ) -> _Outcome:
+        """The least delta with these counts' laws in whole keys, those fixed, and the others in real numbers.
+
+        Parameters
+        ----------
+        most
+            Delta is at most this, in keys.
+        calmest
+            Not the least delta but the least variance of this count is wanted.
+        start
+            Values of all variables to start from.
+        """
+        import highspy
+
+        cost, lower, upper = np.zeros(self.size), np.zeros(self.size), np.full(self.size, highspy.kHighsInf)
+        kinds = np.full(self.size, int(self._kinds.kContinuous), np.uint8)
+        lower[self.delta], upper[self.delta] = 1.0, most  # no table has a delta below one key
+        if calmest is None:
+            cost[self.delta] = 1.0
+        for n, columns in self._columns.items():
+            for z, j in columns.items():
+                if n in fixed:
+                    lower[j] = upper[j] = fixed[n].get(z, 0)
+                elif n in whole:
+                    kinds[j] = int(self._kinds.kInteger)
+                if n == calmest:
+                    cost[j] = z * z
+        everything = np.arange(self.size, dtype=np.int32)
+        solver = self._solver
+        solver.clearSolver()
+        solver.changeColsCost(self.size, everything, cost)
+        solver.changeColsBounds(self.size, everything, lower, upper)
+        solver.changeColsIntegrality(self.size, everything, kinds)
+        solver.setOptionValue("mip_max_nodes", nodes)
+        solver.setOptionValue("time_limit", solver.getRunTime() + _SECONDS)  # its clock goes on from solve to solve
+        if start is not None:
+            known = highspy.HighsSolution()
+            known.col_value = list(start)
+            solver.setSolution(known)
+        solver.run()
+        status, info = solver.getModelStatus(), solver.getInfo()
+        known_point = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
+        values = list(solver.getSolution().col_value) if known_point else None
+        return _Outcome(
+            values, info.mip_dual_bound, status == highspy.HighsModelStatus.kOptimal,
+            status == highspy.HighsModelStatus.kInfeasible,
+        )  # fmt: skip
+
+    def row(self, values: Sequence[float], count: int) -> dict[int, int]:
+        return {z: round(values[j]) for z, j in self._columns[count].items()}
+
+    def table(self, values: Sequence[float]) -> KeyTable | None:
+        """The table that the solver means, if in whole numbers it is as wanted."""
+        rows = tuple(self.row(values, n) for n in self.wanted.counts)
+        return rows if keeps_what_is_wanted(rows, self.wanted, self.keys) else None
+
+    def made_count_by_count(self, order: Sequence[int]) -> KeyTable | None:
+        """Relax and fix: the counts in this order, each in whole keys while those that follow may be anything."""
+        fixed: dict[int, dict[int, int]] = {}
+        outcome = None
+        for n in order:
+            outcome = self.solve({n}, fixed, _FEW_NODES)
+            if outcome.values is None:
+                return None
+            fixed[n] = self.row(outcome.values, n)
+        assert outcome is not None and outcome.values is not None
+        return self.table(outcome.values)
+
+
+def keeps_what_is_wanted(rows: KeyTable, wanted: Wanted, keys: int) -> bool:
+    """Whether a table on keys is as wanted: all keys shared out, zero bias, stay and variance kept."""
+    for n, row in zip(wanted.counts, rows, strict=True):
+        lean, square = sum(z * w for z, w in row.items()), sum(z * z * w for z, w in row.items())
+        if min(row.values()) < 0 or sum(row.values()) != keys or (wanted.unbiased(n) and lean):
+            return False
+        if wanted.variance is not None and square > wanted.variance * keys:
+            return False
+        if wanted.stay is not None and 0 in row and row[0] < wanted.stay * keys:
+            return False
+    return True
+
+
+def laws_of(rows: Sequence[Mapping[int, int]]) -> tuple[Finite, ...]:
+    """The laws of a table on keys."""
+    kept = [{z: w for z, w in row.items() if w} for row in rows]
+    return tuple(Finite(min(row), [row.get(z, 0) for z in range(min(row), max(row) + 1)]) for row in kept)
+
+
+def value_of(rows: Sequence[Mapping[int, int]], wanted: Wanted) -> Fraction:
+    """The delta of a table on keys at the program's E, exactly."""
+    return delta_of(laws_of(rows), wanted)
+
+
+def widened(rows: Sequence[Mapping[int, int]], wanted: Wanted) -> KeyTable:
+    """A table of fewer counts and a shorter reach as one of these counts and this reach."""
+    return tuple(
+        {z: rows[min(n - wanted.first, len(rows) - 1)].get(z, 0) for z in wanted.errors(n)} for n in wanted.counts
+    )
+
+
+def best_table(wanted: Wanted, keys: int, known: KeyTable | None = None) -> tuple[KeyTable, bool]:
+    """The best table that is found on so many keys, and whether it is proved that none is better.
+
+    Parameters
+    ----------
+    known
+        A table to start from; what is found is not worse.
+
+    Raises
+    ------
+    Infeasible
+        When no table on these keys is as wanted.
+    """
+    free = _KeyProgram(wanted, keys)
+    best = known
+    for program, order in _ways(free, known is not None):
+        if best is not None and value_of(best, wanted) * keys <= 1:
+            break
+        made = program.made_count_by_count(order)
+        if made is not None and (best is None or value_of(made, wanted) < value_of(best, wanted)):
+            best = made
+    start = None
+    if best is not None:
+        start = free.solve((), dict(zip(wanted.counts, best, strict=True)), 1).values
+    outcome = free.solve(wanted.counts, {}, math.ceil(NODES * min(1, _EASY / free.unknowns) ** 2), start=start)
+    if outcome.infeasible and best is None:
+        raise Infeasible("no choice satisfies all constraints.")
+    found = None if outcome.values is None else free.table(outcome.values)
+    if found is not None and (best is None or value_of(found, wanted) < value_of(best, wanted)):
+        best = found
+    if best is None:
+        raise Unsupported(f"no table on {keys} keys was found; allow more keys, a larger reach or a smaller stay.")
+    value = float(value_of(best, wanted) * keys)
+    proved = value <= 1 + _GAP or (outcome.finished and value <= outcome.bound * (1 + _GAP) + _GAP)
+    return _calmed(best, wanted, keys), proved
+
+
+def _ways(free: _KeyProgram, one_is_known: bool) -> Iterator[tuple[_KeyProgram, Sequence[int]]]:
+    """The programs and the orders of counts in which tables are made: all, or two, or none where that takes long."""
+    up, wanted = free.wanted.counts, free.wanted
+    even = free if wanted.symmetric or wanted.largest else _symmetric(wanted, free.keys)
+    if one_is_known and free.unknowns > _EASY:
+        return
+    yield even, up[::-1]
+    if free.unknowns <= _MANAGEABLE:
+        yield even, up
+        if even is not free:
+            yield free, up[::-1]
+    if even is not free or free.unknowns > _MANAGEABLE:
+        yield free, up
+
+
+def _symmetric(wanted: Wanted, keys: int) -> _KeyProgram:
+    return _KeyProgram(replace(wanted, symmetric=True), keys)
+
+
+def _calmed(rows: KeyTable, wanted: Wanted, keys: int) -> KeyTable:
+    """The same delta with less noise: each count in turn gets the law with the least variance that leaves delta alone.
+
+    A true 0 above all, which may be biased: nothing else keeps it near 0.
+    """
+    worst = value_of(rows, wanted)
+    even = not wanted.largest and laws_of(rows)[-1].symmetric
+    program = _symmetric(wanted, keys) if even else _KeyProgram(wanted, keys)
+    table = list(rows)
+    for k, n in enumerate(wanted.counts):
+        others = {m: row for m, row in zip(wanted.counts, table, strict=True) if m != n}
+        outcome = program.solve({n}, others, _FEW_NODES, most=float(worst * keys) * (1 + 1e-12), calmest=n)
+        if outcome.values is None:
+            continue
+        tried = [*table[:k], program.row(outcome.values, n), *table[k + 1 :]]
+        if (
+            _square(tried[k]) < _square(table[k])
+            and keeps_what_is_wanted(tuple(tried), wanted, keys)
+            and value_of(tried, wanted) <= worst
+        ):
+            table = tried
+    return tuple(table)
+
+
+def _square(row: Mapping[int, int]) -> int:
+    return sum(z * z * w for z, w in row.items())

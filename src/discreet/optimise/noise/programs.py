@@ -1,0 +1,396 @@
+"""The linear programs of bounded noise: the least true delta, the largest stay, for all counts or for large ones.
+
+One noise law for each count below ``shared``, one law for all counts from there on. For adjacent counts n and n' the
+true delta is ``sum_y (P(y|n) - E P(y|n'))+``; each positive part is a variable, so all of it is linear in the
+probabilities, in delta and in the stay probability.
+
+Floats find the vertex, integers work it out (:mod:`.refinement`), and it is rounded to a law whose stay probability and
+zero bias are exact (:func:`exact_law`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from ...errors import Unsupported
+from ...exact.laws import Finite
+from ...mechanisms.bounded import growth, growth_gap
+from ..lp.refinement import Infeasible, Program, Solution
+
+#: Deltas this close, relatively, are the same.
+_SAME = Fraction(1, 2**60)
+
+#: The optimum is known well enough when the proved lower bound is this close, relatively.
+_CLOSE = Fraction(1, 10**6)
+
+
+#: Nobody needs to know a delta better than this.
+_TINY = Fraction(1, 10**12)
+
+#: The variance is kept this much below its limit, relatively, so that rounding to exact laws does not exceed it.
+_VARIANCE_ROOM = Fraction(1, 2**60)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the noise must be like.
+
+    Attributes
+    ----------
+    epsilon, reach
+        The privacy parameter at which delta is measured, and the largest error D.
+    first, shared
+        The least count, and the count from which on all counts have the same law.
+    largest
+        Whether ``shared`` is the largest count there is, so that nothing is shared.
+    ceiling
+        The largest report; None allows any.
+    stay
+        The probability of the truth, for every count that may be published as it is; None leaves it free.
+    at_least
+        Whether ``stay`` is only a lower bound, and each count may have its own.
+    variance
+        The mean square of the error is at most this; None leaves it free.
+    js
+        Reports 1..js are never given.
+    single_event
+        Whether delta looks at one report at a time, as in [S] (7)-(8), instead of at sets of reports.
+    symmetric
+        Whether the shared law must be symmetric. If not, the program is over all laws, and a symmetric one is taken
+        where it is as good.
+    """
+
+    epsilon: Fraction
+    reach: int
+    first: int
+    shared: int
+    stay: Fraction | None = None
+    at_least: bool = False
+    variance: Fraction | None = None
+    js: int = 0
+    largest: bool = False
+    ceiling: int | None = None
+    single_event: bool = False
+    symmetric: bool = False
+
+    def errors(self, count: int) -> list[int]:
+        """The errors that a report of this count may have."""
+        high = self.reach if self.ceiling is None else min(self.reach, self.ceiling - count)
+        return [z for z in range(-min(count, self.reach), high + 1) if not 1 <= count + z <= self.js]
+
+    def unbiased(self, count: int) -> bool:
+        """Whether this count must have zero bias: one that can only move up, or only down, cannot."""
+        errors = self.errors(count)
+        return min(errors) < 0 < max(errors)
+
+    @property
+    def counts(self) -> range:
+        return range(self.first, self.shared + 1)
+
+
+class NoiseProgram:
+    """The program: its variables and constraints, and the laws read off a solution."""
+
+    def __init__(self, wanted: Wanted, delta: Fraction | None = None, rough: float | None = None) -> None:
+        self.wanted = wanted
+        self._program = Program()
+        self._E = growth(wanted.epsilon)
+        self._e = float(self._E)
+        self._rough = rough or self._rough_delta()
+        self.delta = self._program.variable(self._rough)
+        self.stay = self._program.variable(float(wanted.stay or Fraction(1, 2)))
+        self._p = {
+            (n, z): self._program.variable(max(self._e ** -abs(z), 1e-30))
+            for n in wanted.counts
+            for z in wanted.errors(n)
+        }
+        for n in wanted.counts:
+            self._distribution(n)
+        if wanted.symmetric and not wanted.largest:
+            for z in range(1, wanted.reach + 1):
+                self._program.equal({self._p[wanted.shared, z]: 1, self._p[wanted.shared, -z]: -1})
+        for n in wanted.counts[:-1] if wanted.largest else wanted.counts:
+            self._neighbours(n, n + 1)
+            self._neighbours(n + 1, n)
+        if wanted.stay is not None:
+            self._program.equal({self.stay: 1}, wanted.stay)
+        if delta is not None:
+            self._program.at_most({self.delta: 1}, delta)
+
+    def _rough_delta(self) -> float:
+        """The size of delta, for the solver: that of a truncated geometric law."""
+        w, e = self.wanted, self._e
+        stay = float(w.stay) if w.stay is not None else 0.5
+        tail = (e - 1) / (math.exp(min(float(w.epsilon) * w.reach, 600)) - 1)
+        return max((1 - stay) / 2 * tail, stay - (e - 1) * (1 - stay) / 2, 1e-30)
+
+    def _distribution(self, n: int) -> None:
+        w, program = self.wanted, self._program
+        places = {z: self._p[n, z] for z in w.errors(n)}
+        program.equal(dict.fromkeys(places.values(), 1), 1)
+        if w.unbiased(n):
+            program.equal({j: z for z, j in places.items()})
+        if 0 in places:
+            if w.at_least:
+                program.at_most({self.stay: 1, places[0]: -1})
+            else:
+                program.equal({self.stay: 1, places[0]: -1})
+        if w.variance is not None:
+            squares = {j: z * z for z, j in places.items()}
+            program.at_most(squares, w.variance * (1 - _VARIANCE_ROOM), loosest=w.variance)
+
+    def _place(self, n: int, y: int) -> int | None:
+        """The variable of P(y | n)."""
+        w = self.wanted
+        return self._p.get((min(n, w.shared), y - n))
+
+    def _neighbours(self, n: int, other: int) -> None:
+        """sum_y (P(y|n) - E P(y|other))+ <= delta."""
+        w, program, E = self.wanted, self._program, self._E
+        escaping: dict[int, int] = {}
+        for y in range(max(n - w.reach, 0), n + w.reach + 1):
+            here, there = self._place(n, y), self._place(other, y)
+            if here is None:
+                continue
+            if w.single_event:
+                row = {here: Fraction(1), self.delta: Fraction(-1)}
+                program.at_most(row if there is None else row | {there: -E})
+                continue
+            if there is None:
+                escaping[here] = 1
+                continue
+            excess = program.variable(min(max(self._e ** -abs(y - n), 1e-30), self._rough))
+            program.at_most({here: 1, there: -E, excess: -1})
+            escaping[excess] = 1
+        if escaping:
+            program.at_most(escaping | {self.delta: -1})
+
+    def place(self, n: int, z: int) -> int:
+        """The variable of the error z of a count n."""
+        return self._p[n, z]
+
+    def tables(self) -> tuple[list[dict[int, Fraction]], list[Fraction], list[bool]]:
+        """The rows, all equalities, their right sides, and which variables are probabilities."""
+        rows, sides, size = self._program.equations()
+        chosen = set(self._p.values())
+        return rows, sides, [j in chosen for j in range(size)]
+
+    # ---------------------------------------------------------------- solving
+
+    def least_delta(self) -> Solution:
+        self._program.minimise({self.delta: 1})
+        return self._program.solve()
+
+    def steadiest(self, best: Fraction) -> Solution | None:
+        """Among the laws with the least delta those with the least variance, if they can be found.
+
+        A small enough price on the variance does not move the optimum away from the least delta: prices are tried from
+        large to small, and the first that leaves delta alone is taken.
+        """
+        unit = Fraction(self._rough).limit_denominator(10**40)
+        for price in (Fraction(1, 10**3), Fraction(1, 10**5), Fraction(1, 10**7)):
+            self._program.minimise({self.delta: 1} | {j: price * unit * z * z for (_, z), j in self._p.items()})
+            try:
+                found = self._program.solve()
+            except Unsupported:
+                return None
+            if found.values[self.delta] <= best * (1 + _SAME):
+                return found
+        return None
+
+    def largest_stay(self) -> Solution:
+        self._program.minimise({self.stay: -1})
+        return self._program.solve()
+
+    def laws(self, solution: Solution) -> list[Finite] | None:
+        """The exact law of each count; None where the solution is too rough to be one."""
+        w = self.wanted
+        size = max(float(solution.values[self.delta]), 1e-60)
+        bits = 96 - math.floor(math.log2(size))
+        denominator = 1 if w.stay is None or w.at_least else w.stay.denominator
+        if w.variance is not None:  # a law of two errors a < 0 < b, as large as it may be, is balanced on b - a alone
+            denominator *= math.lcm(*range(1, 2 * w.reach + 1))
+        return self.laws_on(solution, denominator << bits)
+
+    def laws_on(self, solution: Solution, total: int) -> list[Finite] | None:
+        """The law of each count in whole multiples of 1/total; None where rounding breaks it."""
+        w, found = self.wanted, []
+        for n in w.counts:
+            row = {z: solution.values[self._p[n, z]] for z in w.errors(n)}
+            symmetric = w.symmetric and not w.largest and n == w.shared
+            symmetric = symmetric or w.errors(n) == [-1, 0, 1]
+            law = exact_law(
+                row, None if w.at_least else w.stay, floor=w.stay or Fraction(0), total=total,
+                unbiased=w.unbiased(n), symmetric=symmetric,
+            )  # fmt: skip
+            if law is None:
+                return None
+            found.append(law)
+        return found
+
+
+def exact_law(
+    row: Mapping[int, Fraction], stay: Fraction | None, *, floor: Fraction, total: int, unbiased: bool, symmetric: bool
+) -> Finite | None:
+    """Nearly right probabilities rounded to a law with exactly this stay probability and, if wanted, exactly zero bias.
+
+    All weights are rounded; what is then missing from the total and from the mean, a few units, is made good by
+    :func:`_balance`.
+    """
+    weights = {z: math.floor(p * total + Fraction(1, 2)) for z, p in row.items()}
+    if 0 in weights:
+        weights[0] = int(stay * total) if stay is not None else max(weights[0], math.ceil(floor * total))
+        weights[0] += (total - weights[0]) % 2  # so that what is left can be halved
+    if symmetric:
+        for z in [z for z in weights if z < 0]:
+            weights[z] = weights[-z]
+        missing = (total - sum(weights.values())) // 2
+        nearest = max((z for z in weights if z > 0), key=weights.__getitem__)
+        weights[nearest] += missing
+        weights[-nearest] += missing
+    elif not unbiased:
+        largest = max((z for z in weights if z), key=weights.__getitem__)
+        weights[largest] += total - sum(weights.values())
+    else:
+        _balance(weights, total)
+    return Finite(min(weights), _dense(weights)) if min(weights.values()) >= 0 else None
+
+
+def _balance(weights: dict[int, int], total: int) -> None:
+    """Make the weights add up to the total with zero mean, in place, without touching the weight of no error.
+
+    The most likely error below zero, a, and the one above, b, have weight to give. Units moved between them change the
+    mean by multiples of b - a; a few units (fewer than b - a) added to one more error c make good the rest, as some c
+    next to a or b has c - a without a divisor in common with b - a. That c may have had no weight at all: a law with
+    two errors, such as -1 and 2, has no other way to be balanced on a total that 3 does not divide.
+    """
+    missing, lean = total - sum(weights.values()), sum(z * w for z, w in weights.items())
+    if not missing and not lean:
+        return
+    a = max((z for z in weights if z < 0), key=weights.__getitem__)
+    b = max((z for z in weights if z > 0), key=weights.__getitem__)
+    others = sorted((z for z in weights if z not in (a, 0, b)), key=weights.__getitem__, reverse=True)
+    for units in range(b - a):
+        for c in others or [a]:
+            rest, upper = missing - units, -lean - units * c
+            share, remainder = divmod(upper - a * rest, b - a)
+            if remainder:
+                continue
+            weights[c] += units
+            weights[b] += share
+            weights[a] += rest - share
+            return
+
+
+def _dense(weights: Mapping[int, int]) -> list[int]:
+    return [weights.get(z, 0) for z in range(min(weights), max(weights) + 1)]
+
+
+@dataclass(frozen=True)
+class Found:
+    """Exact laws for the least delta.
+
+    Attributes
+    ----------
+    laws
+        One for each count; the last is shared by all counts from there on.
+    value
+        Their delta, at the rational E of the program.
+    bound
+        A proved lower bound of the delta of all laws that are as wanted, at e^epsilon itself.
+    """
+
+    laws: tuple[Finite, ...]
+    value: Fraction
+    bound: Fraction
+
+
+def least_delta(wanted: Wanted) -> Found:
+    """The laws with the least delta; where a symmetric shared law has it too, that one.
+
+    Raises
+    ------
+    Infeasible
+        When no noise is as wanted.
+    """
+    if wanted.first == wanted.shared:  # one law: it and its mirror image are equally good, and so is their mean
+        wanted = replace(wanted, symmetric=True)
+    best: Found | None = None
+    problem = Unsupported("the linear program was not solved to enough digits; try a smaller reach.")
+    for rough in (None, 1e-3, 1e-6):  # sizes to work in: the solver fails at some programs in some of them
+        try:
+            program = NoiseProgram(wanted, rough=rough)
+            solution = program.least_delta()
+        except Infeasible:
+            raise
+        except Unsupported as failure:
+            problem = failure
+            continue
+        bound = max(solution.bound - growth_gap(wanted.epsilon), best.bound if best else Fraction(0))
+        program, solution = _as_good_and_symmetric(program, solution, rough) or (program, solution)
+        for one in (program.steadiest(solution.cost), solution):
+            laws = None if one is None else program.laws(one)
+            if laws is None:
+                continue
+            value = delta_of(laws, wanted)
+            if best is None or value < best.value * (1 - _SAME):
+                best = Found(tuple(laws), value, bound)
+        if best is not None:
+            best = replace(best, bound=bound)
+            if best.value - bound <= max(_CLOSE * best.value, _TINY):
+                break
+    if best is None:
+        raise problem
+    return best
+
+
+def _as_good_and_symmetric(
+    program: NoiseProgram, solution: Solution, rough: float | None
+) -> tuple[NoiseProgram, Solution] | None:
+    """The program for a symmetric shared law and its solution, if that costs no delta."""
+    wanted = program.wanted
+    if wanted.symmetric or wanted.largest:
+        return None
+    try:
+        even = NoiseProgram(replace(wanted, symmetric=True), rough=rough)
+        found = even.least_delta()
+    except Unsupported:  # there is none, or it was not found
+        return None
+    return (even, found) if found.cost <= solution.cost * (1 + _SAME) else None
+
+
+def delta_of(laws: Sequence[Finite], wanted: Wanted) -> Fraction:
+    """The delta of these laws at the rational E of the program, exactly."""
+    E, last = growth(wanted.epsilon), len(laws) - 1
+    worst = Fraction(0)
+    for k in range(last if wanted.largest else last + 1):
+        first, second = laws[k], laws[min(k + 1, last)]
+        for a, b, shift in ((first, second, -1), (second, first, 1)):
+            excess = [a.probability(z) - E * b.probability(z + shift) for z in range(a.low, a.high + 1)]
+            positive = [x for x in excess if x > 0]
+            worst = max(worst, max(positive, default=worst) if wanted.single_event else sum(positive, Fraction(0)))
+    return worst
+
+
+def largest_stay(wanted: Wanted, delta: Fraction) -> Fraction:
+    """The largest stay probability with delta at most this, to many digits.
+
+    Raises
+    ------
+    Infeasible
+        When no noise is as wanted.
+    """
+    problem = Unsupported("the linear program was not solved.")
+    for rough in (float(delta), None, 1e-3, 1e-6):
+        try:
+            return -NoiseProgram(wanted, delta, rough).largest_stay().cost
+        except Infeasible:
+            raise
+        except Unsupported as failure:
+            problem = failure
+    if least_delta(wanted).value > delta:  # whatever the stay
+        raise Infeasible("no choice satisfies all constraints.")
+    raise problem

@@ -1,0 +1,146 @@
+"""``dc.design_ptable``: a p-table that carries a guarantee, on as many keys as the office has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+from ...errors import InvalidInput
+from ...exact.rationals import as_fraction, bound_up, float_down, read_epsilon
+from ...mechanisms.bounded import read_reach
+from ...ptables.table import PTable, percent
+from ...spaces import positive_integer
+from ..lp.refinement import Infeasible
+from .bounded import LARGEST_PROGRAM, impossible, read_shared_from, refuse_hopeless_js, refuse_untouched_zeros
+from .key_rounding import best_on_keys
+from .programs import Wanted, least_delta
+
+#: The sizes that offices use: a byte, ONS, two bytes, SuperSTAR's keys; and cellKey's eight decimals.
+KEY_SIZES = (256, 4096, 65536, 2**32, 10**8)
+
+
+def design_ptable(
+    epsilon: Any,
+    reach: Any,
+    *,
+    variance: Any = None,
+    stay: Any = None,
+    js: int = 0,
+    shared_from: int | None = None,
+    keys: int = 65536,
+    keep_zeros: bool = False,
+    progress: Callable[[str], None] | None = None,
+) -> PTable:
+    """A p-table on this many keys with the least true delta at this epsilon that the search finds.
+
+    The counts 0, 1, 2, ... have noise of their own below ``shared_from``, and one law from there on. Every count from 1
+    on is unbiased; a count of 0 can only move up. What is certified is the table as it is on K keys, by the judge.
+
+    Only delta and the limits given decide. Without ``stay`` nothing asks for the truth: a small count, and a true 0
+    above all, may be published as something else most of the time. ``table.outcomes(0)`` and ``notes`` tell.
+
+    Parameters
+    ----------
+    epsilon
+        The epsilon at which delta is least.
+    reach
+        The largest error, D in the tables of other programs.
+    variance
+        The mean square error of every count is at most this, V.
+    stay
+        Every count that may be published as it is, is so with at least this probability, pstay.
+    js
+        Counts 1..js are never published.
+    shared_from
+        Counts from this one on share one law; 2D if not given (with ``js`` 2D + js + 1).
+    keys
+        The number of keys K, such as 256, 4096, 65536, 2**32, or 10**8 for keys of eight decimals. A table on K keys
+        has delta >= 1/K.
+    keep_zeros
+        To publish zeros as they are is refused: the message states the delta that it would have.
+    progress
+        Told in a few words what is being done.
+
+    Returns
+    -------
+    PTable
+        With ``about``: epsilon, delta (certified), delta_unrounded (the best with any probabilities), key_floor = 1/K,
+        lower_bound (no table as asked for has less; proved), and proved_best: whether the search went through all
+        tables on these keys and none is better. Where it did not, delta may be above the least by the distance to
+        lower_bound, and less asked for may give a delta larger by so much.
+
+    Examples
+    --------
+    >>> table = design_ptable(1.5, 3, stay=0.5, keys=256)
+    >>> table.about["delta"] == 3 / 256, table.bias, table.untouched_zeros
+    (True, Fraction(0, 1), False)
+    >>> table.mechanism(1.5).certificate.delta == 3 / 256
+    True
+    """
+    eps, D, small = read_epsilon(epsilon), read_reach(reach), positive_integer(js, "js", least=0)
+    size = positive_integer(keys, "keys", least=4)
+    spread, floor = _limit(variance, "variance"), _limit(stay, "stay")
+    if spread is None and floor is None:
+        raise InvalidInput(
+            "give stay=... (the least probability of the truth), variance=..., or both: they limit the noise."
+        )
+    if floor is not None and floor >= 1:
+        raise InvalidInput(f"stay is a probability below 1; got {stay!r}.")
+    if D + small > LARGEST_PROGRAM:
+        raise InvalidInput(f"reach + js must be at most {LARGEST_PROGRAM}; got {D + small}.")
+    refuse_hopeless_js(small, D)
+    if keep_zeros:
+        refuse_untouched_zeros(floor or Fraction(0), D, small)
+
+    given = None if shared_from is None else read_shared_from(shared_from, D, small)
+
+    def wanted(shorter: int) -> Wanted:
+        shared = given or read_shared_from(None, shorter, small)
+        return Wanted(eps, shorter, 0, shared, floor, at_least=True, variance=spread, js=small)
+
+    try:
+        free = least_delta(wanted(D))
+    except Infeasible:
+        raise InvalidInput(impossible(wanted(D), None)) from None
+    try:
+        found = best_on_keys(wanted, D, size, progress)
+    except Infeasible:
+        raise InvalidInput(f"on {size} keys {impossible(wanted(D), None)}") from None
+    table = PTable(tuple(tuple(sorted(row.items())) for row in found.weights), size, layout="ptable")
+    delta = table.mechanism(eps).certificate.delta
+    about: dict[str, Any] = {
+        "epsilon": str(eps), "delta": delta, "delta_unrounded": bound_up(free.value), "key_floor": 1 / size,
+        "lower_bound": float_down(max(free.bound, Fraction(1, size))), "proved_best": found.proved,
+        "designed_reach": D, "js": small,
+    }  # fmt: skip
+    if spread is not None:
+        about["designed_variance"] = str(spread)
+    if floor is not None:
+        about["designed_stay"] = str(floor)
+    if given is not None:
+        about["shared_from"] = given
+    return PTable(table.blocks, size, 1, "ptable", _rarely_true(table, D, small), about)
+
+
+def _rarely_true(table: PTable, reach: int, js: int) -> tuple[str, ...]:
+    """A note for each small count that is published as something else more often than as it is."""
+    found = []
+    for count in range(reach + 1):
+        report, probability = table.outcomes(count)[0]
+        if report != count and not 1 <= count <= js:
+            own = table.law(count).probability(0)
+            found.append(
+                f"a true {count} is published as {report} ({percent(probability)}) more often than as {count} "
+                f"({percent(own)}); stay=... sets how often the truth is published at least"
+            )
+    return tuple(found)
+
+
+def _limit(value: object, name: str) -> Fraction | None:
+    if value is None:
+        return None
+    number = as_fraction(value, name)
+    if number <= 0:
+        raise InvalidInput(f"{name} must be positive; got {value!r}.")
+    return number

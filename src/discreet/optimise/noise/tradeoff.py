@@ -1,0 +1,151 @@
+"""``dc.noise_tradeoff``: what bounded noise costs, as data: stay probability, reach, epsilon, delta, variance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from ...errors import InvalidInput
+from ...exact.rationals import as_fraction, read_epsilon
+from ...mechanisms import bounded as closed
+from ...mechanisms.bounded import PaperFormulas, moment, read_reach, read_stay, truncated_geometric_law
+from ...names import find_name
+from .bounded import LARGEST_PROGRAM
+from .programs import NoiseProgram, Wanted, delta_of, largest_stay, least_delta
+
+KINDS = ("optimal", "sadeghi", "all-counts")
+
+#: Where the stay probability is looked at if nobody says.
+STAYS = tuple(Fraction(k, 40) for k in range(2, 39))
+
+
+@dataclass(frozen=True)
+class NoiseTradeoff:
+    """The trade-off of bounded noise.
+
+    Attributes
+    ----------
+    kind
+        "optimal", "sadeghi" or "all-counts".
+    rows
+        One for each epsilon, reach and stay: ``epsilon``, ``reach``, ``stay``, ``delta`` (true), ``variance`` (of large
+        counts).
+    knees
+        One for each epsilon and reach: the ``stay`` up to which more truth costs no delta, and the ``delta`` there.
+
+    Examples
+    --------
+    >>> data = noise_tradeoff(2.2, [4, 8], stays=[0.5, 0.8, 0.85])
+    >>> [(row["reach"], row["stay"], float(f"{row['delta']:.2g}")) for row in data.rows][:3]
+    [(4, 0.5, 0.0003), (4, 0.8, 0.00012), (4, 0.85, 0.25)]
+    >>> [(knee["reach"], round(knee["stay"], 3)) for knee in data.knees]
+    [(4, 0.801), (8, 0.8)]
+    """
+
+    kind: str
+    rows: tuple[dict[str, Any], ...]
+    knees: tuple[dict[str, Any], ...]
+
+
+def noise_tradeoff(
+    epsilon: Any, reach: Any, stays: Iterable[Any] | None = None, kind: str = "optimal"
+) -> NoiseTradeoff:
+    """Delta and variance of bounded noise over stay probabilities, for one or several epsilons and reaches.
+
+    Parameters
+    ----------
+    epsilon, reach
+        One of each, or lists.
+    stays
+        Where to look; from 0.05 to 0.95 if not given.
+    kind
+        "optimal" or "sadeghi" (counts from D on; closed forms, quick) or "all-counts" (a linear program for each).
+
+    Returns
+    -------
+    NoiseTradeoff
+        The data; ``plots.tradeoff(data)`` draws it with the knees marked.
+
+    Examples
+    --------
+    >>> best = noise_tradeoff(2.2, 4, [0.8], kind="optimal").rows[0]
+    >>> paper = noise_tradeoff(2.2, 4, [0.8], kind="sadeghi").rows[0]
+    >>> best["delta"] <= paper["delta"]
+    True
+    """
+    kind = find_name(kind, KINDS, "a kind of bounded noise")
+    epsilons = [read_epsilon(e) for e in _listed(epsilon)]
+    reaches = [read_reach(d) for d in _listed(reach)]
+    if kind == "all-counts" and max(reaches) > LARGEST_PROGRAM:
+        raise InvalidInput(f"for 'all-counts' the reach is at most {LARGEST_PROGRAM}; got {max(reaches)}.")
+    etas = list(STAYS) if stays is None else [read_stay(s) for s in stays]
+    rows, knees = [], []
+    for eps in epsilons:
+        for D in reaches:
+            for eta in etas:
+                delta, variance = POINTS[kind](eps, eta, D)
+                rows.append(_row(eps, D, eta, delta) | {"variance": float(variance)})
+            best = knee_of(kind, eps, D)
+            knees.append(_row(eps, D, best, POINTS[kind](eps, best, D)[0]))
+    return NoiseTradeoff(kind, tuple(rows), tuple(knees))
+
+
+def _listed(value: Any) -> list[Any]:
+    if isinstance(value, str | int | float | Fraction):
+        return [value]
+    listed = list(value)
+    if not listed:
+        raise InvalidInput("there is nothing to look at: give at least one epsilon and one reach.")
+    return listed
+
+
+def _row(epsilon: Fraction, reach: int, stay: Fraction, delta: Fraction) -> dict[str, Any]:
+    return {"epsilon": float(epsilon), "reach": reach, "stay": float(stay), "delta": float(delta)}
+
+
+# ------------------------------------------------------------------------------------------------ one point
+
+
+def _optimal(epsilon: Fraction, stay: Fraction, reach: int) -> tuple[Fraction, Fraction]:
+    if closed.closed_form_holds(epsilon, stay, reach):
+        law = truncated_geometric_law(epsilon, stay, reach)
+        return closed.least_delta(epsilon, stay, reach), moment(law, 2)
+    found = least_delta(Wanted(epsilon, reach, reach, reach, stay))
+    return found.value, moment(found.laws[-1], 2)
+
+
+def _paper(epsilon: Fraction, stay: Fraction, reach: int) -> tuple[Fraction, Fraction]:
+    law = PaperFormulas(epsilon, stay, reach).law
+    return delta_of([law], Wanted(epsilon, reach, reach, reach, stay)), moment(law, 2)
+
+
+def _all_counts(epsilon: Fraction, stay: Fraction, reach: int) -> tuple[Fraction, Fraction]:
+    found = least_delta(Wanted(epsilon, reach, 0, 2 * reach, stay))
+    return found.value, moment(found.laws[-1], 2)
+
+
+#: The true delta and the variance of each kind.
+POINTS: dict[str, Callable[[Fraction, Fraction, int], tuple[Fraction, Fraction]]] = {
+    "optimal": _optimal,
+    "sadeghi": _paper,
+    "all-counts": _all_counts,
+}
+
+
+def knee_of(kind: str, epsilon: Any, reach: int) -> Fraction:
+    """The stay probability up to which more truth costs no delta.
+
+    For counts n >= D it is where the two terms of the least delta meet; for "sadeghi" where the paper's index k leaves
+    D + 1, C = C_D; for all counts it is the largest stay with the least delta of all.
+    """
+    eps = as_fraction(epsilon, "epsilon")
+    if kind == "optimal":
+        return closed.knee(eps, reach)
+    if kind == "sadeghi":
+        crossing = PaperFormulas(eps, Fraction(1, 2), reach).crossovers[-1]
+        return crossing / (2 + crossing)
+    free = Wanted(eps, reach, 0, 2 * reach)
+    least = NoiseProgram(free).least_delta().cost
+    return largest_stay(free, least * (1 + Fraction(1, 10**6))).limit_denominator(10**9)

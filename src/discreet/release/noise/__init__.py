@@ -1,0 +1,1 @@
+"""The noise of each cell, and what is known about its size."""

@@ -1,0 +1,450 @@
+"""What is done to every cell of one table: the mechanism, the clamps, the draw.
+
+A cell's true count is first moved into the range of its mechanism (part of the mechanism: it depends on this cell
+alone, and neighbouring counts stay neighbours), then the mechanism reports, then the report is moved into the range of
+the output (post-processing). Noise that is the same for every count needs one unbounded mechanism whatever the sizes
+of the groups: clamping its reports to 0..n gives exactly the truncated mechanism on 0..n.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ...errors import InvalidInput, Unsupported, WrongType
+from ...exact.bits import Bits
+from ...exact.kernels import refuse_large
+from ...exact.laws import Law
+from ...exact.rationals import as_fraction
+from ...exact.sampling import CHUNK, Sampler
+from ...files import rebuild
+from ...mechanism import Mechanism
+from ...mechanisms.fair import explicit_fair
+from ...mechanisms.gaussian import discrete_gaussian
+from ...mechanisms.geometric import two_sided_geometric
+from ...mechanisms.laplace import rounded_laplace
+from ...mechanisms.response import randomized_response
+from ...names import MECHANISMS, find_name
+from ...spaces import LARGEST_INTEGER, Counts, Integers, is_integer
+from .accuracy import (
+    FREE_ABOVE,
+    FREE_BELOW,
+    NO_END,
+    Accuracy,
+    Behaviour,
+    Expected,
+    FloatArray,
+    IntArray,
+    read_level,
+)
+
+#: What reports look like: any integers, none below zero, or from zero to the largest count.
+OUTPUTS = ("signed", "clamped", "in-range")
+
+#: Families that add the same noise to every count: one mechanism for groups of all sizes.
+SHIFTING = ("geometric", "discrete-gaussian", "rounded-laplace")
+
+#: Families with a table of probabilities for each size of a group.
+TableFamily = Callable[[int, Fraction], Mechanism]
+TABLES: dict[str, TableFamily] = {
+    "explicit-fair": lambda n, epsilon: explicit_fair(n, epsilon=epsilon),
+    "randomized-response": lambda n, epsilon: randomized_response(Counts(n), epsilon=epsilon),
+}
+
+#: All names of mechanisms for cells.
+NAMES = (*SHIFTING, *TABLES)
+
+#: Tables for more different group sizes than this take too long to build and to prove.
+MOST_SIZES = 200
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CellNoise:
+    """What is done to every cell of one table. Made by :func:`cell_noise`.
+
+    Attributes
+    ----------
+    mechanisms
+        Usually one; one for each size of a group where the family is a table.
+    which
+        The number of each cell's mechanism, -1 for a cell that can only be 0; None if all have the first.
+    output
+        "signed": any integers, unbiased. "clamped": none below zero. "in-range": from zero to ``high``.
+    low
+        Where reports are clamped from below: 0, or None if they are signed.
+    high
+        The largest true count (one, or one per cell): larger ones are taken as this one. Reports are clamped to it
+        if the output is in range. None without a bound.
+    known
+        Whether ``high`` is a public size that no true count exceeds, rather than a bound that was chosen.
+    """
+
+    mechanisms: tuple[Mechanism, ...]
+    which: IntArray | None = None
+    output: str = "signed"
+    low: int | None = None
+    high: int | IntArray | None = None
+    known: bool = False
+
+    def __post_init__(self) -> None:
+        if self.output not in OUTPUTS:
+            raise InvalidInput(f"counts=... must be one of {', '.join(OUTPUTS)}; got {self.output!r}.")
+        if self.output == "in-range" and self.high is None:
+            raise InvalidInput("counts='in-range' needs a largest count: give bound=... or sizes=...")
+        for name in ("which", "high"):
+            array = getattr(self, name)
+            if isinstance(array, np.ndarray):
+                kept = np.array(array, np.int64).reshape(-1)
+                kept.flags.writeable = False
+                object.__setattr__(self, name, kept)
+        self._refuse_misfits()
+
+    def _refuse_misfits(self) -> None:
+        """Refuse fields that do not belong together, as a damaged description has them."""
+        high, which = self.high, self.which
+        fits = bool(self.mechanisms) and self.low == (None if self.output == "signed" else 0)
+        if high is None:
+            fits = fits and not self.known and which is None
+        else:
+            fits = fits and bool(np.all(np.asarray(high) >= 0) and np.all(np.asarray(high) <= LARGEST_INTEGER))
+        if fits and which is not None:
+            fits = isinstance(high, np.ndarray) and high.shape == which.shape
+            fits = fits and bool(np.all((which < len(self.mechanisms)) & (which >= np.where(high == 0, -1, 0))))
+        if not fits:
+            raise InvalidInput("the mechanisms, the ranges and the output of these cells do not belong together.")
+
+    @cached_property
+    def behaviours(self) -> tuple[Behaviour, ...]:
+        """How each mechanism answers."""
+        return tuple(Behaviour.of(mechanism) for mechanism in self.mechanisms)
+
+    @cached_property
+    def _samplers(self) -> tuple[Sampler, ...]:
+        return tuple(mechanism.kernel.sampler() for mechanism in self.mechanisms)
+
+    @property
+    def size(self) -> int | None:
+        """How many cells there are; None if any number will do."""
+        arrays = [array for array in (self.which, self.high) if isinstance(array, np.ndarray)]
+        return len(arrays[0]) if arrays else None
+
+    @property
+    def shift_law(self) -> Law | None:
+        """The law of the noise, if every cell and every count has the same one."""
+        behaviour = self.behaviours[0]
+        return behaviour.law if len(self.behaviours) == 1 and behaviour.shifts else None
+
+    def rearranged(self, order: IntArray) -> CellNoise:
+        """The same noise for the same cells in another order: cell ``order[i]`` comes to be cell ``i``."""
+        if self.size is None:
+            return self
+        which = None if self.which is None else self.which[order]
+        return replace(self, which=which, high=self.high[order] if isinstance(self.high, np.ndarray) else self.high)
+
+    # ---------------------------------------------------------------- ranges
+
+    def _flat(self, values: Any) -> IntArray:
+        """The cells in a row, moved into the range that all arithmetic here is safe in. Refuses no value."""
+        array = np.asarray(values)
+        if array.dtype.kind not in "iuO":
+            raise WrongType(f"counts of cells must be an array of integers; got {array.dtype} values.")
+        if self.size is not None and array.size != self.size:
+            raise InvalidInput(f"this noise is for {self.size} cells; got {array.size}.")
+        low = 0 if array.dtype.kind == "u" else FREE_BELOW  # an unsigned number cannot be compared with a negative one
+        return np.asarray(np.clip(array, low, FREE_ABOVE - 1), np.int64).reshape(-1)
+
+    def _parts(self, size: int) -> Iterator[tuple[int, IntArray | slice]]:
+        """The mechanisms and their cells."""
+        if self.which is None:
+            yield 0, slice(0, size)
+            return
+        order = np.argsort(self.which, kind="stable")
+        bounds = np.searchsorted(self.which[order], np.arange(len(self.mechanisms) + 1))
+        for number in range(len(self.mechanisms)):
+            if bounds[number] < bounds[number + 1]:
+                yield number, order[bounds[number] : bounds[number + 1]]
+
+    def largest(self, size: int) -> IntArray:
+        """The largest true count of each cell, as the mechanism takes it."""
+        high = np.broadcast_to(LARGEST_INTEGER if self.high is None else np.asarray(self.high, np.int64), (size,))
+        tops = np.array([behaviour.largest for behaviour in self.behaviours] + [0])
+        return np.asarray(np.minimum(high, tops[0] if self.which is None else tops[self.which]))
+
+    def clamp(self, size: int) -> tuple[int, IntArray]:
+        """Where the reports of each cell are clamped, by the mechanism and by the output."""
+        ends = [behaviour.clamp for behaviour in self.behaviours]
+        below = max(min(end[0] for end in ends), FREE_BELOW if self.low is None else self.low)
+        tops = np.array([end[1] for end in ends] + [0])
+        above = np.broadcast_to(tops[0], (size,)) if self.which is None else tops[self.which]
+        return below, np.minimum(above, self.largest(size) if self.output == "in-range" else FREE_ABOVE)
+
+    def bounded(self, size: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Which cells may have a true count beyond their largest, taken as that."""
+        if self.known:
+            return self.largest(size) < np.asarray(self.high)
+        return self.largest(size) < LARGEST_INTEGER
+
+    # ---------------------------------------------------------------- drawing
+
+    def draw(self, counts: Any, bits: Bits) -> IntArray:
+        """Noisy counts for true ones. Never fails on a count, however large; the true ones are not kept.
+
+        Parameters
+        ----------
+        counts
+            Integers of any shape, the cells in their order.
+        bits
+            Where randomness comes from: ``SecureBits()``, and ``SeededBits`` in experiments.
+        """
+        truths = self._flat(counts)
+        np.clip(truths, 0, self.largest(truths.size), out=truths)
+        reports = np.zeros(truths.size, np.int64)
+        for number, cells in self._parts(truths.size):
+            own, sampler = truths[cells], self._samplers[number]
+            drawn = np.empty(own.size, np.int64)
+            for start in range(0, own.size, CHUNK):
+                drawn[start : start + CHUNK] = sampler.draw(own[start : start + CHUNK], bits)
+            reports[cells] = drawn
+        below, above = self.clamp(reports.size)
+        return np.clip(reports, below, above, out=reports).reshape(np.shape(counts))
+
+    # ---------------------------------------------------------------- accuracy
+
+    def accuracy(self, reported: Any, level: object = Fraction(19, 20)) -> Accuracy:
+        """How accurate each reported count is, by what is public: see :class:`~.accuracy.Accuracy`."""
+        share, reports = read_level(level), self._flat(reported)
+        low, high = self.intervals(reports, share)
+        return Accuracy(share, low, high, *self.figures(reports.size))
+
+    def intervals(self, reported: Any, level: Fraction) -> tuple[IntArray, IntArray]:
+        """The intervals of :meth:`accuracy` alone."""
+        reports = self._flat(reported)
+        size = reports.size
+        low, high = np.zeros(size, np.int64), np.zeros(size, np.int64)
+        largest, (below, above) = self.largest(size), self.clamp(size)
+        for number, cells in self._parts(size):
+            behaviour = self.behaviours[number]
+            own, top, end = reports[cells], largest[cells], above[cells]
+            once, place = _distinct(own, top) if behaviour.rows else (slice(None), slice(None))  # rows: truth by truth
+            least, most = behaviour.intervals(own[once], top[once], below, end[once], level)
+            low[cells], high[cells] = least[place], most[place]
+        high[self.bounded(size) & (high >= largest)] = NO_END
+        return low, high
+
+    def figures(self, size: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Of each cell: the largest sd, the least and the largest bias, the least probability of the truth."""
+        figures = np.zeros((4, size))
+        figures[3] = 1.0
+        largest, (below, above) = self.largest(size), self.clamp(size)
+        for number, cells in self._parts(size):
+            top, end = largest[cells], above[cells]
+            once, place = _distinct(top)
+            found = self.behaviours[number].figures(top[once], below, end[once])
+            figures[:, cells] = np.stack(found)[:, place]
+        return figures[0], figures[1], figures[2], figures[3]
+
+    def expected(self, level: object = Fraction(19, 20)) -> Expected:
+        """The worst case over all cells and truths: what can be said before any data is read."""
+        share = read_level(level)
+        size = 1 if self.size is None else self.size
+        sd, bias_low, bias_high, exact = self.figures(size)
+        largest, (below, above) = self.largest(size), self.clamp(size)
+        width = 0
+        for number, cells in self._parts(size):  # the widest range has the widest windows
+            top, end = int(largest[cells].max()), int(above[cells].max())
+            width = max(width, self.behaviours[number].half_width(top, below, end, share))
+        return Expected(
+            share, width, float(sd.max()), float(bias_low.min()), float(bias_high.max()), float(exact.min())
+        )
+
+    # ---------------------------------------------------------------- files
+
+    def describe(self) -> dict[str, Any]:
+        """Everything about it, as plain JSON values; :meth:`from_description` rebuilds and proves it again."""
+        return {
+            "mechanisms": [mechanism.describe() for mechanism in self.mechanisms],
+            "which": None if self.which is None else self.which.tolist(),
+            "output": self.output,
+            "low": self.low,
+            "high": self.high.tolist() if isinstance(self.high, np.ndarray) else self.high,
+            "known": self.known,
+        }
+
+    @classmethod
+    def from_description(cls, description: Mapping[str, Any]) -> CellNoise:
+        """The noise with this description; the judge looks at each mechanism again."""
+        try:
+            made = cls(
+                tuple(rebuild(content, "a mechanism of the request") for content in description["mechanisms"]),
+                _integers(description["which"]),
+                str(description["output"]),
+                description["low"],
+                high if is_integer(high := description["high"]) else _integers(high),
+                description["known"] is True,
+            )
+        except (KeyError, TypeError, AttributeError):
+            raise InvalidInput("this is no description of the noise of cells; it may be damaged.") from None
+        if made.known is not description["known"]:
+            raise InvalidInput("whether the ranges are public sizes must be said by true or false.")
+        made.behaviours  # noqa: B018 - refuses mechanisms that are not for counts
+        return made
+
+    def __repr__(self) -> str:
+        shown = ", ".join(repr(mechanism) for mechanism in self.mechanisms[:3])
+        more = f", and {len(self.mechanisms) - 3} more" if len(self.mechanisms) > 3 else ""
+        return f"<CellNoise: {shown}{more}; {self.output}>"
+
+
+def _distinct(first: IntArray, *others: IntArray) -> tuple[Any, Any]:
+    """Where each different combination of values stands first, and which of those each cell has."""
+    varying = [array for array in (first, *others) if array.size and array.min() != array.max()]
+    if not varying:
+        return slice(0, 1), np.zeros(first.size, np.int64)
+    if len(varying) == 1:
+        _, once, place = np.unique(varying[0], return_index=True, return_inverse=True)
+    else:
+        _, once, place = np.unique(np.stack(varying, axis=1), axis=0, return_index=True, return_inverse=True)
+    return once, place.reshape(-1)
+
+
+def _integers(values: Any) -> IntArray | None:
+    """A list of whole numbers as an array."""
+    if values is None:
+        return None
+    if not isinstance(values, list) or not all(map(is_integer, values)):
+        raise TypeError
+    return np.array(values, np.int64)
+
+
+# ------------------------------------------------------------------------------------------------ making it
+
+
+def cell_noise(
+    mechanism: str | Mechanism | TableFamily = "geometric",
+    *,
+    epsilon: object = None,
+    sigma2: object = None,
+    bound: int | None = None,
+    sizes: Any = None,
+    output: str | None = None,
+) -> CellNoise:
+    """The noise for the cells of a table.
+
+    Parameters
+    ----------
+    mechanism
+        A name (one of ``NAMES``), a mechanism on ``Counts`` or ``Integers``, such as ``dc.load`` gives, or a function
+        that makes one from the largest count and the epsilon of a cell, such as a design with properties.
+    epsilon
+        Of one cell, for a name; ``sigma2`` instead for the discrete Gaussian.
+    bound
+        The largest count, chosen beforehand: larger ones are taken as this one.
+    sizes
+        The public size of each cell's group: its count lies between 0 and that.
+    output
+        "signed", "clamped" or "in-range"; without it, in range where there is a largest count, else signed.
+
+    Examples
+    --------
+    >>> noise = cell_noise("geometric", epsilon=1)
+    >>> noise.expected(0.95).half_width
+    3
+    """
+    limit, known = _read_limit(bound, sizes)
+    if isinstance(mechanism, Mechanism):
+        if epsilon is not None or sigma2 is not None:
+            raise InvalidInput("a ready mechanism has its own privacy; leave epsilon and sigma2 out.")
+        return _of_mechanism(mechanism, limit, known, output)
+    if callable(mechanism):
+        return _of_tables("a design", mechanism, as_fraction(epsilon, "epsilon"), limit, output)
+    name = cell_mechanism(mechanism)
+    if (name == "discrete-gaussian") != (sigma2 is not None) or (name == "discrete-gaussian") == (epsilon is not None):
+        wanted = "sigma2=..., and no epsilon" if name == "discrete-gaussian" else "epsilon=..., and no sigma2"
+        raise InvalidInput(f"{name} needs {wanted}.")
+    if name in TABLES:
+        return _of_tables(name, TABLES[name], as_fraction(epsilon, "epsilon"), limit, output)
+    made = {
+        "geometric": lambda: two_sided_geometric(epsilon=epsilon),
+        "discrete-gaussian": lambda: discrete_gaussian(sigma2=sigma2),
+        "rounded-laplace": lambda: rounded_laplace(1, epsilon=epsilon).on(Integers(), clamp=False),
+    }[name]()
+    return _of_mechanism(made, limit, known, output)
+
+
+def cell_mechanism(written: object) -> str:
+    """The name of a mechanism for cells, however it is written."""
+    return find_name(written, NAMES, "a mechanism for cells, nor a file of one", MECHANISMS)
+
+
+def _read_limit(bound: object, sizes: Any) -> tuple[int | IntArray | None, bool]:
+    """The largest count, one or one per cell, and whether it is a public size."""
+    if bound is not None and sizes is not None:
+        raise InvalidInput("give bound=... or sizes=..., not both: the sizes are bounds already.")
+    if sizes is not None:
+        array = np.asarray(sizes)
+        if array.dtype.kind not in "iu" or array.ndim != 1 or not array.size:
+            raise WrongType("sizes must be whole numbers, one for each cell.")
+        if int(array.min()) < 0 or int(array.max()) > LARGEST_INTEGER:
+            raise InvalidInput("the size of a group must lie between 0 and 2**62.")
+        return array.astype(np.int64), True
+    if bound is None:
+        return None, False
+    if not is_integer(bound) or not 1 <= int(bound) <= LARGEST_INTEGER:  # type: ignore[call-overload]
+        raise InvalidInput(f"bound, the largest count, must be a whole number from 1 to 2**62; got {bound!r}.")
+    return int(bound), False  # type: ignore[call-overload]
+
+
+def _of_mechanism(mechanism: Mechanism, limit: int | IntArray | None, known: bool, output: str | None) -> CellNoise:
+    """One mechanism for all cells, with the outputs it allows."""
+    behaviour = Behaviour.of(mechanism)
+    if behaviour.law is None:
+        if limit is not None and not (isinstance(limit, int) and limit == behaviour.largest):
+            raise InvalidInput(
+                f"{mechanism.family} is a table for the counts 0..{behaviour.largest} and no others. Leave bound=... "
+                "and sizes=... out, or choose noise that suits every range, such as geometric."
+            )
+        if output not in (None, "in-range"):
+            raise InvalidInput(f"the reports of {mechanism.family} lie in its own range; leave counts=... out.")
+        top = len(behaviour.rows[0].weights) - 1
+        if top != behaviour.largest:
+            raise Unsupported(f"{mechanism.family} reports up to {top} for counts up to {behaviour.largest}.")
+        return CellNoise((mechanism,), None, "in-range", 0, behaviour.largest)
+    ends = behaviour.clamp
+    if limit is None and behaviour.largest < LARGEST_INTEGER:
+        limit = behaviour.largest
+    narrow = "in-range" if ends[1] < FREE_ABOVE else "clamped" if ends[0] >= 0 else "signed"
+    if output is None:
+        output = narrow if limit is None else "in-range"
+    if output in OUTPUTS and OUTPUTS.index(output) < OUTPUTS.index(narrow):
+        raise InvalidInput(f"the reports of {mechanism.family} are {narrow} anyway; leave counts={output!r} out.")
+    return CellNoise((mechanism,), None, output, None if output == "signed" else 0, limit, known)
+
+
+def _of_tables(
+    name: str, family: TableFamily, epsilon: Fraction, limit: int | IntArray | None, output: str | None
+) -> CellNoise:
+    """One table for each different size of a group."""
+    if limit is None:
+        raise InvalidInput(f"{name} needs a largest count: give bound=... or sizes=...")
+    if output not in (None, "in-range"):
+        raise InvalidInput(f"the reports of {name} lie in its own range; leave counts={output!r} out.")
+    if isinstance(limit, int):
+        refuse_large(limit + 1, limit + 1)
+        return CellNoise((family(limit, epsilon),), None, "in-range", 0, limit)
+    distinct, place = np.unique(limit, return_inverse=True)
+    if len(distinct) > MOST_SIZES:
+        raise Unsupported(
+            f"{name} needs a table of its own for each size of a group; there are {len(distinct)} different sizes (at "
+            f"most {MOST_SIZES}). Use geometric, one bound=... for all, or sizes rounded up to a few."
+        )
+    refuse_large(int((distinct + 1).max()), int((distinct + 1).sum()))
+    empty = int(distinct[0] == 0)  # a group of nobody has the count 0, whoever asks
+    if empty == len(distinct):
+        raise InvalidInput("the sizes of all groups are 0: there is nothing to count.")
+    mechanisms = tuple(family(n, epsilon) for n in distinct[empty:].tolist())
+    return CellNoise(mechanisms, place.reshape(-1) - empty, "in-range", 0, limit, known=True)

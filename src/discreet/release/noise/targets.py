@@ -1,0 +1,101 @@
+"""How much privacy a wanted error leaves: the smallest epsilon, or the largest sigma2, that keeps noise small enough.
+
+Answers are decimals of four digits, rounded to the side where the wish holds; that it does is decided in exact numbers.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from statistics import NormalDist
+
+from ...errors import InvalidInput, Unsupported
+from ...exact.laws import Gaussian, GeometricTails, Law
+from ...exact.rationals import LARGEST_EPSILON, SMALLEST_EPSILON, alpha_from_epsilon
+from ...spaces import LARGEST_INTEGER, is_integer
+from .accuracy import exceeds_at_most, read_level
+
+
+def _four_digits(number: int) -> Fraction:
+    """The decimals with four digits in order: number 0 is 1.000, number 9000 is 10.00, number -1 is 0.9999."""
+    power, digits = divmod(number, 9000)
+    return (1000 + digits) * Fraction(10) ** (power - 3)
+
+
+def _law(name: str, epsilon: Fraction) -> Law:
+    if name == "geometric":
+        return GeometricTails.two_sided(alpha_from_epsilon(epsilon))
+    return GeometricTails.laplace(alpha_from_epsilon(epsilon / 2))
+
+
+def _read_wish(half_width: object, level: object) -> tuple[int, Fraction]:
+    if not is_integer(half_width) or not 0 <= int(half_width) <= LARGEST_INTEGER:  # type: ignore[call-overload]
+        raise InvalidInput(f"the wanted error must be a whole number of at least 0; got {half_width!r}.")
+    return int(half_width), read_level(level)  # type: ignore[call-overload]
+
+
+def epsilon_for(name: str, half_width: int, level: object = Fraction(19, 20)) -> Fraction:
+    """The smallest epsilon with four digits whose noise stays within ``half_width`` as often as ``level`` says.
+
+    Examples
+    --------
+    >>> epsilon_for("geometric", 3, 0.95)
+    Fraction(8319, 10000)
+    """
+    wide, share = _read_wish(half_width, level)
+    family = name.replace("_", "-")
+    if family not in ("geometric", "rounded-laplace"):
+        raise Unsupported(
+            f"a wanted error gives an epsilon for geometric and rounded-laplace; got {name!r}. For the discrete "
+            "Gaussian it gives sigma2; for tables use dc.calibrate."
+        )
+
+    def holds(number: int) -> bool:
+        return exceeds_at_most(_law(family, _four_digits(number)), wide, (1 - share) / 2)
+
+    first, last = -9 * 9000, 2 * 9000 + 4000  # 1e-9 and 500
+    assert _four_digits(first) == SMALLEST_EPSILON and _four_digits(last) == LARGEST_EPSILON
+    if not holds(last):
+        raise InvalidInput(f"no epsilon up to 500 keeps the error within {wide} so often; allow a larger error.")
+    if holds(first):
+        return SMALLEST_EPSILON
+    while last - first > 1:
+        middle = (first + last) // 2
+        first, last = (first, middle) if holds(middle) else (middle, last)
+    return _four_digits(last)
+
+
+def sigma2_for(half_width: int, level: object = Fraction(19, 20)) -> Fraction:
+    """The largest sigma2 with four digits whose discrete Gaussian stays within ``half_width`` as often as wanted.
+
+    Examples
+    --------
+    >>> sigma2_for(3, 0.95)
+    Fraction(409, 125)
+    """
+    wide, share = _read_wish(half_width, level)
+
+    def holds(number: int) -> bool:
+        value = _four_digits(number)
+        return exceeds_at_most(Gaussian(value), wide, (1 - share) / 2)
+
+    least, most = -2 * 9000, 10 * 9000  # 0.01 and 1e10
+    guess = ((wide + 0.5) / NormalDist().inv_cdf(1 - float(1 - share) / 2)) ** 2  # the normal law, nearly right
+    first, step = min(max(_number_below(guess), least), most), 1
+    while first > least and not holds(first):
+        first, step = max(first - step, least), 2 * step
+    if not holds(first):
+        raise InvalidInput(f"no sigma2 from 0.01 on keeps the error within {wide} so often; allow a larger error.")
+    last, step = first + 1, 1
+    while last <= most and holds(last):
+        first, last, step = last, last + step, 2 * step
+    last = min(last, most + 1)
+    while last - first > 1:
+        middle = (first + last) // 2
+        first, last = (middle, last) if holds(middle) else (first, middle)
+    return _four_digits(first)
+
+
+def _number_below(value: float) -> int:
+    """The number of the four-digit decimal at or below a value."""
+    digits, power = f"{value:.3e}".split("e")
+    return int(power) * 9000 + round(float(digits) * 1000) - 1000

@@ -1,0 +1,1 @@
+"""What will be released, at which cost, known before anything is read."""

@@ -1,0 +1,316 @@
+"""A plan: the questions, their cells, the noise of each, and what it all costs. No row is read to make one.
+
+Everything public that was asked is one canonical JSON object, ``plan.request``. Its digest is the key under which a
+ledger records the answer, and an auditor rebuilds the whole plan from it (:func:`plan_from_request`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+from operator import is_
+from typing import Any
+
+import numpy as np
+
+from ...errors import InvalidInput
+from ...exact.rationals import as_fraction, text_up
+from ...explanation import explain
+from ...ledger.budget import Cost, short
+from ...privacy.certificate import Certificate
+from ...questions.groups import Groups, Value
+from ...questions.orders import canonical, places_in
+from ...questions.question import Question, read_question
+from ...spaces import is_integer
+from ..noise.accuracy import read_level
+from ..noise.cells import CellNoise
+from .pricing import price
+from .protection import ROW, Protection
+
+_ROWS_OF_ONE = "A person with k rows in the table has k times this epsilon."
+
+#: What a request says it is.
+FORMAT, VERSION = "discreet request", 1
+
+
+@dataclass(frozen=True)
+class TablePlan:
+    """One table of a plan: its question, its cells and their noise.
+
+    Attributes
+    ----------
+    question, groups
+        What is asked, and the public groups it is asked for.
+    noise
+        What is done to each cell.
+    share
+        The part of the epsilon that this table gets.
+    touched
+        The most cells of this table that one unit can move, each by one.
+    suppress_below
+        Reported counts below this are withheld; None to publish all.
+    """
+
+    question: Question
+    groups: Groups
+    noise: CellNoise
+    share: Fraction
+    touched: int
+    suppress_below: int | None = None
+
+    @property
+    def cells(self) -> int:
+        return self.groups.size * len(self.question.aggregates)
+
+    @cached_property
+    def canonical(self) -> TablePlan:
+        """The same table with its groups in their canonical order, noise and structural zeros along with them."""
+        groups = canonical(self.groups)
+        if groups is self.groups:
+            return self
+        measures = len(self.question.aggregates)
+        order = places_in(groups, self.groups)[:, None] * measures + np.arange(measures)
+        return replace(self, groups=groups, noise=self.noise.rearranged(order.reshape(-1)))
+
+    @property
+    def shape_text(self) -> str:
+        """How many cells and why, in words."""
+        if not self.groups.columns:
+            sizes = "one total"
+        elif self.groups.cells is None:
+            named = zip(self.groups.values, self.groups.columns, self.groups.kinds, strict=True)
+            sizes = " x ".join(f"{len(values)} {name}: {_listed(values, kind)}" for values, name, kind in named)
+        else:
+            sizes = f"{self.groups.size:,} listed groups of {', '.join(self.groups.columns)}"
+        measures = f" x {len(self.question.aggregates)} measures" if len(self.question.aggregates) > 1 else ""
+        zeros = f", {len(self.groups.zeros):,} of the groups structural zeros" if self.groups.zeros else ""
+        return f"{self.cells:,} ({sizes}{measures}{zeros})"
+
+    @property
+    def noise_text(self) -> str:
+        """The mechanism and what its reports look like, in words."""
+        first = self.noise.mechanisms[0]
+        more = f" and {len(self.noise.mechanisms) - 1} more for other sizes" if len(self.noise.mechanisms) > 1 else ""
+        looks = {
+            "signed": "reports may be negative and are unbiased",
+            "clamped": "reports below 0 are raised to 0",
+            "in-range": "reports stay between 0 and the largest count",
+        }[self.noise.output]
+        return f"{first!r}{more}; {looks}"
+
+    def describe(self) -> dict[str, Any]:
+        return {
+            "question": self.question.text,
+            "groups": self.groups.describe(),
+            "noise": self.noise.describe(),
+            "share": str(self.share),
+            "suppress_below": self.suppress_below,
+        }
+
+
+def _listed(values: Sequence[Value], kind: str) -> str:
+    """Some values of a column, so that a slip in a domain is seen: numbers as they are, texts in quotes."""
+    texts = ["NULL" if value is None else str(value) if kind == "integer" else repr(value) for value in values[:6]]
+    if kind == "integer" and len(values) > 6:
+        return f"{texts[0]} to {values[-1]}"
+    return ", ".join(texts) + (", ..." if len(values) > 6 else "")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What will be released and what it costs, before any row is read.
+
+    Attributes
+    ----------
+    dataset, edition
+        Which data, by name, and your name for its state; nothing about its content.
+    protection
+        The unit, the neighbour relation and the bound on contributions.
+    tables
+        One for each question.
+    cost
+        Epsilon, delta (and rho) for the whole release, per unit.
+    level
+        The coverage of the intervals.
+    notes
+        What to know about how the question reads the table's columns; no part of the request.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> plan = dc.plan_release(
+    ...     "SELECT site, COUNT(*) FROM visits GROUP BY site", data="visits", unit="person",
+    ...     domain={"site": range(1, 7)}, max_groups=1, epsilon=1,
+    ... )
+    >>> plan.cells, plan.tables[0].touched, str(plan.cost.epsilon)
+    (6, 1, '1')
+    """
+
+    dataset: str
+    protection: Protection
+    tables: tuple[TablePlan, ...]
+    cost: Cost
+    level: Fraction
+    edition: str = ""
+    notes: tuple[str, ...] = field(default=(), compare=False)
+
+    @property
+    def cells(self) -> int:
+        """How many cells are published."""
+        return sum(table.cells for table in self.tables)
+
+    @cached_property
+    def request(self) -> dict[str, Any]:
+        """Everything public that was asked, as JSON: enough to rebuild this plan."""
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "dataset": self.dataset,
+            "edition": self.edition,
+            "unit": self.protection.unit,
+            "relation": self.protection.relation,
+            "max_groups": self.protection.max_groups,
+            "epsilon": str(self.cost.epsilon),
+            "delta": str(self.cost.delta),
+            "level": str(self.level),
+            "tables": [table.describe() for table in self.tables],
+        }
+
+    @cached_property
+    def canonical(self) -> Plan:
+        """The same plan with the groups of every table in their canonical order: what is counted, and recorded."""
+        tables = tuple(table.canonical for table in self.tables)
+        return self if all(map(is_, tables, self.tables)) else replace(self, tables=tables)
+
+    @property
+    def key(self) -> str:
+        """The digest of the canonical request: the same question asked again has the same key, whatever the data holds.
+
+        Another order of the same groups is the same question, and so is another level, which needs no new noise.
+        """
+        return self.canonical.declared_key
+
+    @cached_property
+    def declared_key(self) -> str:
+        """The digest of the request as it stands: what older programs recorded the answer under."""
+        asked = {name: value for name, value in self.request.items() if name != "level"}
+        return hashlib.sha256(
+            json.dumps(asked, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+        ).hexdigest()
+
+    @cached_property
+    def guarantee(self) -> tuple[str, ...]:
+        """What is protected and how well, in plain words."""
+        certificate = Certificate(
+            "central", float(text_up(float(self.cost.epsilon), 9)), float(self.cost.delta), None, "composed", False
+        )
+        odds = explain(certificate).sentences[1:]
+        if self.protection.unit == ROW:
+            odds = (*(text.replace("that person", "that row") for text in odds), _ROWS_OF_ONE)
+        groups = max(table.groups.live for table in self.tables)
+        return (*self.protection.sentences(groups, len(self.tables)), self.sensitivity, *odds)
+
+    @property
+    def sensitivity(self) -> str:
+        """How many cells one unit can move, in words."""
+        who = "row" if self.protection.unit == ROW else "person"
+        many = " + ".join(str(table.touched) for table in self.tables)
+        total = sum(table.touched for table in self.tables)
+        if total == 1:
+            return f"One {who} moves at most one cell, by one."
+        cells = f"{many} = {total}" if len(self.tables) > 1 else f"{total}"
+        return f"One {who} moves at most {cells} cells, each by one; epsilon is the total for all of them."
+
+    def describe(self, guarantee: bool = True) -> str:
+        """The plan for people: what is asked, the cells, the noise, the error of each cell, the cost, the guarantee."""
+        lines: list[tuple[str, str]] = [
+            ("data", f"{self.dataset}{', edition ' + self.edition if self.edition else ''}")
+        ]
+        for table in self.tables:
+            share = "" if len(self.tables) == 1 else f" ({float(table.share):.3g} of epsilon)"
+            lines += [
+                ("question", table.question.text),
+                ("cells", f"{table.shape_text}{share}"),
+                ("noise", table.noise_text),
+                ("error", f"{table.noise.expected(self.level)}"),
+            ]
+            if table.suppress_below is not None:
+                lines.append(("withheld", f"noisy counts below {table.suppress_below}"))
+        cost = f"epsilon {short(self.cost.epsilon, up=True)}"
+        lines.append(
+            ("cost", cost + (f", delta {short(self.cost.delta, up=True, digits=3)}" if self.cost.delta else ""))
+        )
+        if guarantee:
+            labels = ["guarantee"] + [""] * len(self.guarantee)
+            lines += list(zip(labels, self.guarantee, strict=False))
+        lines += [("note", note) for note in self.notes]
+        return "\n".join(f"{label:<10} {text}".rstrip() for label, text in lines)
+
+    def __str__(self) -> str:
+        return self.describe()
+
+    def as_json(self) -> dict[str, Any]:
+        """The plan for programs."""
+        return {
+            "dataset": self.dataset,
+            "edition": self.edition,
+            "request": self.request,
+            "key": self.key,
+            "cells": self.cells,
+            "cost": self.cost.describe(),
+            "tables": [
+                {
+                    "cells": table.cells,
+                    "touched": table.touched,
+                    "noise": table.noise_text,
+                    "error": {
+                        name: str(value) if isinstance(value, Fraction) else value
+                        for name, value in asdict(table.noise.expected(self.level)).items()
+                    },
+                }
+                for table in self.tables
+            ],
+            "guarantee": list(self.guarantee),
+            "notes": list(self.notes),
+        }
+
+
+def plan_from_request(request: Mapping[str, Any]) -> Plan:
+    """Rebuild a plan from its request: the question is judged again, the noise proved again, the cost worked out again.
+
+    Raises
+    ------
+    InvalidInput
+        When it is no request, or when the noise does not have the epsilon and delta that it states.
+    """
+    if request.get("format") != FORMAT or request.get("version") != VERSION:
+        raise InvalidInput(f"this is not a request that this version can read (it says {request.get('format')!r}).")
+    protection = Protection(request["unit"], request["relation"], request["max_groups"])
+    tables = []
+    for entry in request["tables"]:
+        question = read_question(entry["question"], unit=protection.unit)
+        if question.text != entry["question"]:
+            raise InvalidInput("a question of this request is not written in its normal form; it was changed.")
+        groups = Groups.from_description(entry["groups"])
+        if len(groups.columns) != len(question.by):
+            raise InvalidInput("the groups of this request do not fit the columns its question groups by.")
+        noise = CellNoise.from_description(entry["noise"])
+        if noise.size not in (None, groups.size * len(question.aggregates)):
+            raise InvalidInput("the noise of this request is for another number of cells than its question has.")
+        withheld = entry["suppress_below"]
+        if withheld is not None and not is_integer(withheld):
+            raise InvalidInput("what this request withholds counts below is not a whole number.")
+        touched = protection.touched(question, groups)
+        tables.append(TablePlan(question, groups, noise, as_fraction(entry["share"]), touched, withheld))
+    if sum(table.share for table in tables) != 1:
+        raise InvalidInput("the shares of the tables of this request do not add up to one.")
+    epsilon, delta = as_fraction(request["epsilon"]), as_fraction(request["delta"])
+    cost = price(tables, epsilon, delta)
+    plan = Plan(request["dataset"], protection, tuple(tables), cost, read_level(request["level"]), request["edition"])
+    if cost.delta != delta:
+        plan = replace(plan, cost=replace(cost, delta=delta))
+    return plan

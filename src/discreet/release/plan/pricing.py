@@ -1,0 +1,153 @@
+"""What a release costs: the judge's composition of the noise of every cell that one unit can move."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Protocol, TypeVar
+
+from ...errors import InvalidInput
+from ...exact.kernels import Noise
+from ...exact.laws import Gaussian
+from ...exact.rationals import as_fraction, claimed, text_up
+from ...ledger.budget import Cost
+from ...mechanism import Mechanism
+from ...privacy.certificate import Privacy
+from ...privacy.compose import Composition, compose
+from ..noise.cells import CellNoise
+
+
+class Priced(Protocol):
+    """A table of a plan, as far as its price is concerned."""
+
+    @property
+    def noise(self) -> CellNoise: ...
+
+    @property
+    def touched(self) -> int: ...
+
+
+Table = TypeVar("Table", bound=Priced)
+
+
+def composition(tables: Sequence[Priced], method: str = "best") -> Composition:
+    """What one unit gives away through all the cells it can move, in all tables of one plan.
+
+    Where cells of a table have different mechanisms (tables for different public sizes), any of them may be the moved
+    ones, so each counts as the weakest claim of all.
+    """
+    return compose([(_worst(table.noise.mechanisms), table.touched) for table in tables], method=method)
+
+
+def _worst(mechanisms: Sequence[Mechanism]) -> Mechanism | Privacy:
+    if len(mechanisms) == 1:
+        return mechanisms[0]
+    claims = [mechanism.certificate for mechanism in mechanisms]
+    if any(math.isinf(claim.epsilon) for claim in claims):
+        raise InvalidInput("cells of different sizes need mechanisms with a finite epsilon each.")
+    return Privacy(
+        epsilon=max(Fraction(claim.epsilon) for claim in claims), delta=max(Fraction(claim.delta) for claim in claims)
+    )
+
+
+def price(tables: Sequence[Priced], epsilon: Fraction | None, delta: Fraction) -> Cost:
+    """The cost to write in the ledger: the epsilon that was asked for, if it holds, and the delta that it needs.
+
+    Without an epsilon asked for, the least that holds with this delta (rounded up to six digits).
+    """
+    if epsilon is not None and _adds_up(tables, epsilon):
+        return Cost(epsilon, Fraction(0), _rho(tables))
+    together = composition(tables)
+    if epsilon is None:
+        least = together.epsilon(delta)
+        if math.isinf(least):
+            raise InvalidInput(
+                f"no finite epsilon holds for this noise with delta = {float(delta):g}; allow a delta, for example "
+                "delta='1e-6'."
+            )
+        epsilon = as_fraction(text_up(least))
+    if not together.holds(epsilon, delta):
+        least = together.epsilon(delta)
+        raise InvalidInput(
+            f"this noise does not give epsilon = {float(epsilon):g} with delta = {float(delta):g}; the least epsilon "
+            f"that holds is {text_up(least)}. Ask for that, or for more noise."
+        )
+    needed = Fraction(0) if together.holds(epsilon, 0) else min(delta, claimed(together.delta(epsilon)))
+    return Cost(epsilon, needed if together.holds(epsilon, needed) else delta, _rho(tables))
+
+
+def _adds_up(tables: Sequence[Priced], epsilon: Fraction) -> bool:
+    """Whether plain addition proves this epsilon without a delta: no need to compose whole curves."""
+    if any(math.isinf(mechanism.certificate.epsilon) for table in tables for mechanism in table.noise.mechanisms):
+        return False
+    return composition(tables, "basic").holds(epsilon, 0)
+
+
+def _rho(tables: Sequence[Priced]) -> Fraction | None:
+    """The zero-concentrated privacy of it all: rho adds up; None if some noise is not known to have any."""
+    total = Fraction(0)
+    for table in tables:
+        rhos = [_rho_of(mechanism) for mechanism in table.noise.mechanisms]
+        known = [rho for rho in rhos if rho is not None]
+        if len(known) < len(rhos):
+            return None
+        total += max(known) * table.touched
+    return total
+
+
+def _rho_of(mechanism: Mechanism) -> Fraction | None:
+    """1/(2 sigma2) of Gaussian noise, epsilon^2/2 of pure privacy (Bun, Steinke 2016).
+
+    Read off the noise itself and what the judge proved: a mechanism's file may state any other figure.
+    """
+    kernel, certificate = mechanism.kernel, mechanism.certificate
+    if isinstance(kernel, Noise) and isinstance(kernel.law, Gaussian) and not kernel.own:
+        return 1 / (2 * kernel.law.sigma2)
+    if math.isinf(certificate.epsilon) or certificate.delta:
+        return None
+    return Fraction(certificate.epsilon) ** 2 / 2
+
+
+def weakest_noise(
+    build: Callable[[Fraction], Sequence[Table]], epsilon: Fraction, delta: Fraction, start: Fraction
+) -> Sequence[Table]:
+    """The least noise that a plan's epsilon and delta allow.
+
+    ``build(scale)`` makes the tables, with less noise the larger the scale. Composition within one plan allows more
+    than adding up: the largest scale that holds, to a tenth of a per cent, is found by doubling and bisection.
+    """
+
+    refusals: list[InvalidInput] = []
+
+    def holds(scale: Fraction) -> bool:
+        try:
+            tables = build(scale)
+        except InvalidInput as refusal:  # less noise than any mechanism has
+            refusals.append(refusal)
+            return False
+        return composition(tables).holds(epsilon, delta)
+
+    low = start
+    while not holds(low):
+        low /= 2
+        if low < start / 2**40:
+            unmet = f"no sensible noise gives epsilon = {float(epsilon):g} with delta = {float(delta):g}"
+            raise [*refusals, InvalidInput(f"{unmet}; ask for a larger delta or epsilon.")][0]
+    high = 2 * low
+    while holds(high):
+        low, high = high, 2 * high
+    while high - low > low / 1000:
+        middle = _four_digits((low + high) / 2)
+        if not low < middle < high:
+            break
+        if holds(middle):
+            low = middle
+        else:
+            high = middle
+    return build(low)
+
+
+def _four_digits(value: Fraction) -> Fraction:
+    """Rounded to four significant digits, so that people can read the numbers of a plan."""
+    return Fraction(f"{float(value):.4g}")

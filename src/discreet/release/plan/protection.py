@@ -1,0 +1,101 @@
+"""Whose data is protected, against which change, and how many cells that change can move."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...errors import InvalidInput
+from ...questions.groups import Groups
+from ...questions.question import Question
+from ...spaces import positive_integer
+
+#: The change that must stay hidden: one unit joins or leaves the table, or one is replaced by any other.
+RELATIONS = ("add-remove", "substitution")
+
+#: The unit that is a row, not a person with a column of their own.
+ROW = "row"
+
+
+@dataclass(frozen=True)
+class Protection:
+    """The unit, the neighbour relation, and the bound on contributions: what the guarantee is about.
+
+    Attributes
+    ----------
+    unit
+        ``"row"``, or the column that says which person a row belongs to.
+    relation
+        ``"add-remove"`` (the number of units is private) or ``"substitution"`` (it is public).
+    max_groups
+        In how many groups a unit counts at most; the rest of its rows are left out by a rule that looks at no one else.
+    """
+
+    unit: str
+    relation: str
+    max_groups: int
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.unit, str) or not self.unit:
+            raise InvalidInput(
+                "say whose data is protected: unit='row', or unit='COLUMN' for the column that names the person."
+            )
+        if self.relation not in RELATIONS:
+            raise InvalidInput(f"the neighbour relation must be one of {', '.join(RELATIONS)}; got {self.relation!r}.")
+        object.__setattr__(self, "max_groups", positive_integer(self.max_groups, "max_groups"))
+        if self.unit == ROW and self.max_groups != 1:
+            raise InvalidInput(
+                f"a row is in one group only, so max_groups={self.max_groups} means nothing with unit='row'; leave "
+                "it out, or name the person's column with unit='COLUMN'."
+            )
+
+    def touched(self, question: Question, groups: Groups) -> int:
+        """The most cells that one change can move, each by one.
+
+        A unit counts in at most ``k = max_groups`` groups, with one row in each, and a row in at most ``c`` of the
+        aggregates (``question.most_at_once``): joining or leaving moves ``k c`` cells. A substitution is a leaving and
+        a joining, ``2 k c`` cells, never more than there are. No cell moves by more than one: it counts units.
+        """
+        live = groups.live
+        one_way = min(self.max_groups, live) * question.most_at_once
+        cells = live * len(question.aggregates)
+        return min(2 * one_way, cells) if self.relation == "substitution" else one_way
+
+    def sentences(self, groups: int, tables: int = 1) -> tuple[str, ...]:
+        """In how many of so many groups (of each of the tables) a unit is counted, who is protected, and the rule."""
+        if self.unit == ROW:
+            return (
+                f"This protects one row of the table. {_HIDDEN_ROW[self.relation]} ({self.relation}).",
+                "Every row is counted in one group. Rows of groups that were not declared are left out.",
+            )
+        most = min(self.max_groups, groups)
+        each = " of each table" if tables > 1 else ""
+        if groups == 1:
+            first = f"Each person is counted once{' in each table' if tables > 1 else ''}."
+        elif most == 1:
+            first = f"Each person is counted in one group only{each}."
+        else:
+            first = f"Each person is counted in at most {most} groups{each}."
+        missing = (
+            "People with rows in more groups are missing from the rest, so a count can be far below the number of "
+            "people with rows in its group; noise and intervals are about the counts after this rule. A larger "
+            "max_groups counts them in more."
+        )
+        return (
+            first,
+            *([missing] if groups > most else []),
+            f"This protects one person (all rows with the same {self.unit}). {_HIDDEN[self.relation]} "
+            f"({self.relation}).",
+            "A keyed hash of the person alone chooses which rows count, after WHERE and the declared groups. Rows "
+            "without a person, and of groups that were not declared, are left out. We cannot say how many rows: that "
+            "number is itself private.",
+        )
+
+
+_HIDDEN = {
+    "add-remove": "Readers cannot tell whether someone is in the table, or what their values are",
+    "substitution": "Readers cannot tell what someone's values are; how many people there are is public",
+}
+_HIDDEN_ROW = {
+    "add-remove": "Readers cannot tell whether a row is in the table, or what its values are",
+    "substitution": "Readers cannot tell what the values of a row are; how many rows there are is public",
+}

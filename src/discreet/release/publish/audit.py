@@ -1,0 +1,457 @@
+"""Re-checking a bundle: everything that can be worked out again is, and nothing it says of itself is believed.
+
+What a bundle cannot prove is that its counts are those that were drawn: whoever changes a count, with all that follows
+from it, and recomputes the checksums makes another consistent bundle. The ledger recorded the answer, so with the
+ledger at hand that shows; without it nothing does, and the report says so.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...errors import DiscreetError, UnreadableFile
+from ...files import rebuild
+from ...ledger.budget import short
+from ...ledger.ledger import Ledger
+from ..plan.plan import Plan, TablePlan, plan_from_request
+from . import contents, page
+from .contents import SUMS
+from .released import IMPOSSIBLE, LAYOUT, NORMAL, STATUS_MEANING, SUPPRESSED, Release, ReleasedTable
+
+#: What reading a file that was tampered with may run into.
+MALFORMED = (
+    KeyError,
+    TypeError,
+    ValueError,
+    IndexError,
+    AttributeError,
+    ArithmeticError,
+    AssertionError,
+    RecursionError,
+)
+
+#: Columns that are not whole numbers may differ by this from what is worked out here: six digits are written, and other
+#: machines have other last digits.
+_CLOSE = 2e-5
+
+#: What release.json says in words; the wording may change from version to version.
+_WORDING = ("guarantee", "status_meaning", "column_meaning", "label_marks")
+
+
+class _Refuted(Exception):
+    """A check that does not hold, with the sentence that says why."""
+
+
+@dataclass(frozen=True)
+class BundleCheck:
+    """One thing that was looked at. ``holds`` is None where it could not be decided here; the sentence says why."""
+
+    name: str
+    holds: bool | None
+    sentence: str
+
+    def __str__(self) -> str:
+        mark = {True: "holds", False: "FAILS", None: "open "}[self.holds]
+        return f"{mark}  {self.name}: {self.sentence}"
+
+
+@dataclass(frozen=True)
+class BundleReport:
+    """What :func:`verify_bundle` found.
+
+    Attributes
+    ----------
+    folder
+        Which bundle.
+    checks
+        Every check by name, in the order they were made.
+    release
+        What the bundle holds, as it was rebuilt; None if it could not be.
+
+    Examples
+    --------
+    >>> print(BundleReport("by_site", (BundleCheck("cost", False, "it is twice what is stated."),), None))
+    FAILS  cost: it is twice what is stated.
+    The bundle DOES NOT HOLD.
+    """
+
+    folder: str
+    checks: tuple[BundleCheck, ...]
+    release: Release | None
+
+    @property
+    def holds(self) -> bool:
+        """Whether no check failed. Some may be open: see :attr:`undecided`."""
+        return not any(check.holds is False for check in self.checks)
+
+    @property
+    def undecided(self) -> tuple[BundleCheck, ...]:
+        """Checks that could not be made here, such as that of the counts without a ledger."""
+        return tuple(check for check in self.checks if check.holds is None)
+
+    def __getitem__(self, name: str) -> BundleCheck:
+        return next(check for check in self.checks if check.name == name)
+
+    def describe(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        checks = [{"name": one.name, "holds": one.holds, "sentence": one.sentence} for one in self.checks]
+        return {"bundle": self.folder, "holds": self.holds, "checks": checks}
+
+    def __str__(self) -> str:
+        verdict = "The bundle holds." if self.holds else "The bundle DOES NOT HOLD."
+        return "\n".join([*map(str, self.checks), verdict])
+
+
+def verify_bundle(folder: str | Path, ledger: Ledger | str | Path | None = None) -> BundleReport:
+    """Re-check a bundle, and with its ledger also that the counts are those that were drawn.
+
+    Parameters
+    ----------
+    folder
+        What ``release.save`` wrote.
+    ledger
+        The ledger that paid for it, or its file.
+
+    Returns
+    -------
+    BundleReport
+        A named check for each promise: checksums, request, cost, mechanisms, counts, statement, errors, words,
+        pictures, ledger.
+
+    Raises
+    ------
+    UnreadableFile
+        When there is no bundle there, or no ledger.
+
+    Examples
+    --------
+    >>> import discreet as dc, os, pathlib, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> table, book = os.path.join(folder, "visits.csv"), os.path.join(folder, "visits.ledger")
+    >>> _ = pathlib.Path(table).write_text("person,site\\nann,1\\nbob,2\\n")
+    >>> _ = dc.Ledger.create(book, dataset="visits", unit="person", epsilon=2)
+    >>> release = dc.release_counts(
+    ...     "SELECT site, COUNT(*) FROM visits GROUP BY site", data=table, unit="person",
+    ...     domain={"site": range(1, 4)}, max_groups=1, epsilon=1, ledger=book, out=os.path.join(folder, "by_site"),
+    ... )
+    >>> report = verify_bundle(os.path.join(folder, "by_site"), book)
+    >>> report.holds, report["ledger"].holds
+    (True, True)
+    >>> verify_bundle(os.path.join(folder, "by_site"))["ledger"].holds is None
+    True
+    """
+    files = read_files(folder)
+    if "request.json" not in files:
+        raise UnreadableFile(f"{folder} is not a bundle: it has no request.json. A bundle is what release.save writes.")
+    audit = _Audit(files)
+    book = _opened(ledger)
+    release = audit.run(book)
+    return BundleReport(str(folder), tuple(audit.checks), release)
+
+
+def read_files(folder: str | Path) -> dict[str, bytes]:
+    """The files of a bundle by name; links and folders within are refused."""
+    place = Path(folder)
+    try:
+        entries = sorted(place.iterdir())
+        odd = [entry.name for entry in entries if entry.is_symlink() or not entry.is_file()]
+        if odd:
+            raise UnreadableFile(f"{place} holds {odd[0]!r}, which is no plain file; a bundle has none such.")
+        return {entry.name: entry.read_bytes() for entry in entries}
+    except OSError as problem:
+        why = problem.strerror or type(problem).__name__
+    raise UnreadableFile(f"cannot read the bundle {place}: {why}.")
+
+
+def _opened(ledger: Ledger | str | Path | None) -> Ledger | str | None:
+    """The ledger, or what is wrong with it; a file that is not there is the caller's mistake."""
+    if ledger is None or isinstance(ledger, Ledger):
+        return ledger
+    if not Path(ledger).is_file():
+        raise UnreadableFile(f"there is no ledger {ledger}.")
+    try:
+        return Ledger.open(ledger)
+    except DiscreetError as problem:
+        return str(problem)
+
+
+class _Audit:
+    """The checks of one bundle, each with what the earlier ones established."""
+
+    def __init__(self, files: Mapping[str, bytes]) -> None:
+        self.files = files
+        self.checks: list[BundleCheck] = []
+
+    def run(self, book: Ledger | str | None) -> Release | None:
+        self._check("checksums", self._checksums)
+        plan = self._check("request", self._plan)
+        if not isinstance(plan, Plan):
+            self._open("everything else", "it follows from the request, which cannot be rebuilt.")
+            return None
+        self._check("cost", lambda: self._cost(plan))
+        self._check("mechanisms", lambda: self._mechanisms(plan))
+        tables = self._check("counts", lambda: self._tables(plan))
+        if not isinstance(tables, tuple):
+            self._open("everything else", "it follows from the counts, which cannot be read.")
+            return None
+        release = self._check("statement", lambda: self._statement(plan, tables))
+        self._check("errors", lambda: self._errors(tables))
+        if isinstance(release, Release):
+            self._words(release)
+            self._check("ledger", lambda: self._ledger(release, book))
+        return release if isinstance(release, Release) else None
+
+    def _check(self, name: str, look: Any) -> Any:
+        """Make one check: what it finds, if it holds; what else it says is the sentence of the report."""
+        try:
+            finding, sentence = look()
+        except _Refuted as refuted:
+            self.checks.append(BundleCheck(name, False, str(refuted)))
+        except DiscreetError as problem:
+            self.checks.append(BundleCheck(name, False, str(problem)))
+        except MALFORMED as problem:
+            self.checks.append(BundleCheck(name, False, f"a file is damaged ({type(problem).__name__})."))
+        else:
+            self.checks.append(BundleCheck(name, None if finding is _OPEN else True, sentence))
+            return finding
+        return None
+
+    def _open(self, name: str, sentence: str) -> None:
+        self.checks.append(BundleCheck(name, None, sentence))
+
+    # -------------------------------------------------------------------------------------------- files
+
+    def _checksums(self) -> tuple[Any, str]:
+        stated = {}
+        for line in self._text(SUMS).splitlines():
+            digest, _, name = line.partition("  ")
+            stated[name] = digest
+        if set(stated) != set(self.files) - {SUMS}:
+            odd = sorted(set(stated) ^ (set(self.files) - {SUMS}))
+            raise _Refuted(f"the files are not those that {SUMS} lists: {odd[0][:80]!r}.")
+        for name, digest in stated.items():
+            if hashlib.sha256(self.files[name]).hexdigest() != digest:
+                raise _Refuted(f"{name} is not the file that was written.")
+        return True, f"all {len(stated)} files are those that {SUMS} lists."
+
+    def _text(self, name: str) -> str:
+        if name not in self.files:
+            raise _Refuted(f"there is no {name}.")
+        return self.files[name].decode("utf-8")
+
+    def _json(self, name: str) -> dict[str, Any]:
+        content = json.loads(self._text(name))
+        if not isinstance(content, dict):
+            raise _Refuted(f"{name} is no JSON object.")
+        return content
+
+    # -------------------------------------------------------------------------------------------- the plan
+
+    def _plan(self) -> tuple[Any, str]:
+        request = self._json("request.json")
+        plan = plan_from_request(request)
+        if plan.request != request:
+            odd = sorted(k for k in {*plan.request, *request} if plan.request.get(k) != request.get(k))
+            raise _Refuted(f"it is not the request of the plan that it describes: {', '.join(map(str, odd))[:200]!r}.")
+        many = f"{len(plan.tables)} questions were" if len(plan.tables) > 1 else "the question was"
+        return plan, f"{many} read and judged again; {plan.cells:,} cells."
+
+    def _cost(self, plan: Plan) -> tuple[Any, str]:
+        stated = self._json("release.json")["cost"]
+        if stated != plan.cost.describe():
+            raise _Refuted("release.json states another cost than its noise and its question have.")
+        delta = f", delta = {short(plan.cost.delta, up=True)}" if plan.cost.delta else ""
+        return True, f"epsilon = {short(plan.cost.epsilon, up=True)}{delta}, worked out again. {plan.sensitivity}"
+
+    def _mechanisms(self, plan: Plan) -> tuple[Any, str]:
+        expected, _ = contents.mechanism_files(table.noise.mechanisms for table in plan.tables)
+        found = {name for name in self.files if name.startswith("mechanism")}
+        if found != set(expected):
+            raise _Refuted(f"the mechanism files are not those of the plan: {sorted(found ^ set(expected))[0][:80]!r}.")
+        for name, text in expected.items():
+            if contents.mechanism_text(rebuild(json.loads(self.files[name]), name)) != text:
+                raise _Refuted(f"{name} is not the mechanism of the request.")
+        many = "1 mechanism" if len(expected) == 1 else f"{len(expected)} mechanisms"
+        return True, f"{many} rebuilt and proved again by the judge."
+
+    # -------------------------------------------------------------------------------------------- counts and errors
+
+    def _tables(self, plan: Plan) -> tuple[Any, str]:
+        names = contents.table_files(len(plan.tables))
+        found = {name for name in self.files if name.startswith("counts")}
+        if found != set(names):
+            raise _Refuted(f"the tables are not those of the plan: {sorted(found ^ set(names))[0][:80]!r}.")
+        edition = plan.edition if self._layout() > 1 else ""
+        tables = tuple(_read_table(self._text(name), name, plan, k, edition) for k, name in enumerate(names))
+        return tables, "every declared group is there once, in order, with a count in range and a fitting status."
+
+    def _layout(self) -> int:
+        """The version of the bundle's files, as it says itself; what is in them is judged by it."""
+        layout = self._json("release.json").get("version")
+        if type(layout) is not int or not 1 <= layout <= LAYOUT:
+            raise _Refuted(f"release.json is of version {str(layout)[:40]!r}; this program reads 1 to {LAYOUT}.")
+        return layout
+
+    def _errors(self, tables: tuple[ReleasedTable, ...]) -> tuple[Any, str]:
+        for name, table in zip(contents.table_files(len(tables)), tables, strict=True):
+            written, again = self._text(name), contents.csv_text(table)
+            if written != again:
+                _compare_lines(written, again, name)
+        return True, "intervals, standard deviations, biases and probabilities were worked out again from the counts."
+
+    # -------------------------------------------------------------------------------------------- statements and words
+
+    def _statement(self, plan: Plan, tables: tuple[ReleasedTable, ...]) -> tuple[Any, str]:
+        stated = self._json("release.json")
+        receipt, program = stated["ledger"], stated["program"]["version"]
+        if not isinstance(receipt, dict) or not isinstance(program, str):
+            raise _Refuted("release.json has no receipt of a ledger, or no version.")
+        release = Release(plan, tables, receipt, program, layout=self._layout())
+        again = json.loads(contents.json_text(contents.statement(release)))
+        odd = sorted(key for key in {*again, *stated} - {*_WORDING} if again.get(key) != stated.get(key))
+        if odd:
+            raise _Refuted(f"release.json says otherwise than the request and the counts: {odd[0][:80]!r}.")
+        return release, "release.json says what follows from the request and the counts."
+
+    def _words(self, release: Release) -> None:
+        from ... import __version__
+
+        wrote = f"version {release.version[:40]!r}, this is {__version__}"
+        if release.layout != LAYOUT:
+            wrote = f"a program that wrote layout {release.layout}, this one writes {LAYOUT}"
+        other = release.version != __version__ or release.layout != LAYOUT
+        for name, look in (("words", self._wording), ("pictures", self._pictures)):
+            self._check(name, lambda look=look: look(release))
+            last = self.checks[-1]
+            if other and last.holds is False:
+                self.checks[-1] = BundleCheck(name, None, f"written by {wrote}: not compared word for word.")
+
+    def _wording(self, release: Release) -> tuple[Any, str]:
+        stated = self._json("release.json")
+        again = json.loads(contents.json_text(contents.statement(release)))
+        if any(stated.get(key) != again[key] for key in _WORDING):
+            raise _Refuted("the sentences in release.json are not those of this release.")
+        if self._text("GUARANTEE.md") != page.guarantee_text(release):
+            raise _Refuted("GUARANTEE.md does not say what follows from the request and the counts.")
+        text = self._text("index.html")
+        pictures = page.pictures_in(text)
+        if len(pictures) != len(release.tables[: page.MOST_TABLES]) or page.page_html(release, pictures) != text:
+            raise _Refuted("index.html does not say what follows from the request and the counts.")
+        return True, "GUARANTEE.md and index.html say what follows from the request and the counts."
+
+    def _pictures(self, release: Release) -> tuple[Any, str]:
+        drawn, again = page.pictures_in(self._text("index.html")), page.drawn(release)
+        if drawn == again:
+            return True, "drawn again, the same."
+        own = page.drawing_program()
+        if any(not picture.startswith(f"<!--picture {own}-->") for picture in drawn):
+            return _OPEN, f"they come from another drawing program than the one here ({own}); trust the table."
+        raise _Refuted("the pictures in index.html are not those of the counts.")
+
+    # -------------------------------------------------------------------------------------------- the ledger
+
+    def _ledger(self, release: Release, book: Ledger | str | None) -> tuple[Any, str]:
+        if book is None:
+            return _OPEN, (
+                "no ledger was given. Whether the counts are those that were drawn, only the ledger can tell: a count "
+                "that was changed along with all that follows from it does not show otherwise."
+            )
+        if isinstance(book, str):
+            raise _Refuted(book)
+        from ..counts import recall, recorded_answer
+
+        plan = release.plan
+        report = book.verify([str(release.ledger.get("head", ""))])
+        if not report.holds:
+            raise _Refuted(str(report))
+        book.check_terms(plan.dataset, plan.protection.unit, plan.protection.relation)
+        recorded = recorded_answer(plan, book)
+        if recorded is None:
+            raise _Refuted("the ledger has no answer to this request.")
+        drawn = recall(plan, recorded, book)
+        for number, (mine, kept) in enumerate(zip(release.tables, drawn.tables, strict=True), 1):
+            if not (np.array_equal(mine.counts, kept.counts) and np.array_equal(mine.status, kept.status)):
+                raise _Refuted(f"the counts of table {number} are not those that the ledger recorded.")
+        if json.loads(json.dumps(dict(drawn.ledger))) != dict(release.ledger) or drawn.version != release.version:
+            raise _Refuted("the receipt in release.json is not the ledger's.")
+        return True, f"the counts are those that the ledger recorded; {report}"
+
+
+#: A finding that leaves a check open.
+_OPEN: Any = object()
+
+
+def _read_table(text: str, name: str, plan: Plan, number: int, edition: str) -> ReleasedTable:
+    """The counts and flags of a CSV file that has exactly the lines its plan asks for."""
+    table = plan.tables[number]
+    empty = ReleasedTable(table, np.zeros((0, 0), np.int64), np.zeros((0, 0), "U1"), plan.level, edition)
+    cells, named = contents.cell_names(empty), contents.has_names(empty)
+    heading = ",".join(map(contents.written, empty.headings)) + "\n"
+    if not text.startswith(heading):
+        raise _Refuted(f"{name} has another heading than its question.")
+    place, counts, flags = len(heading), [], []
+    for line, cell in enumerate(cells, 2):
+        start = f"{cell}," if named else ""
+        end = text.find("\n", place + len(start))
+        if not text.startswith(start, place) or end < 0:
+            raise _Refuted(f"{name}: cell {line - 1} is not the group that was declared there.")
+        count, _, rest = text[place + len(start) : end].partition(",")
+        flags.append(rest.partition(",")[0])
+        counts.append(count)
+        place = end + 1
+    if place != len(text):
+        raise _Refuted(f"{name} has more lines than its question has cells.")
+    return replace(_judged(name, plan, table, counts, flags), edition=edition)
+
+
+def _judged(name: str, plan: Plan, table: TablePlan, counts: list[str], flags: list[str]) -> ReleasedTable:
+    if not set(flags) <= set(STATUS_MEANING):
+        raise _Refuted(f"{name} has a status that is none of {', '.join(STATUS_MEANING)}.")
+    status = np.array(flags)
+    unseen = status == SUPPRESSED
+    numbers = [0 if hidden else int(count) for count, hidden in zip(counts, unseen.tolist(), strict=True)]
+    again = ["" if hidden else str(number) for number, hidden in zip(numbers, unseen.tolist(), strict=True)]
+    if again != counts:
+        raise _Refuted(f"{name} has a count that is not written as a plain whole number, or one that is suppressed.")
+    values = np.array(numbers, dtype=np.int64)
+    shape = (table.groups.size, len(table.question.aggregates))
+    declared = np.zeros(shape, dtype=bool)
+    declared[sorted(table.groups.zeros)] = True
+    impossible = status == IMPOSSIBLE
+    if not np.array_equal(impossible, declared.reshape(-1)):
+        raise _Refuted(f"{name}: the cells marked {IMPOSSIBLE} are not those declared as structural zeros.")
+    if values[impossible].any():
+        raise _Refuted(f"{name}: a cell that cannot exist has a count.")
+    below, above = table.noise.clamp(values.size)
+    normal = status == NORMAL
+    if ((values < below) | (values > above))[normal].any():
+        raise _Refuted(f"{name} has a count outside the range of its noise.")
+    least = table.suppress_below
+    if (least is None and unseen.any()) or (least is not None and (values[normal] < least).any()):
+        raise _Refuted(f"{name}: what is suppressed does not follow the stated rule.")
+    return ReleasedTable(table, values.reshape(shape), status.reshape(shape), plan.level)
+
+
+def _compare_lines(written: str, again: str, name: str) -> None:
+    """Refuse error columns that differ by more than the last digits of another machine."""
+    for number, (one, other) in enumerate(zip(written.split("\n"), again.split("\n"), strict=True), 1):
+        if one == other:
+            continue
+        mine, theirs = one.rsplit(",", 4), other.rsplit(",", 4)
+        if mine[0] != theirs[0]:
+            raise _Refuted(f"{name}, line {number}: the interval is not that of the count.")
+        if not all(_close(a, b) for a, b in zip(mine[1:], theirs[1:], strict=True)):
+            raise _Refuted(f"{name}, line {number}: the error columns are not those of the noise.")
+
+
+def _close(stated: str, found: str) -> bool:
+    if stated == found or not (stated and found):
+        return stated == found
+    return bool(abs(float(stated) - float(found)) <= _CLOSE * max(abs(float(found)), 1e-3))

@@ -1,0 +1,227 @@
+"""What the files of a bundle hold.
+
+========================  =====================================================================================
+counts.csv                the noisy counts with the error of each (``counts_1.csv``, ... when there are several tables)
+request.json              everything public that was asked: enough to rebuild the plan
+release.json              cost, sensitivity, relation, noise, the ledger's receipt, what flags and columns mean
+mechanism.json            the mechanism, as ``dc.load`` reads it (``mechanism_1.json``, ... when there are several)
+GUARANTEE.md, index.html  for people
+SHA256SUMS                for ``sha256sum -c``
+========================  =====================================================================================
+
+Text in a CSV file is marked where a spreadsheet would take it for a formula: before a label that begins with ``=``,
+``+``, ``-``, ``@`` (blanks aside), a tab or a line's end stands an apostrophe. So it does before one that begins with
+an apostrophe, or that reads NULL, which stands for the missing value: taking one apostrophe away gives back every
+label. Numbers are never marked, negative ones neither. Programs that split at other marks than commas are not provided
+for.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from itertools import product
+from operator import add
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...mechanism import Mechanism
+from .page import guarantee_text, page_html
+from .released import ERROR_COLUMNS, STATUS_MEANING, SUPPRESSED, Release, ReleasedTable
+
+FORMAT = "discreet release"
+SUMS = "SHA256SUMS"
+
+#: Columns of worst cases, rounded so that they stay true: an error up, a probability of being exact down.
+_ROUNDING = {"sd": ROUND_CEILING, "bias_low": ROUND_FLOOR, "bias_high": ROUND_CEILING, "exact_probability": ROUND_FLOOR}
+_DIGITS = 6
+
+COLUMN_MEANING = {
+    "edition": "the state of the data that was counted, by the name its curator gave it; missing if it has none",
+    "count": "the noisy count; empty if suppressed",
+    "status": "A, M or Q: see status_meaning",
+    "low": "lower end of an interval that covers the true count with at least the stated level, whatever it is; the "
+    "true count is the one after people were limited to the stated number of groups",
+    "high": "upper end of that interval; an empty end means there is no bound",
+    "sd": "standard deviation of the noisy count, the largest over true counts",
+    "bias_low": "mean of noisy minus true count, the least over true counts up to the bound, if there is one",
+    "bias_high": "mean of noisy minus true count, the largest over true counts up to the bound, if there is one",
+    "exact_probability": "probability that the noisy count is the true one, the least over true counts",
+}
+
+
+# ------------------------------------------------------------------------------------------------ one table as CSV
+
+
+def csv_text(table: ReleasedTable) -> str:
+    """The published table: a line for each count."""
+    flags = table.status.reshape(-1)
+    columns = [table.counts.reshape(-1), flags, *(table.errors[name] for name in ERROR_COLUMNS)]
+    first, alike = _told_apart(columns)
+    unseen = flags[first] == SUPPRESSED
+    said = [_integers(columns[0][first], unseen), flags[first].tolist()]
+    said.append(_integers(table.errors["low"][first], unseen))
+    said.append(_integers(table.errors["high"][first], unseen | table.open[first]))
+    said += [_rounded(table.errors[name][first], unseen, direction) for name, direction in _ROUNDING.items()]
+    named = has_names(table)
+    tails = ["," * named + tail for tail in map(",".join, zip(*said, strict=True))]
+    lines: Iterable[str] = map(tails.__getitem__, alike.tolist())
+    if named:
+        lines = map(add, cell_names(table), lines)
+    return "\n".join([",".join(map(written, table.headings)), *lines]) + "\n"
+
+
+def _told_apart(columns: Sequence[NDArray[Any]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Where each different row stands first, and which of those each row is like.
+
+    A million noisy counts have a few thousand values, and what is said of a count mostly follows from it: each such
+    line is put together once.
+    """
+    _, first, alike = np.unique(columns[0], return_index=True, return_inverse=True)
+    alike = alike.reshape(-1)
+    for column in columns[1:]:
+        if not np.array_equal(column[first][alike], column):
+            _, codes = np.unique(column, return_inverse=True)
+            _, first, alike = np.unique(alike * (codes.max() + 1) + codes, return_index=True, return_inverse=True)
+    return first, alike
+
+
+def cell_names(table: ReleasedTable) -> list[str]:
+    """What stands before the count in each line: the edition if it has a name, the group's values, and the measure
+    where there are several."""
+    groups, names = table.groups, [written(name) for name in table.measures]
+    edition = [[written(table.edition)]] if table.edition else []
+    texts = [list(map(str, one)) if isinstance(one, range) else list(map(written, one)) for one in groups.values]
+    measures = [names] if len(names) > 1 else []
+    if groups.cells is None:
+        return list(map(",".join, product(*edition, *texts, *measures)))
+    columns = [np.array(own, dtype=object)[groups.cells[:, k]].tolist() for k, own in enumerate(texts)]
+    columns = [*(own * groups.size for own in edition), *columns]
+    lines = map(",".join, zip(*columns, strict=True))
+    return [f"{line},{name}" for line in lines for name in names] if measures else list(lines)
+
+
+def has_names(table: ReleasedTable) -> bool:
+    """Whether anything stands before the counts: a single total of an edition without a name has none."""
+    return bool(table.edition or table.groups.columns) or len(table.measures) > 1
+
+
+def written(value: object) -> str:
+    """A label in a CSV file: safe to open in a spreadsheet, and read back without loss."""
+    if value is None:
+        return "NULL"
+    text = str(value)
+    if isinstance(value, str) and _needs_mark(text):
+        text = "'" + text
+    if any(mark in text for mark in ',"\n\r') or text != text.strip():
+        return '"' + text.replace('"', '""') + '"'
+    return text
+
+
+def _needs_mark(text: str) -> bool:
+    return text == "NULL" or text.lstrip()[:1] in tuple("=+-@'＝＋－＠") or text[:1] in ("\t", "\r", "\n")
+
+
+def _integers(values: NDArray[np.int64], empty: NDArray[np.bool_]) -> list[str]:
+    texts = list(map(str, values.tolist()))
+    for k in np.flatnonzero(empty).tolist():
+        texts[k] = ""
+    return texts
+
+
+def _rounded(values: NDArray[np.float64], empty: NDArray[np.bool_], direction: str) -> list[str]:
+    """Six digits of each; few values are different, so each is written once."""
+    distinct, places = np.unique(values, return_inverse=True)
+    texts = np.array([_decimal(value, direction) for value in distinct.tolist()], dtype=object)[places.reshape(-1)]
+    texts[empty] = ""
+    return list(texts.tolist())
+
+
+def _decimal(value: float, direction: str) -> str:
+    # the shortest decimal that is this double, so that 1.1 stays 1.1
+    rounded = float(Context(prec=_DIGITS, rounding=direction).create_decimal(Decimal(repr(value))))
+    return f"{rounded + 0.0:.{_DIGITS}g}"  # no minus before zero
+
+
+# ------------------------------------------------------------------------------------------------ the files
+
+
+def table_files(number: int) -> list[str]:
+    """The names of the CSV files of so many tables."""
+    return ["counts.csv"] if number == 1 else [f"counts_{k}.csv" for k in range(1, number + 1)]
+
+
+def mechanism_files(mechanisms: Iterable[Sequence[Mechanism]]) -> tuple[dict[str, str], list[list[str]]]:
+    """The files of all mechanisms, each once, and for each table the names of its own."""
+    tables = [[mechanism_text(one) for one in table] for table in mechanisms]
+    distinct = list(dict.fromkeys(text for table in tables for text in table))
+    single = len(distinct) == 1
+    names = {text: "mechanism.json" if single else f"mechanism_{k}.json" for k, text in enumerate(distinct, 1)}
+    return {name: text for text, name in names.items()}, [[names[text] for text in table] for table in tables]
+
+
+def mechanism_text(mechanism: Mechanism) -> str:
+    """What ``m.save`` writes."""
+    return json.dumps(mechanism.describe(), indent=1) + "\n"
+
+
+def statement(release: Release) -> dict[str, Any]:
+    """What release.json says. It is for reading: whoever checks a bundle works all of it out again."""
+    plan = release.plan
+    _, mechanisms = mechanism_files(table.plan.noise.mechanisms for table in release.tables)
+    files = table_files(len(release.tables))
+    return {
+        "format": FORMAT,
+        "version": release.layout,
+        "program": {"name": "discreet", "version": release.version},
+        "dataset": plan.dataset,
+        "edition": plan.edition,
+        "unit": plan.protection.unit,
+        "relation": plan.protection.relation,
+        "max_groups": plan.protection.max_groups,
+        "cost": plan.cost.describe(),
+        "level": str(plan.level),
+        "cells_moved_by_one_unit": [table.plan.touched for table in release.tables],
+        "tables": [
+            {
+                "title": table.title,
+                "file": file,
+                "question": table.question.text,
+                "columns": list(table.headings),
+                "measures": list(table.measures),
+                "cells": int(table.counts.size),
+                "structural_zeros": len(table.groups.zeros) * len(table.measures),
+                "suppress_below": table.plan.suppress_below,
+                "output": table.plan.noise.output,
+                "mechanisms": own,
+            }
+            for table, file, own in zip(release.tables, files, mechanisms, strict=True)
+        ],
+        "ledger": dict(release.ledger),
+        "guarantee": list(release.guarantee),
+        "status_meaning": STATUS_MEANING,
+        "column_meaning": COLUMN_MEANING,
+        "label_marks": "a label that begins with an apostrophe has it as a mark: take one apostrophe away; NULL "
+        "without one is the missing value",
+    }
+
+
+def json_text(content: Mapping[str, Any]) -> str:
+    text = json.dumps(content, ensure_ascii=False)
+    # for people, unless it is so long that nobody reads it and indenting takes seconds
+    return (json.dumps(content, indent=1, ensure_ascii=False) if len(text) < 200_000 else text) + "\n"
+
+
+def bundle_files(release: Release) -> Iterator[tuple[str, bytes]]:
+    """Every file of the bundle but the checksums, one after the other."""
+    for name, table in zip(table_files(len(release.tables)), release.tables, strict=True):
+        yield name, csv_text(table).encode()
+    yield "request.json", json_text(release.request).encode()
+    yield "release.json", json_text(statement(release)).encode()
+    for name, text in mechanism_files(table.plan.noise.mechanisms for table in release.tables)[0].items():
+        yield name, text.encode()
+    yield "GUARANTEE.md", guarantee_text(release).encode()
+    yield "index.html", page_html(release).encode()
