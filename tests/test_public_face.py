@@ -22,7 +22,7 @@ NAMES = {
     *("calibrate", "Calibration", "compare", "Comparison", "remap", "derivable", "symmetrise", "explain"),
     *("design", "design_each", "choose", "Choice", "requirements"),
     *("Explanation", "random_rounding", "suppression", "perturb", "compose", "Composition"),
-    *("plan_release", "Plan", "release_counts", "Release", "Ledger", "verify_bundle", "BundleReport"),
+    *("plan_release", "Plan", "release_counts", "Release", "ReleaseRequest", "Ledger", "verify_bundle", "BundleReport"),
     *("estimate", "Estimate", "Interval", "Band", "Fit", "Homogeneity", "Stratified"),
     *("reconstruction_loss", "ReconstructionLoss", "compare_reconstruction", "LossComparison"),
 }

@@ -44,6 +44,7 @@ _ROOMS = {
     ".optimise.improve.structure": ("derivable", "symmetrise"),
     ".comparison": ("compare", "Comparison"),
     ".release.plan.plan": ("Plan",),
+    ".release.plan.request": ("ReleaseRequest",),
     ".release.plan.planning": ("plan_release",),
     ".release.counts": ("release_counts",),
     ".release.publish.released": ("Release",),
@@ -81,7 +82,7 @@ __all__ = [
     "design", "design_each", "choose", "Choice", "calibrate", "Calibration", "compare", "Comparison", "remap",
     "derivable", "symmetrise", "explain", "Explanation", "noise_tradeoff", "NoiseTradeoff",
     # releasing counts of a table
-    "plan_release", "Plan", "release_counts", "Release", "Ledger", "verify_bundle", "BundleReport",
+    "plan_release", "Plan", "ReleaseRequest", "release_counts", "Release", "Ledger", "verify_bundle", "BundleReport",
     # collecting
     "perturb", "estimate", "Estimate", "Interval", "Band", "Fit", "Homogeneity", "Stratified", "reconstruction_loss",
     "ReconstructionLoss", "compare_reconstruction", "LossComparison",

@@ -62,7 +62,7 @@ def test_a_person_unit_without_the_bound_is_asked_for_it_with_the_two_lines(visi
     for most in (1, 4):
         assert plan_release(
             BY_SITE, data=visits, unit="person", domain={"site": range(4)}, epsilon=1, max_groups=most
-        ).tables[0].touched == most  # fmt: skip
+        ).tables[0].sensitivity == most  # fmt: skip
 
 
 def test_on_the_command_line_the_two_lines_are_options(visits: Path) -> None:

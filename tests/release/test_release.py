@@ -178,7 +178,7 @@ def test_public_sizes_make_it_substitution_and_in_range(visits, tmp_path):
     sizes.write_text("site,size\n1,30\n2,40\n3,5\n")
     book = dc.Ledger.create(tmp_path / "s.ledger", dataset="visits", unit="person", relation="substitution", epsilon=9)
     released = ask(visits, book, BY_SITE.replace("GROUP", "WHERE health = 'poor' GROUP"), sizes=sizes, epsilon=2)
-    assert released.plan.protection.relation == "substitution" and released.plan.tables[0].touched == 2
+    assert released.plan.protection.relation == "substitution" and released.plan.tables[0].sensitivity == 2
     assert all(0 <= row["count"] <= size for row, size in zip(released.rows(), (30, 40, 5), strict=True))
     assert all(row["high"] <= size for row, size in zip(released.rows(), (30, 40, 5), strict=True))
     with pytest.raises(dc.errors.InvalidInput, match="substitution"):

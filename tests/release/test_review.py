@@ -99,7 +99,7 @@ def test_groups_that_are_not_those_of_the_question_are_refused() -> None:
     """One group instead of many would make a substitution move one cell instead of two."""
     from discreet.questions.groups import TOTAL
 
-    assert proposed(relation="substitution").tables[0].touched == 2
+    assert proposed(relation="substitution").tables[0].sensitivity == 2
     with pytest.raises(InvalidInput, match="do not fit"):
         plan_from_request(forged({}, {"groups": TOTAL.describe()}, relation="substitution"))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -98,17 +98,17 @@ def release(
     from ..errors import InvalidInput
     from ..ledger.ledger import Ledger
     from ..release.counts import release_counts
-    from ..release.plan.planning import plan_release
+    from ..release.plan.planning import plan_request
+    from ..release.plan.request import read_request
 
-    options: dict[str, Any] = {
-        "domain": domain, "groups": groups, "zeros": zeros, "epsilon": epsilon, "delta": delta, "error": error,
-        "mechanism": _mechanism(mechanism), "properties": properties, "loss": loss,
-        "counts": counts, "bound": bound, "sizes": sizes, "relation": relation,
-        "max_groups": max_groups, "split": None if split is None else split.split(","),
-        "suppress_below": suppress_below, "level": level, "edition": edition, "dataset": dataset,
-    }  # fmt: skip
+    request = read_request(
+        questions, unit=unit, domain=domain, groups=groups, zeros=zeros, epsilon=epsilon, delta=delta, error=error,
+        mechanism=_mechanism(mechanism), properties=properties, loss=loss, counts=counts, bound=bound, sizes=sizes,
+        relation=relation, max_groups=max_groups, split=None if split is None else split.split(","),
+        suppress_below=suppress_below, level=level, edition=edition, dataset=dataset,
+    )  # fmt: skip
     if plan:
-        proposed = plan_release(questions, data=data, unit=unit, **options)
+        proposed = plan_request(request, data)
         _show_plan(proposed, data, ledger, out, json)
         return
     if ledger is None:
@@ -118,7 +118,7 @@ def release(
         )
     if out is None and not json:
         raise InvalidInput("say where the bundle goes: -o FOLDER (or --json to print the counts).")
-    released = release_counts(questions, data=data, unit=unit, ledger=ledger, out=out, **options)
+    released = release_counts(request, data=data, ledger=ledger, out=out)
     left = Ledger.open(ledger).left()
     if not released.fresh:
         _warn_of_later_files(data, str(released.ledger["time"]))

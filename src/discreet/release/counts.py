@@ -11,7 +11,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,8 @@ from ..ledger.ledger import Ledger, Recorded
 from ..questions.groups import Groups
 from ..questions.orders import places_in
 from .plan.plan import Plan
-from .plan.planning import plan_release, refuse_unnamed_selection
+from .plan.planning import plan_request, refuse_unnamed_selection
+from .plan.request import ReleaseRequest, RequestFields, read_request
 from .publish.bundle import refuse_occupied, refuse_without_room
 from .publish.released import Release, ReleasedTable
 
@@ -32,17 +33,16 @@ IntArray = NDArray[np.int64]
 
 
 def release_counts(
-    questions: str | Sequence[str], *, data: str | Path | Source, unit: str, ledger: str | Path | Ledger,
-    out: str | Path | None = None, **options: Any,
+    questions: str | Sequence[str] | ReleaseRequest, *, data: str | Path | Source, ledger: str | Path | Ledger,
+    out: str | Path | None = None, **fields: Unpack[RequestFields],
 ) -> Release:  # fmt: skip
     """Release private counts from a table.
 
     Parameters
     ----------
-    questions, data, unit
-        As for :func:`discreet.plan_release`, which takes all other options too: ``domain`` or ``groups``, ``epsilon``
-        or ``error``, ``mechanism``, ``counts``, ``bound``, ``sizes``, ``max_groups``, ``split``, ``edition``,
-        ``dataset`` and so on.
+    questions, data, fields
+        As for :func:`discreet.plan_release`: ``unit``, ``domain`` or ``groups``, ``epsilon`` or ``error``,
+        ``max_groups`` and all else that a :class:`discreet.ReleaseRequest` has; or that request itself.
     ledger
         The ledger that pays, made by ``discreet ledger init`` for this data set, unit and relation.
     out
@@ -68,9 +68,10 @@ def release_counts(
     >>> len(first.rows()), first.rows() == again.rows(), str(dc.Ledger.open(book).left().epsilon)
     (3, True, '1')
     """
-    refuse_unnamed_selection(data, options.get("edition"))
+    request = read_request(questions, **fields)
+    refuse_unnamed_selection(data, request.edition)
     source = open_source(data)
-    plan = plan_release(questions, data=source, unit=unit, **options)
+    plan = plan_request(request, source)
     book = ledger if isinstance(ledger, Ledger) else open_ledger(ledger, plan)
     return _release(plan, source, book, out, SecureBits())
 

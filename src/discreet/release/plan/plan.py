@@ -49,7 +49,7 @@ class TablePlan:
         What is done to each cell.
     share
         The part of the epsilon that this table gets.
-    touched
+    sensitivity
         The most cells of this table that one unit can move, each by one.
     suppress_below
         Reported counts below this are withheld; None to publish all.
@@ -59,7 +59,7 @@ class TablePlan:
     groups: Groups
     noise: CellNoise
     share: Fraction
-    touched: int
+    sensitivity: int
     suppress_below: int | None = None
 
     @property
@@ -146,7 +146,7 @@ class Plan:
     ...     "SELECT site, COUNT(*) FROM visits GROUP BY site", data="visits", unit="person",
     ...     domain={"site": range(1, 7)}, max_groups=1, epsilon=1,
     ... )
-    >>> plan.cells, plan.tables[0].touched, str(plan.cost.epsilon)
+    >>> plan.cells, plan.tables[0].sensitivity, str(plan.cost.epsilon)
     (6, 1, '1')
     """
 
@@ -212,14 +212,14 @@ class Plan:
         if self.protection.unit == ROW:
             odds = (*(text.replace("that person", "that row") for text in odds), _ROWS_OF_ONE)
         groups = max(table.groups.live for table in self.tables)
-        return (*self.protection.sentences(groups, len(self.tables)), self.sensitivity, *odds)
+        return (*self.protection.sentences(groups, len(self.tables)), self.sensitivity_text, *odds)
 
     @property
-    def sensitivity(self) -> str:
+    def sensitivity_text(self) -> str:
         """How many cells one unit can move, in words."""
         who = "row" if self.protection.unit == ROW else "person"
-        many = " + ".join(str(table.touched) for table in self.tables)
-        total = sum(table.touched for table in self.tables)
+        many = " + ".join(str(table.sensitivity) for table in self.tables)
+        total = sum(table.sensitivity for table in self.tables)
         if total == 1:
             return f"One {who} moves at most one cell, by one."
         cells = f"{many} = {total}" if len(self.tables) > 1 else f"{total}"
@@ -265,7 +265,7 @@ class Plan:
             "tables": [
                 {
                     "cells": table.cells,
-                    "touched": table.touched,
+                    "sensitivity": table.sensitivity,
                     "noise": table.noise_text,
                     "error": {
                         name: str(value) if isinstance(value, Fraction) else value
@@ -304,8 +304,8 @@ def plan_from_request(request: Mapping[str, Any]) -> Plan:
         withheld = entry["suppress_below"]
         if withheld is not None and not is_integer(withheld):
             raise InvalidInput("what this request withholds counts below is not a whole number.")
-        touched = protection.touched(question, groups)
-        tables.append(TablePlan(question, groups, noise, as_fraction(entry["share"]), touched, withheld))
+        sensitivity = protection.sensitivity(question, groups)
+        tables.append(TablePlan(question, groups, noise, as_fraction(entry["share"]), sensitivity, withheld))
     if sum(table.share for table in tables) != 1:
         raise InvalidInput("the shares of the tables of this request do not add up to one.")
     epsilon, delta = as_fraction(request["epsilon"]), as_fraction(request["delta"])

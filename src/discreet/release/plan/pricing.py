@@ -25,7 +25,7 @@ class Priced(Protocol):
     def noise(self) -> CellNoise: ...
 
     @property
-    def touched(self) -> int: ...
+    def sensitivity(self) -> int: ...
 
 
 Table = TypeVar("Table", bound=Priced)
@@ -37,7 +37,7 @@ def composition(tables: Sequence[Priced], method: str = "best") -> Composition:
     Where cells of a table have different mechanisms (tables for different public sizes), any of them may be the moved
     ones, so each counts as the weakest claim of all.
     """
-    return compose([(_worst(table.noise.mechanisms), table.touched) for table in tables], method=method)
+    return compose([(_worst(table.noise.mechanisms), table.sensitivity) for table in tables], method=method)
 
 
 def _worst(mechanisms: Sequence[Mechanism]) -> Mechanism | Privacy:
@@ -92,7 +92,7 @@ def _rho(tables: Sequence[Priced]) -> Fraction | None:
         known = [rho for rho in rhos if rho is not None]
         if len(known) < len(rhos):
             return None
-        total += max(known) * table.touched
+        total += max(known) * table.sensitivity
     return total
 
 

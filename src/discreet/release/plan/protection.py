@@ -5,15 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...errors import InvalidInput
+from ...ledger.budget import RELATIONS
 from ...questions.groups import Groups
 from ...questions.question import Question
 from ...spaces import positive_integer
 
-#: The change that must stay hidden: one unit joins or leaves the table, or one is replaced by any other.
-RELATIONS = ("add-remove", "substitution")
-
 #: The unit that is a row, not a person with a column of their own.
 ROW = "row"
+
+#: What to say when no unit was named.
+WHOSE = "say whose data is protected: unit='row', or unit='COLUMN' for the column that names the person."
 
 
 @dataclass(frozen=True)
@@ -36,9 +37,7 @@ class Protection:
 
     def __post_init__(self) -> None:
         if not isinstance(self.unit, str) or not self.unit:
-            raise InvalidInput(
-                "say whose data is protected: unit='row', or unit='COLUMN' for the column that names the person."
-            )
+            raise InvalidInput(WHOSE)
         if self.relation not in RELATIONS:
             raise InvalidInput(f"the neighbour relation must be one of {', '.join(RELATIONS)}; got {self.relation!r}.")
         object.__setattr__(self, "max_groups", positive_integer(self.max_groups, "max_groups"))
@@ -48,7 +47,7 @@ class Protection:
                 "it out, or name the person's column with unit='COLUMN'."
             )
 
-    def touched(self, question: Question, groups: Groups) -> int:
+    def sensitivity(self, question: Question, groups: Groups) -> int:
         """The most cells that one change can move, each by one.
 
         A unit counts in at most ``k = max_groups`` groups, with one row in each, and a row in at most ``c`` of the

@@ -268,7 +268,7 @@ class _Audit:
         if stated != plan.cost.describe():
             raise _Refuted("release.json states another cost than its noise and its question have.")
         delta = f", delta = {short(plan.cost.delta, up=True)}" if plan.cost.delta else ""
-        return True, f"epsilon = {short(plan.cost.epsilon, up=True)}{delta}, worked out again. {plan.sensitivity}"
+        return True, f"epsilon = {short(plan.cost.epsilon, up=True)}{delta}, worked out again. {plan.sensitivity_text}"
 
     def _mechanisms(self, plan: Plan) -> tuple[Any, str]:
         expected, _ = contents.mechanism_files(table.noise.mechanisms for table in plan.tables)

@@ -184,7 +184,7 @@ def statement(release: Release) -> dict[str, Any]:
         "max_groups": plan.protection.max_groups,
         "cost": plan.cost.describe(),
         "level": str(plan.level),
-        "cells_moved_by_one_unit": [table.plan.touched for table in release.tables],
+        "cells_moved_by_one_unit": [table.plan.sensitivity for table in release.tables],
         "tables": [
             {
                 "title": table.title,

@@ -1,0 +1,148 @@
+"""The groups of a request: declared by the curator, held against the question and the types of its columns."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...engines.sources import Source
+from ...errors import InvalidInput
+from ...questions import groups as declared
+from ...questions.groups import Groups
+from ...questions.question import Question
+from .protection import ROW
+from .request import Domain, Rows
+
+#: Kinds of columns that are read as text -> what that text looks like, what they hold, and how to write it.
+_WRITTEN = {
+    "boolean": ("true|false", "truth values", "true,false"),
+    "date": (r"-?[0-9]{4,}-[0-9]{2}-[0-9]{2}( \(BC\))?|-?infinity", "dates", "2020-01-31"),
+    "timestamp": (
+        r"-?[0-9]{4,}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?( \(BC\))?|-?infinity",
+        "moments",
+        "2020-01-31 12:30:00",
+    ),
+}
+
+
+def declared_groups(asked: Sequence[Question], domain: Domain | None, groups: Rows, zeros: Rows) -> list[Groups]:
+    if domain is not None and groups is not None:
+        raise InvalidInput("give the groups by domain=... or by groups=..., not both.")
+    if (groups is not None or zeros is not None) and len(asked) > 1:
+        raise InvalidInput(
+            "a list of groups or of structural zeros belongs to one question; release several by domain."
+        )
+    _refuse_unused(domain, groups, {column for question in asked for column in question.by})
+    found = []
+    for question in asked:
+        if not question.by:
+            found.append(declared.TOTAL)
+            continue
+        if groups is not None:
+            found.append(
+                declared.read_groups(groups, question.by)
+                if isinstance(groups, str | Path)
+                else declared.groups_from(groups, question.by)
+            )
+        elif domain is None:
+            raise InvalidInput(
+                f"declare the groups of {', '.join(question.by)}: domain=['{question.by[0]}=1..6'] or "
+                f"domain=['{question.by[0]}=a,b,c'] for each, or groups='FILE'. Groups are public; they never come "
+                "from the data."
+            )
+        else:
+            found.append(_from_domain(domain, question.by))
+    if zeros is not None:
+        found = [declared.with_zeros(found[0], zeros)]
+    return found
+
+
+def _from_domain(domain: Domain, by: Sequence[str]) -> Groups:
+    if isinstance(domain, Mapping):
+        return declared.groups_from({name: values for name, values in domain.items() if _alike(name, by)}, by)
+    return declared.read_domain([text for text in domain if _alike(declared.domain_column(text), by)], by)
+
+
+def _alike(name: Any, columns: Collection[str]) -> bool:
+    """Whether a name means one of these columns: SQL does not mind the case."""
+    return name in columns or str(name).casefold() in {column.casefold() for column in columns}
+
+
+def _refuse_unused(domain: Domain | None, groups: Rows, used: set[str]) -> None:
+    if groups is not None and not used:
+        raise InvalidInput("the question has no GROUP BY, so it has no groups to declare.")
+    if domain is None:
+        return
+    names = list(domain) if isinstance(domain, Mapping) else [declared.domain_column(text) for text in domain]
+    for name in names:
+        if not _alike(name, used):
+            raise InvalidInput(
+                f"a domain is declared for {name!r}, which no question groups by "
+                f"({', '.join(sorted(used)) or 'there is no GROUP BY'})."
+            )
+
+
+def declared_sizes(sizes: Rows, asked: Sequence[Question], cells: Sequence[Groups]) -> NDArray[np.int64]:
+    if len(asked) > 1:
+        raise InvalidInput("public sizes belong to one question; release the tables one by one.")
+    per_group = declared.read_sizes(sizes, cells[0])
+    return np.repeat(per_group, len(asked[0].aggregates))
+
+
+def contribution_bound(given: int | None, unit: str, asked: Sequence[Question], cells: Sequence[Groups]) -> int:
+    """The bound on contributions. It changes what the counts mean, so nothing is assumed where it matters."""
+    if given is not None:
+        return given
+    several = [
+        groups.live
+        for question, groups in zip(asked, cells, strict=True)
+        if groups.live > 1 and set(question.by) != {unit}
+    ]
+    if unit == ROW or not several:
+        return 1
+    most = max(several)
+    raise InvalidInput(
+        f"say in how many groups one person is counted, since people can have rows in several of the {most:,}:\n"
+        f"  max_groups=1  each person is counted in one group only and is missing from the others: the least noise\n"
+        f"  max_groups={most}  each person is counted in every group where they have rows: up to {most:,} times the "
+        "noise\nIf everyone has rows in one group only, as one year of data may have it, 1 leaves nobody out."
+    )
+
+
+def blank_notes(domain: Domain | None) -> list[str]:
+    """What to know of a domain that was written with blanks after its commas."""
+    if domain is None or isinstance(domain, Mapping):
+        return []
+    written = [declared.split_domain(text) for text in domain]
+    return [
+        f"blanks around the values of {column} were taken for layout; put a value in quotes to keep its blanks."
+        for column, body in written
+        if declared.blanks_removed(body, column)
+    ]
+
+
+def refuse_texts_for_numbers(asked: Sequence[Question], cells: Sequence[Groups], source: Source) -> None:
+    """Texts are no values of a column of numbers: a range that was mistyped would count nobody, and cost epsilon."""
+    for question, groups in zip(asked, cells, strict=True):
+        kinds = source.table(question.table)
+        for column, kind, values in zip(question.by, groups.kinds, groups.values, strict=True):
+            stored = kinds.get(column, "other")
+            if kind == "text" and stored in ("integer", "number"):
+                shown = ", ".join(repr(value) for value in list(values)[:5])
+                raise InvalidInput(
+                    f"the column {column!r} holds numbers, and its domain has texts ({shown}). Write numbers: 1..6 "
+                    "for a range, or 1,2,3."
+                )
+            if stored in _WRITTEN:
+                pattern, what, instead = _WRITTEN[stored]
+                odd = [value for value in values if value is not None and not re.fullmatch(pattern, str(value))]
+                if odd:
+                    raise InvalidInput(
+                        f"the column {column!r} holds {what}, and {odd[0]!r} of its domain is none: no row can match. "
+                        f"Write {instead}."
+                    )

@@ -1,0 +1,140 @@
+"""The noise that a request asks for: by epsilon, by error, or as a mechanism has it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import InvalidInput
+from ...exact.rationals import claimed, text_up
+from ...ledger.budget import Cost
+from ...mechanism import Mechanism
+from ...questions.groups import Groups
+from ...questions.question import Question
+from ..noise.cells import CellNoise, TableFamily, cell_noise
+from ..noise.targets import epsilon_for, sigma2_for
+from .plan import TablePlan
+from .pricing import composition, weakest_noise
+from .request import ReleaseRequest
+
+IntArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class TableDraft:
+    """A table of a plan before its noise is chosen."""
+
+    question: Question
+    groups: Groups
+    share: Fraction
+    sensitivity: int
+    suppress_below: int | None
+
+    def table(self, noise: CellNoise) -> TablePlan:
+        return TablePlan(self.question, self.groups, noise, self.share, self.sensitivity, self.suppress_below)
+
+
+@dataclass(frozen=True)
+class NoiseRequest:
+    """The noise of a request.
+
+    Attributes
+    ----------
+    request
+        What was asked.
+    sizes
+        The public size of each cell, where sizes were given.
+    """
+
+    request: ReleaseRequest
+    sizes: IntArray | None
+
+    def tables(self, drafts: Sequence[TableDraft]) -> Sequence[TablePlan]:
+        """The tables with the noise that was asked for."""
+        asked = self.request
+        if isinstance(asked.mechanism, Mechanism):
+            if asked.error is not None:
+                raise InvalidInput("a saved mechanism has its error already; leave error=... out.")
+            return [draft.table(self._noise()) for draft in drafts]
+        if asked.epsilon is not None and asked.error is not None:
+            raise InvalidInput("give epsilon=... or error=..., not both: one follows from the other.")
+        gaussian = asked.mechanism == "discrete-gaussian"
+        if asked.error is not None:
+            if gaussian:
+                noise = self._noise(sigma2=sigma2_for(asked.error, asked.level))
+            else:
+                noise = self._noise(epsilon=epsilon_for(asked.mechanism, asked.error, asked.level))
+            return [draft.table(noise) for draft in drafts]
+        if asked.epsilon is None:
+            raise InvalidInput(
+                "say how much noise: epsilon=... (the privacy of the whole release) or error=... (how far off a count "
+                "may be)."
+            )
+        if gaussian:
+            if not asked.delta:
+                raise InvalidInput(
+                    "discrete-gaussian needs a delta: delta='1e-6', far below one over the number of people."
+                )
+            most = asked.epsilon**2 / 8
+            return weakest_noise(lambda rho: self._gaussian(drafts, rho), asked.epsilon, asked.delta, most)
+        if not asked.delta:
+            return self._pure(drafts, asked.epsilon)
+        return weakest_noise(lambda scale: self._pure(drafts, scale), asked.epsilon, asked.delta, asked.epsilon)
+
+    def stated_cost(self, tables: Sequence[TablePlan]) -> tuple[Fraction | None, Fraction]:
+        """The epsilon and delta to hold the noise against: those asked for, or those a ready mechanism has itself."""
+        asked = self.request
+        if not isinstance(asked.mechanism, Mechanism) or asked.delta:
+            return asked.epsilon, asked.delta
+        certificate = asked.mechanism.certificate
+        if asked.epsilon is None and certificate.delta:
+            times = sum(table.sensitivity for table in tables)
+            return times * Fraction(certificate.epsilon), times * Fraction(certificate.delta)
+        if asked.epsilon is not None and (certificate.delta or math.isinf(certificate.epsilon)):
+            return asked.epsilon, claimed(composition(tables).delta(asked.epsilon))
+        return asked.epsilon, asked.delta
+
+    def overpayment_note(self, tables: Sequence[TablePlan], cost: Cost) -> list[str]:
+        """A note where a ready mechanism has less epsilon than was asked for, and so would be paid for."""
+        asked = self.request
+        if not isinstance(asked.mechanism, Mechanism) or asked.epsilon is None or cost.delta:
+            return []
+        least = composition(tables).epsilon(Fraction(0))
+        if not least < 0.999 * float(asked.epsilon):
+            return []
+        return [
+            f"this mechanism has epsilon {text_up(least)} here, and {text_up(float(asked.epsilon))} is charged; ask "
+            "for no epsilon to be charged what it has."
+        ]
+
+    def _pure(self, drafts: Sequence[TableDraft], epsilon: Fraction) -> list[TablePlan]:
+        """Each table gets its share of epsilon, each cell that a unit can move an equal part of that."""
+        return [draft.table(self._noise(epsilon=epsilon * draft.share / draft.sensitivity)) for draft in drafts]
+
+    def _gaussian(self, drafts: Sequence[TableDraft], rho: Fraction) -> list[TablePlan]:
+        """Each table gets its share of rho: ``sensitivity / (2 sigma2) = share rho``."""
+        return [draft.table(self._noise(sigma2=draft.sensitivity / (2 * rho * draft.share))) for draft in drafts]
+
+    def _noise(self, epsilon: Fraction | None = None, sigma2: Fraction | None = None) -> CellNoise:
+        output = self.request.counts
+        noise = cell_noise(
+            self._family, epsilon=epsilon, sigma2=sigma2, bound=self.request.bound, sizes=self.sizes, output=output
+        )
+        # people expect counts that are not negative; whoever adds many small ones up asks for signed ones
+        unsaid = output is None and noise.output == "signed"
+        return replace(noise, output="clamped", low=0) if unsaid else noise
+
+    @property
+    def _family(self) -> str | Mechanism | TableFamily:
+        """The mechanism that was named or given, or how to design one for a largest count and an epsilon."""
+        if not self.request.designed:
+            return self.request.mechanism
+        from ...optimise.design.designing import design  # which takes a second to load
+
+        properties, loss = self.request.properties or (), self.request.loss or "L0"
+        return lambda n, epsilon: design(n, epsilon=epsilon, properties=properties, loss=loss)

@@ -1,0 +1,249 @@
+"""What a person asks of a release, read once: the one form that Python's keywords, the command line and files share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, TypeAlias, TypedDict, Unpack
+
+from ...errors import InvalidInput, WrongType
+from ...exact.rationals import as_fraction, read_epsilon
+from ...ledger.budget import RELATIONS
+from ...losses import Loss
+from ...mechanism import Mechanism
+from ...names import find_name
+from ...ptables.table import PTable
+from ...spaces import is_integer
+from ..noise.accuracy import read_level
+from ..noise.cells import OUTPUTS, cell_mechanism
+from .protection import WHOSE
+
+#: A number as people give it; text and Fractions are exact.
+Number: TypeAlias = int | float | str | Decimal | Fraction
+
+#: Values of group columns: by name, or as text ("site=1..6"). What they hold is read against the question.
+Domain: TypeAlias = Mapping[str, Any] | Sequence[str]
+
+#: A file of groups, or rows of them from a person's own program.
+Rows: TypeAlias = Any
+
+
+class RequestFields(TypedDict, total=False):
+    """What a request is made of, as keywords: :class:`ReleaseRequest` says what each is."""
+
+    unit: str
+    domain: Domain | None
+    groups: Rows
+    zeros: Rows
+    epsilon: Number | None
+    delta: Number
+    error: int | None
+    mechanism: str | Mechanism | PTable
+    properties: str | Sequence[Any] | None
+    loss: str | Loss | None
+    counts: str | None
+    bound: int | None
+    sizes: Rows
+    relation: str | None
+    max_groups: int | None
+    split: Sequence[Number] | None
+    suppress_below: int | None
+    level: Number
+    edition: str
+    dataset: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReleaseRequest:
+    """What is asked of a release. Every number is read and every name is found when it is made; no data is looked at.
+
+    Attributes
+    ----------
+    questions
+        SQL: one table, WHERE, GROUP BY, COUNT(*), COUNT(DISTINCT unit), COUNT_IF(condition). Several questions make one
+        release, whose epsilon is split among them.
+    unit
+        ``"row"``, or the column that says which person a row belongs to.
+    domain
+        The values of each group column, ``{"site": range(1, 7), "health": ["good", "poor"]}``: the groups are their
+        cross product. They are public and never taken from the data. ``None`` among the values stands for missing ones.
+    groups
+        Instead of ``domain``: the groups themselves, a CSV file or a list of rows.
+    zeros
+        Structural zeros: groups that cannot exist, a CSV file or a list of rows.
+    epsilon, delta
+        For the whole release, per unit. Leave ``epsilon`` out with ``error`` or a saved mechanism: it then follows.
+    error
+        Instead of ``epsilon``: how far off a count may be, at most, with probability ``level``.
+    mechanism
+        A name (geometric, discrete-gaussian, explicit-fair, randomized-response, rounded-laplace), a mechanism, or a
+        p-table, which is used with fresh keys. One whose guarantee has a delta costs both, what it states or what it
+        has at your ``epsilon``.
+    properties, loss
+        Instead of ``mechanism``: the best one that has these properties ("WH+CM"), for this loss ("L0" if not given),
+        as :func:`discreet.design` finds it for the bound or for each size.
+    counts
+        ``"clamped"`` (never negative, the default without a bound), ``"signed"`` (unbiased) or ``"in-range"`` (between
+        0 and the bound).
+    bound, sizes
+        The largest count, for all cells or (a CSV file with the group columns and ``size``) for each: public facts from
+        outside the table. Larger counts are cut off as part of the mechanism. With ``sizes`` the relation is
+        substitution.
+    relation
+        ``"add-remove"`` or ``"substitution"``; by default what ``sizes`` implies.
+    max_groups
+        In how many groups one person is counted at most. There is no default where a person can have rows in several
+        groups: 1 counts each in one group only, the number of groups counts everyone wherever they have rows.
+    split
+        For several questions: the parts of epsilon each gets, such as ``[2, 1]``; equal by default.
+    suppress_below
+        Withhold reported counts below this. Only the noisy count decides.
+    level
+        The coverage of intervals, whatever the truth.
+    edition
+        Your name for the state of the data. The same question for the same edition has one answer.
+    dataset
+        The data set whose people these are, where the file has another name, such as next quarter's: one account for
+        the same people. It needs an ``edition``, so that no file gets the recorded answer of another.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> asked = dc.ReleaseRequest(
+    ...     questions=("SELECT COUNT(*) FROM visits",), unit="row", epsilon="0.1", counts="Signed"
+    ... )
+    >>> asked.epsilon, asked.counts, asked.relation
+    (Fraction(1, 10), 'signed', 'add-remove')
+    """
+
+    questions: tuple[str, ...]
+    unit: str
+    domain: Domain | None = None
+    groups: Rows = None
+    zeros: Rows = None
+    epsilon: Fraction | None = None
+    delta: Fraction = Fraction(0)
+    error: int | None = None
+    mechanism: str | Mechanism = "geometric"
+    properties: str | Sequence[Any] | None = None
+    loss: str | Loss | None = None
+    counts: str | None = None
+    bound: int | None = None
+    sizes: Rows = None
+    relation: str = ""
+    max_groups: int | None = None
+    split: tuple[Fraction, ...] = ()
+    suppress_below: int | None = None
+    level: Fraction = Fraction(95, 100)
+    edition: str = ""
+    dataset: str | None = None
+
+    def __post_init__(self) -> None:
+        for name, read in _READERS.items():
+            given = getattr(self, name)
+            if given is not None:
+                object.__setattr__(self, name, read(given))
+        object.__setattr__(self, "relation", _relation(self.relation, self.sizes))
+        object.__setattr__(self, "split", _shares(self.split, len(self.questions)))
+        if self.designed and (self.mechanism != "geometric" or self.error is not None):
+            raise InvalidInput(
+                "properties=... and loss=... ask for a design, which is made for an epsilon and a bound or sizes; "
+                "leave mechanism=... and error=... out."
+            )
+
+    @property
+    def designed(self) -> bool:
+        """Whether a mechanism is to be designed for this release."""
+        return self.properties is not None or self.loss is not None
+
+
+def read_request(questions: str | Sequence[str] | ReleaseRequest, **fields: Unpack[RequestFields]) -> ReleaseRequest:
+    """The request that these keywords make, or a request that is one already.
+
+    >>> read_request("SELECT COUNT(*) FROM visits", unit="row", epsilon=1, level=2)
+    Traceback (most recent call last):
+    discreet.errors.InvalidInput: level is how often an interval covers, from 0.5 to below 1, such as 0.95; got 2.
+    """
+    if isinstance(questions, ReleaseRequest):
+        if fields:
+            raise InvalidInput(f"the request says all that is asked; leave {', '.join(sorted(fields))} out.")
+        return questions
+    for name in fields:
+        if name not in RequestFields.__annotations__:
+            raise WrongType(f"a release has no {name}=...; it has {', '.join(RequestFields.__annotations__)}.")
+    if "unit" not in fields:
+        raise WrongType(WHOSE)
+    return ReleaseRequest(questions=questions, **fields)  # type: ignore[arg-type]  # they are read when it is made
+
+
+def _texts(questions: str | Sequence[str]) -> tuple[str, ...]:
+    texts = [questions] if isinstance(questions, str) else list(questions)
+    if not texts or not all(isinstance(text, str) for text in texts):
+        raise InvalidInput("give the question as SQL text, or a list of several.")
+    return tuple(texts)
+
+
+def _relation(written: str | None, sizes: object) -> str:
+    relation = None if not written else find_name(written, RELATIONS, "a neighbour relation")
+    if sizes is not None and relation == "add-remove":
+        raise InvalidInput(
+            "with public sizes the number of units in each group is known, so none can join or leave unseen: the "
+            "relation is substitution. Leave relation=... out, or sizes=..."
+        )
+    return relation or ("add-remove" if sizes is None else "substitution")
+
+
+def _shares(split: Sequence[Number] | None, number: int) -> tuple[Fraction, ...]:
+    """The part of epsilon that each question gets; they add up to one."""
+    if not split:
+        return (Fraction(1, number),) * number
+    parts = [as_fraction(part, "a part of the split") for part in split]
+    if len(parts) != number or min(parts) <= 0:
+        raise InvalidInput(
+            f"split=... needs as many positive numbers as there are questions, {number}; got "
+            f"{', '.join(map(str, split))}."
+        )
+    return tuple(part / sum(parts) for part in parts)
+
+
+def _mechanism(mechanism: str | Mechanism | PTable) -> str | Mechanism:
+    """The mechanism that was named or given."""
+    if getattr(mechanism, "composes", True) is False:
+        raise InvalidInput(f"this cannot be priced: {getattr(mechanism, 'why', 'it does not compose')}.")
+    if isinstance(mechanism, PTable):
+        return mechanism.mechanism()
+    return cell_mechanism(mechanism) if isinstance(mechanism, str) else mechanism
+
+
+def _suppress_below(value: object) -> int:
+    if not is_integer(value):
+        raise InvalidInput(f"suppress_below=... must be a whole number; got {value!r}.")
+    return int(value)  # type: ignore[call-overload,no-any-return]
+
+
+def _read_delta(delta: Any) -> Fraction:
+    value = as_fraction(delta, "delta")
+    if not 0 <= value < 1:
+        raise InvalidInput(f"delta is a probability, far below one over the number of people; got {delta!r}.")
+    return value
+
+
+def _read_edition(edition: Any) -> str:
+    if not isinstance(edition, str) or len(edition) > 200 or not edition.isprintable():
+        raise InvalidInput("edition is a short name for the state of the data, of printable characters: 2026-11.")
+    return edition
+
+
+#: Fields that are read as soon as they are given.
+_READERS: dict[str, Callable[[Any], Any]] = {
+    "questions": _texts,
+    "epsilon": read_epsilon,
+    "delta": _read_delta,
+    "mechanism": _mechanism,
+    "counts": lambda written: find_name(written, OUTPUTS, "a form of counts"),
+    "suppress_below": _suppress_below,
+    "level": read_level,
+    "edition": _read_edition,
+}

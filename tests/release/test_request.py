@@ -1,0 +1,60 @@
+"""One request, whoever makes it: Python's keywords, the command line, a program."""
+
+from __future__ import annotations
+
+import dataclasses
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+import discreet as dc
+from discreet.errors import InvalidInput
+from discreet.release.plan.request import ReleaseRequest, RequestFields, read_request
+
+ASKED = "SELECT site, COUNT(*) FROM visits GROUP BY site"
+FIELDS = {"unit": "person", "domain": {"site": range(1, 4)}, "max_groups": 1, "epsilon": "0.5"}
+
+
+def test_keywords_are_the_fields_of_a_request() -> None:
+    assert {"questions", *RequestFields.__annotations__} == {field.name for field in dataclasses.fields(ReleaseRequest)}
+
+
+def test_a_request_and_its_keywords_make_the_same_plan() -> None:
+    request = dc.ReleaseRequest(questions=(ASKED,), **FIELDS)  # type: ignore[arg-type]
+    by_request, by_keywords = (
+        dc.plan_release(request, data="visits"),
+        dc.plan_release(ASKED, data="visits", **FIELDS),  # type: ignore[arg-type]
+    )
+    assert by_request.request == by_keywords.request and by_request.key == by_keywords.key
+    assert read_request(request) is request
+
+
+def test_a_request_is_read_when_it_is_made_and_does_not_change() -> None:
+    request = dc.ReleaseRequest(questions=(ASKED, ASKED), unit="row", epsilon=0.1, split=(2, 1))  # type: ignore[arg-type]
+    assert request.epsilon == Fraction(1, 10) and request.split == (Fraction(2, 3), Fraction(1, 3))
+    assert dataclasses.replace(request) == request
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        request.epsilon = Fraction(2)  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [
+        ({"unit": "row", "epsilom": 1}, "no epsilom=..."),
+        ({"epsilon": 1}, "whose data is protected"),
+        ({"unit": "row", "level": 2}, "how often an interval covers"),
+        ({"unit": "row", "relation": "swap"}, "neighbour relation"),
+        ({"unit": "row", "split": [1, 2]}, "as many positive numbers as there are questions, 1"),
+        ({"unit": "row", "mechanism": "gaussian", "loss": "L1"}, "ask for a design"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_before_data_is_looked_at(fields: dict, says: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match=says):
+        dc.release_counts(ASKED, data=tmp_path / "not there.csv", ledger=tmp_path / "none", **fields)
+
+
+def test_a_request_is_complete_and_takes_no_more_keywords() -> None:
+    request = dc.ReleaseRequest(questions=(ASKED,), unit="row", epsilon=1)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="leave epsilon out"):
+        dc.plan_release(request, data="visits", epsilon=2)
