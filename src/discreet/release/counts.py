@@ -17,17 +17,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..engines.sources import Counting, Source, open_source
-from ..errors import InvalidInput, SourceFailed
+from ..errors import SourceFailed
 from ..exact.bits import Bits, SecureBits
 from ..ledger.budget import Cost
-from ..ledger.ledger import Ledger, Recorded
-from ..questions.groups import Groups
-from ..questions.orders import places_in
+from ..ledger.ledger import Ledger
 from .plan.plan import Plan
 from .plan.planning import plan_request, refuse_unnamed_selection
 from .plan.request import ReleaseRequest, RequestFields, read_request
 from .publish.bundle import refuse_occupied, refuse_without_room
-from .publish.released import Release, ReleasedTable
+from .publish.recorded import recall, recorded_answer
+from .publish.released import Release
 
 IntArray = NDArray[np.int64]
 
@@ -221,43 +220,3 @@ def _published(plan: Plan, k: int, noisy: IntArray) -> list[int | None]:
     for group in table.groups.zeros:
         values[group * measures : (group + 1) * measures] = [0] * measures
     return values
-
-
-def recorded_answer(plan: Plan, book: Ledger) -> Recorded | None:
-    """The recorded answer to the question of a plan, in whatever order its groups were declared; None if there is none.
-
-    Older programs recorded an answer under the request as it was declared; that one is looked for too.
-    """
-    found = book.recorded(plan.key)
-    return book.recorded(plan.declared_key) if found is None and plan.declared_key != plan.key else found
-
-
-def recall(plan: Plan, recorded: Recorded, book: Ledger) -> Release:
-    """A release from what the ledger recorded: each count goes to the group that has its values."""
-    content = json.loads(recorded.answer)
-    asked = recorded.request.get("tables", [])
-    if not len(content["counts"]) == len(plan.tables) == len(asked):
-        raise InvalidInput(
-            "the ledger's recorded answer does not fit this question; check it with: discreet ledger verify"
-        )
-    tables = [
-        _table(plan, k, values, Groups.from_description(said["groups"]))
-        for k, (values, said) in enumerate(zip(content["counts"], asked, strict=True))
-    ]
-    receipt = {"ledger": book.terms.ledger, "entry": recorded.number, "head": recorded.head, "time": recorded.time}
-    fresh, paid = recorded.fresh, recorded.paid
-    return Release(plan, tuple(tables), receipt, content["version"], fresh=fresh, paid=paid)
-
-
-def _table(plan: Plan, k: int, values: Sequence[int | None], recorded: Groups) -> ReleasedTable:
-    """The counts that were recorded for groups in some order, as those of the plan's groups in theirs."""
-    table = plan.tables[k]
-    shape = (table.groups.size, len(table.question.aggregates))
-    counts = np.array([0 if value is None else value for value in values], dtype=np.int64).reshape(shape)
-    withheld = np.array([value is None for value in values], dtype=bool).reshape(shape)
-    if recorded != table.groups:
-        places = places_in(table.groups, recorded)
-        counts, withheld = counts[places], withheld[places]
-    status = np.where(withheld, "Q", "A").astype("U1")
-    status[sorted(table.groups.zeros)] = "M"
-    return ReleasedTable(table, counts, status, plan.level, plan.edition)

@@ -22,20 +22,10 @@ from ...ledger.budget import short
 from ...ledger.ledger import Ledger
 from ..plan.plan import Plan, TablePlan, plan_from_request
 from . import contents, page
-from .contents import SUMS
-from .released import IMPOSSIBLE, LAYOUT, NORMAL, STATUS_MEANING, SUPPRESSED, Release, ReleasedTable
-
-#: What reading a file that was tampered with may run into.
-MALFORMED = (
-    KeyError,
-    TypeError,
-    ValueError,
-    IndexError,
-    AttributeError,
-    ArithmeticError,
-    AssertionError,
-    RecursionError,
-)
+from .contents import MALFORMED, SUMS
+from .recorded import recall, recorded_answer
+from .released import Release
+from .tables import IMPOSSIBLE, LAYOUT, NORMAL, STATUS_MEANING, SUPPRESSED, ReleasedTable
 
 #: Columns that are not whole numbers may differ by this from what is worked out here: six digits are written, and other
 #: machines have other last digits.
@@ -365,8 +355,6 @@ class _Audit:
             )
         if isinstance(book, str):
             raise _Refuted(book)
-        from ..counts import recall, recorded_answer
-
         plan = release.plan
         report = book.verify([str(release.ledger.get("head", ""))])
         if not report.holds:

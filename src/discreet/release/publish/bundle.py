@@ -12,12 +12,14 @@ import os
 import secrets
 import shutil
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ...errors import DiscreetError, InvalidInput
 from ..plan.plan import plan_from_request
-from .audit import MALFORMED
-from .contents import SUMS, bundle_files, csv_text, table_files
-from .released import Release
+from .contents import MALFORMED, SUMS, bundle_files, csv_text, table_files
+
+if TYPE_CHECKING:
+    from .released import Release
 
 #: What a bundle takes at most: what every one has, and for each count its lines in the files and the page.
 _BYTES, _BYTES_A_CELL = 2_000_000, 400

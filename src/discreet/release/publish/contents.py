@@ -23,17 +23,32 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from itertools import product
 from operator import add
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...mechanism import Mechanism
 from .page import guarantee_text, page_html
-from .released import ERROR_COLUMNS, STATUS_MEANING, SUPPRESSED, Release, ReleasedTable
+from .tables import ERROR_COLUMNS, STATUS_MEANING, SUPPRESSED, ReleasedTable
+
+if TYPE_CHECKING:
+    from .released import Release
 
 FORMAT = "discreet release"
 SUMS = "SHA256SUMS"
+
+#: What reading a file that was tampered with may run into.
+MALFORMED = (
+    KeyError,
+    TypeError,
+    ValueError,
+    IndexError,
+    AttributeError,
+    ArithmeticError,
+    AssertionError,
+    RecursionError,
+)
 
 #: Columns of worst cases, rounded so that they stay true: an error up, a probability of being exact down.
 _ROUNDING = {"sd": ROUND_CEILING, "bias_low": ROUND_FLOOR, "bias_high": ROUND_CEILING, "exact_probability": ROUND_FLOOR}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...exact.rationals import bound_up, text_up
 from ...explanation import Explanation, explain
@@ -14,17 +14,19 @@ from ...pages import Ruler, drawing, facts, page, text
 from ...plots.chart import printable
 from ...plots.counts import label
 from ...privacy.certificate import Certificate
-from .released import (
+from .tables import (
     ERROR_COLUMNS,
     IMPOSSIBLE,
     NORMAL,
     STATUS_MEANING,
     SUPPRESSED,
-    Release,
     ReleasedTable,
     listed,
     percent,
 )
+
+if TYPE_CHECKING:
+    from .released import Release
 
 #: A page shows this many cells of a table, of so many tables; the CSV files have them all.
 MOST_CELLS, MOST_TABLES = 500, 12

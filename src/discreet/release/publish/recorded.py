@@ -1,0 +1,56 @@
+"""What a ledger recorded, as a release: for whoever asks again, and for an audit."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...errors import InvalidInput
+from ...ledger.ledger import Ledger, Recorded
+from ...questions.groups import Groups
+from ...questions.orders import places_in
+from ..plan.plan import Plan
+from .released import Release
+from .tables import ReleasedTable
+
+
+def recorded_answer(plan: Plan, book: Ledger) -> Recorded | None:
+    """The recorded answer to the question of a plan, in whatever order its groups were declared; None if there is none.
+
+    Older programs recorded an answer under the request as it was declared; that one is looked for too.
+    """
+    found = book.recorded(plan.key)
+    return book.recorded(plan.declared_key) if found is None and plan.declared_key != plan.key else found
+
+
+def recall(plan: Plan, recorded: Recorded, book: Ledger) -> Release:
+    """A release from what the ledger recorded: each count goes to the group that has its values."""
+    content = json.loads(recorded.answer)
+    asked = recorded.request.get("tables", [])
+    if not len(content["counts"]) == len(plan.tables) == len(asked):
+        raise InvalidInput(
+            "the ledger's recorded answer does not fit this question; check it with: discreet ledger verify"
+        )
+    tables = [
+        _table(plan, k, values, Groups.from_description(said["groups"]))
+        for k, (values, said) in enumerate(zip(content["counts"], asked, strict=True))
+    ]
+    receipt = {"ledger": book.terms.ledger, "entry": recorded.number, "head": recorded.head, "time": recorded.time}
+    fresh, paid = recorded.fresh, recorded.paid
+    return Release(plan, tuple(tables), receipt, content["version"], fresh=fresh, paid=paid)
+
+
+def _table(plan: Plan, k: int, values: Sequence[int | None], recorded: Groups) -> ReleasedTable:
+    """The counts that were recorded for groups in some order, as those of the plan's groups in theirs."""
+    table = plan.tables[k]
+    shape = (table.groups.size, len(table.question.aggregates))
+    counts = np.array([0 if value is None else value for value in values], dtype=np.int64).reshape(shape)
+    withheld = np.array([value is None for value in values], dtype=bool).reshape(shape)
+    if recorded != table.groups:
+        places = places_in(table.groups, recorded)
+        counts, withheld = counts[places], withheld[places]
+    status = np.where(withheld, "Q", "A").astype("U1")
+    status[sorted(table.groups.zeros)] = "M"
+    return ReleasedTable(table, counts, status, plan.level, plan.edition)

@@ -1,0 +1,219 @@
+"""A released table: noisy counts, the error of each, and what every cell's flag means.
+
+Everything here is a function of the noisy counts and of public parameters. Three kinds of cells are told apart by the
+flags of SDMX (code list CL_OBS_STATUS): a noisy count, a cell that cannot exist, and one that was suppressed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import InvalidInput
+from ...plots.chart import Chart
+from ...plots.counts import MOST_CELLS, label
+from ...questions.groups import Groups, Value
+from ...questions.question import Question
+from ..noise.accuracy import NO_END
+from ..noise.cells import CellNoise
+from ..plan.plan import TablePlan
+
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+#: The flags of SDMX's CL_OBS_STATUS that are used, and what they mean here.
+STATUS_MEANING = {
+    "A": "a noisy count",
+    "M": "the cell cannot exist (a structural zero, declared as a public fact): its count is 0 without noise",
+    "Q": "suppressed: the noisy count was below the threshold and is not published",
+}
+NORMAL, IMPOSSIBLE, SUPPRESSED = STATUS_MEANING
+
+#: What is said of every count, in the order of the columns.
+ERROR_COLUMNS = ("low", "high", "sd", "bias_low", "bias_high", "exact_probability")
+_OWN = ("measure", "count", "status", *ERROR_COLUMNS)
+
+#: The version of a bundle's files. Version 1 has no edition in the tables.
+LAYOUT = 2
+
+
+@dataclass(frozen=True, eq=False)
+class ReleasedTable:
+    """One table of a release.
+
+    Attributes
+    ----------
+    plan
+        The question, the groups and the noise.
+    counts
+        Noisy counts, a row for each group and a column for each measure; 0 where there is none to see.
+    status
+        "A" (a noisy count), "M" (the cell cannot exist) or "Q" (suppressed) for each count.
+    level
+        The coverage of the intervals, whatever the true counts are.
+    edition
+        The state of the data that was counted, by name; a column of the published table unless it is empty.
+    """
+
+    plan: TablePlan
+    counts: IntArray
+    status: NDArray[np.str_]
+    level: Fraction
+    edition: str = ""
+
+    @property
+    def question(self) -> Question:
+        return self.plan.question
+
+    @property
+    def groups(self) -> Groups:
+        return self.plan.groups
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        return tuple(aggregate.name for aggregate in self.question.aggregates)
+
+    @property
+    def title(self) -> str:
+        """A few words: what was counted, in which table, by what."""
+        by = f" by {listed(self.groups.columns)}" if self.groups.columns else ""
+        return f"Counts of {self.question.table}{by}"
+
+    @property
+    def by(self) -> tuple[str, ...]:
+        """The headings of the group columns; one that reads like a heading of ours is told apart by ``group_``."""
+        own = (*_OWN, "edition") if self.edition else _OWN
+        taken = {*own, *self.groups.columns}
+        headings = []
+        for column in self.groups.columns:
+            heading = column
+            while heading in own or (heading != column and heading in taken):
+                heading = f"group_{heading}"
+            taken.add(heading)
+            headings.append(heading)
+        return tuple(headings)
+
+    @property
+    def headings(self) -> tuple[str, ...]:
+        """The columns of the published table."""
+        measure = ("measure",) if len(self.measures) > 1 else ()
+        edition = ("edition",) if self.edition else ()
+        return (*edition, *self.by, *measure, "count", "status", *ERROR_COLUMNS)
+
+    @cached_property
+    def errors(self) -> dict[str, NDArray[Any]]:
+        """The error columns, one value for each count in the order of the rows: functions of the noisy counts alone.
+
+        What cannot exist is known to be 0. Of what is suppressed nothing is said: skip it by its status. ``high`` is
+        :data:`~.accuracy.NO_END` where there is no upper end.
+        """
+        found = self.plan.noise.accuracy(self.counts.reshape(-1), self.level)
+        columns = (found.low, found.high, found.sd, found.bias_low, found.bias_high, found.exact)
+        errors = {name: np.array(values) for name, values in zip(ERROR_COLUMNS, columns, strict=True)}
+        impossible = self.status.reshape(-1) == IMPOSSIBLE
+        for name, values in errors.items():
+            values[impossible] = name == "exact_probability"
+        return errors
+
+    @property
+    def open(self) -> BoolArray:
+        """Which intervals have no upper end: the true count may lie beyond the bound."""
+        return np.asarray(self.errors["high"] == NO_END)
+
+    def rows(self, most: int | None = None) -> list[dict[str, Any]]:
+        """A mapping for each count, in the order of the groups: group columns, count, status and error columns.
+
+        A suppressed count and what is said of it are None, and so is a bound that does not exist. ``most`` stops early.
+        """
+        many = len(self.measures)
+        size = self.counts.size if most is None else min(most, self.counts.size)
+        groups = -(-size // many)
+        labels = [_first(self.groups, k, groups) for k in range(len(self.groups.columns))]
+        errors = {name: self.errors[name][:size].tolist() for name in ERROR_COLUMNS}
+        errors["high"] = [None if high == NO_END else high for high in errors["high"]]
+        counts, flags = self.counts.reshape(-1)[:size].tolist(), self.status.reshape(-1)[:size].tolist()
+        rows = []
+        for k in range(size):
+            row: dict[str, Any] = {name: labels[c][k // many] for c, name in enumerate(self.by)}
+            if many > 1:
+                row["measure"] = self.measures[k % many]
+            seen = flags[k] != SUPPRESSED
+            row |= {"count": counts[k] if seen else None, "status": flags[k]}
+            row |= {name: values[k] if seen else None for name, values in errors.items()}
+            rows.append(row)
+        return rows
+
+    def select(self, cells: Mapping[str, Any] | None) -> BoolArray:
+        """Which counts are meant by ``{"site": 1, "health": ["good", "poor"]}``, as a mask in the order of the rows."""
+        groups, many = self.groups, len(self.measures)
+        chosen = np.ones((groups.size, many), dtype=bool)
+        if cells is not None and not isinstance(cells, Mapping):
+            raise InvalidInput(
+                f"select cells by their group columns, such as {{'site': 1}}; got {type(cells).__name__}."
+            )
+        wanted = dict(cells or {})
+        if many > 1:
+            if "measure" not in wanted:
+                raise InvalidInput(
+                    f"say which measure is meant: {{'measure': {self.measures[0]!r}}}, of {', '.join(self.measures)}."
+                )
+            chosen &= np.isin(self.measures, _several(wanted.pop("measure"), "measure", self.measures))
+        codes = groups.codes() if wanted else None
+        for name, value in wanted.items():
+            if name not in self.by:
+                raise InvalidInput(f"{name!r} is not a column of the groups; they are {', '.join(self.by) or 'none'}.")
+            column = self.by.index(name)
+            known = groups.values[column]
+            numbers = [known.index(one) for one in _several(value, name, known)]
+            assert codes is not None
+            chosen &= np.isin(codes[:, column], numbers)[:, None]
+        if not chosen.any():
+            raise InvalidInput("no declared group is selected: this combination is not among the public groups.")
+        return chosen.reshape(-1)
+
+    @property
+    def drawn(self) -> tuple[IntArray, CellNoise, NDArray[np.str_]]:
+        """The noisy counts in the order of the rows, what was done to them, and their flags."""
+        return self.counts.reshape(-1), self.plan.noise, self.status.reshape(-1)
+
+    def chart(self) -> Chart:
+        """The counts with their intervals, as a picture; of a large table its first 500 cells."""
+        from ...plots import counts
+
+        rows = self.rows(MOST_CELLS)
+        cut = (f"The first {len(rows):,} of {self.counts.size:,} cells.",) if len(rows) < self.counts.size else ()
+        return counts(rows, self.by, self.title, *cut, level=percent(self.level))
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names in a sentence: "site, year and health"."""
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def percent(level: Fraction) -> str:
+    return f"{float(level) * 100:.6g}%"
+
+
+def _first(groups: Groups, column: int, most: int) -> list[Value]:
+    """The values of one column for the first groups; of a million groups not all are made."""
+    if most >= groups.size:
+        return groups.labels(column)
+    return [groups.label(group)[column] for group in range(most)]
+
+
+def _several(value: Any, name: str, known: Sequence[Any]) -> list[Any]:
+    """One value or a list of them, each of which is declared."""
+    one = value is None or isinstance(value, str | int) or not isinstance(value, Iterable)
+    values = [value] if one else list(value)
+    for given in values:
+        # True == 1 in Python, and is not the number of a site
+        if isinstance(given, bool | float) or given not in known:
+            shown = ", ".join(label(one) for one in known[:8]) + (", ..." if len(known) > 8 else "")
+            raise InvalidInput(f"{given!r} is not a declared value of {name!r}; those are {shown}.")
+    return values
