@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import runpy
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -28,13 +29,21 @@ def modules() -> dict[str, Path]:
 MODULES = modules()
 
 
-def imports(name: str, only_at_the_top: bool = False) -> set[str]:
+def nodes(tree: ast.AST, for_types: bool) -> Iterator[ast.AST]:
+    """All that is in a module, or all but what is imported for types alone."""
+    for child in ast.iter_child_nodes(tree):
+        if for_types or not (isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test)):
+            yield child
+            yield from nodes(child, for_types)
+
+
+def imports(name: str, for_types: bool = True) -> set[str]:
     """What a module of the package imports from the package, anywhere in it, as dotted names."""
     path = MODULES[name]
     package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
     tree = ast.parse(path.read_text(encoding="utf-8"))
     found: set[str] = set()
-    for node in tree.body if only_at_the_top else ast.walk(tree):
+    for node in nodes(tree, for_types):
         if isinstance(node, ast.Import):
             absolute = [alias.name for alias in node.names if alias.name.split(".")[0] == "discreet"]
             found |= {target.removeprefix("discreet").strip(".") for target in absolute}
@@ -77,9 +86,9 @@ def test_each_room_imports_only_rooms_above_it(name):
         assert ROOMS.index(room(target)) <= own, f"{name} imports {target}, a room below it"
 
 
-def test_rooms_do_not_import_in_circles():
-    """At the top of modules; what is imported inside a function is opened only when used."""
-    order = {name: imports(name, only_at_the_top=True) - {name, ""} for name in MODULES if name}
+def test_nothing_imports_in_circles():
+    """An import inside a function counts too: it may wait until it is needed, but not cut a circle."""
+    order = {name: imports(name, for_types=False) - {name, ""} for name in MODULES if name}
     done: set[str] = set()
     while len(done) < len(order):
         ready = {name for name, targets in order.items() if name not in done and targets & set(order) <= done}
@@ -105,6 +114,55 @@ def test_no_room_is_a_drawer():
     forbidden = {"utils", "util", "helpers", "helper", "common", "misc", "tools", "shared"}
     for name in MODULES:
         assert not forbidden & {part.strip("_") for part in name.split(".")}, name
+
+
+def parents(name: str) -> str:
+    return name.rpartition(".")[0]
+
+
+def test_sub_rooms_do_not_import_each_other_in_circles():
+    """Rooms within a room, each taken as one; what stands beside them in the room counts module by module."""
+    rooms = {name if MODULES[name].name != "__init__.py" else None for name in MODULES} - {None}
+    group = {name: parents(name) if name.count(".") > 1 else name for name in rooms}
+    order: dict[str, set[str]] = {}
+    for name in rooms:
+        targets = {group[target] for target in imports(name, for_types=False) if target in group}
+        order.setdefault(group[name], set()).update(targets - {group[name]})
+    done: set[str] = set()
+    while len(done) < len(order):
+        ready = {name for name, targets in order.items() if name not in done and targets <= done}
+        assert ready, f"a circle among {sorted(set(order) - done)}"
+        done |= ready
+
+
+def test_a_room_has_about_a_dozen_modules():
+    counts: dict[str, int] = {}
+    for name, path in MODULES.items():
+        if name and path.name != "__init__.py":
+            counts[parents(name)] = counts.get(parents(name), 0) + 1
+    crowded = {room: number for room, number in counts.items() if number > 13 and room not in ("", "privacy")}
+    assert not crowded and counts["exact"] > 5
+
+
+def test_no_module_reads_what_another_room_keeps_to_itself():
+    """Names that begin with an underscore are a room's own, as an import and as an attribute of a module."""
+    for name, path in MODULES.items():
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and (node.level or (node.module or "").startswith("discreet")):
+                names = [alias.name for alias in node.names]
+                own = [own for own in names if own.startswith("_") and own != "__version__"]
+                assert not own, f"{name} imports {own}"
+        modules = {
+            alias.asname or alias.name
+            for node in ast.walk(tree)
+            if isinstance(node, ast.ImportFrom) and node.level
+            for alias in node.names
+        }
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute) and node.attr.startswith("_") and not node.attr.startswith("__"):
+                owner = node.value.id if isinstance(node.value, ast.Name) else ""
+                assert owner not in modules, f"{name} reads {owner}.{node.attr}"
 
 
 def test_the_order_lists_the_rooms_there_are():

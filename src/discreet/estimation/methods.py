@@ -13,8 +13,8 @@ from ..spaces import Counts, positive_integer
 from ..utility import read_prior
 from .algebra import calmly
 from .interior import Solution
-from .model.problem import Problem, read
-from .result import Estimate
+from .model.problem import read
+from .result import Estimate, finish, of_problem
 from .solvers import em, smoothing
 from .solvers.likelihood import Likelihood
 
@@ -102,7 +102,7 @@ def estimate(
         with calmly(problem.places):
             solution = em.iterate(likelihood.model, times, _full_support(start, problem.size))
         note = f"{times:,} updates are not the maximum of the likelihood; the gap says how much is missing at most"
-        return _finish(likelihood, solution, method, () if solution.gap <= likelihood.tolerance else (note,))
+        return finish(likelihood, solution, method, () if solution.gap <= likelihood.tolerance else (note,))
     if method == "smoothed":
         if problem.people < smoothing.FOLDS:
             raise InvalidInput(
@@ -110,36 +110,8 @@ def estimate(
             )
         with calmly(problem.places):
             solution, note = smoothing.choose(likelihood, 0 if seed is None else _seed(seed))
-        return _finish(likelihood, solution, method, (note,))
+        return finish(likelihood, solution, method, (note,))
     return _inverse(likelihood)
-
-
-def of_problem(problem: Problem, tolerance: float | None = None) -> Estimate:
-    """The maximum likelihood estimate of a problem that was read already."""
-    likelihood = Likelihood(problem, tolerance)
-    solution = likelihood.maximum()
-    notes: tuple[str, ...] = ()
-    if solution.gap > likelihood.tolerance:
-        notes = (f"the gap asked for, {likelihood.tolerance:.2g}, is below what doubles resolve here",)
-    return _finish(likelihood, solution, "mle", notes)
-
-
-def _finish(likelihood: Likelihood, solution: Solution, method: str, notes: tuple[str, ...]) -> Estimate:
-    distribution = solution.p.copy()
-    distribution.flags.writeable = False
-    problem = likelihood.problem
-    return Estimate(
-        problem.truths,
-        distribution,
-        problem.people,
-        method,
-        solution.gap,
-        solution.iterations,
-        likelihood.tolerance,
-        notes,
-        likelihood,
-        solution,
-    )
 
 
 def _seed(seed: object) -> int:
@@ -171,9 +143,9 @@ def _inverse(likelihood: Likelihood) -> Estimate:
     negative = p < 0
     if not negative.any():
         gap = likelihood.gap(p / p.sum())
-        return _finish(likelihood, Solution(p, gap, ((likelihood.mean_log(p), gap),)), "inverse", ())
+        return finish(likelihood, Solution(p, gap, ((likelihood.mean_log(p), gap),)), "inverse", ())
     note = (
         f"{int(negative.sum())} of the {problem.size} entries are negative and add up to {p[negative].sum():.4g}: this "
         "is no distribution, though sums over many values are unbiased"
     )
-    return _finish(likelihood, Solution(p, math.nan, ((math.nan, math.nan),)), "inverse", (note,))
+    return finish(likelihood, Solution(p, math.nan, ((math.nan, math.nan),)), "inverse", (note,))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..exact.rationals import text_up
@@ -276,3 +278,14 @@ def _about(origin: Origin) -> str:
         "turned back into anybody's value, and what is worked out from it or from the reports costs no further privacy."
         f"</p><dl>{files}<dt>program</dt><dd>discreet {text(__version__)}</dd></dl></section>"
     )
+
+
+def save(estimate: Estimate, path: Path, level: float) -> Path:
+    """The numbers as .json, a page as .html, or the picture."""
+    if path.suffix.lower() == ".json":
+        path.write_text(json.dumps(estimate.to_json(), indent=1) + "\n", encoding="utf-8")
+    elif path.suffix.lower() == ".html":
+        path.write_text(page_html(estimate, level), encoding="utf-8")
+    else:
+        pictures.drawn(estimate, level).save(path)
+    return path

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -82,19 +80,6 @@ def _maps(estimate: Estimate, grid: Grid, heading: str) -> Chart:
         maps.append(distribution_map(reports, grid, "The raw reports"))
     said = [spikes.MEANING] if estimate.spikes else list(estimate.notes[:1])
     return beside(maps, heading, *said, columns=2)
-
-
-def save(estimate: Estimate, path: Path, level: float) -> Path:
-    """The numbers as .json, a page as .html, or the picture."""
-    if path.suffix.lower() == ".json":
-        path.write_text(json.dumps(estimate.to_json(), indent=1) + "\n", encoding="utf-8")
-    elif path.suffix.lower() == ".html":
-        from .page import page_html
-
-        path.write_text(page_html(estimate, level), encoding="utf-8")
-    else:
-        drawn(estimate, level).save(path)
-    return path
 
 
 def drawn(estimate: Estimate, level: float) -> Chart:

@@ -13,7 +13,7 @@ import numpy as np
 from ..errors import InvalidInput, Unsupported
 from ..plots import Chart
 from ..spaces import Counts
-from . import describing, pictures, spikes
+from . import describing, page, pictures, spikes
 from .fit import Fit, examine
 from .interior import Solution
 from .intervals.moments import Unbiased
@@ -120,8 +120,6 @@ class Estimate(Answers):
     @cached_property
     def stratified(self) -> Stratified:
         """Each group estimated on its own, added up by their shares: what to use if the choice may tell something."""
-        from .methods import of_problem
-
         strata = tuple(of_problem(Problem((group,)), self.tolerance) for group in self.problem.groups)
         shares = [one.people / self.people for one in strata]
         total = np.sum([share * one.distribution for share, one in zip(shares, strata, strict=True)], axis=0)
@@ -233,4 +231,33 @@ class Estimate(Answers):
         level
             Of the intervals in pictures and tables.
         """
-        return pictures.save(self, Path(path), read_share(level, "level", inside=True))
+        return page.save(self, Path(path), read_share(level, "level", inside=True))
+
+
+def of_problem(problem: Problem, tolerance: float | None = None) -> Estimate:
+    """The maximum likelihood estimate of a problem that was read already."""
+    likelihood = Likelihood(problem, tolerance)
+    solution = likelihood.maximum()
+    notes: tuple[str, ...] = ()
+    if solution.gap > likelihood.tolerance:
+        notes = (f"the gap asked for, {likelihood.tolerance:.2g}, is below what doubles resolve here",)
+    return finish(likelihood, solution, "mle", notes)
+
+
+def finish(likelihood: Likelihood, solution: Solution, method: str, notes: tuple[str, ...]) -> Estimate:
+    """The estimate that a solution is."""
+    distribution = solution.p.copy()
+    distribution.flags.writeable = False
+    problem = likelihood.problem
+    return Estimate(
+        problem.truths,
+        distribution,
+        problem.people,
+        method,
+        solution.gap,
+        solution.iterations,
+        likelihood.tolerance,
+        notes,
+        likelihood,
+        solution,
+    )

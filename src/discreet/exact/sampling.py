@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,9 @@ from numpy.typing import NDArray
 from .bits import Bits
 from .inversion import UNDECIDED, IntArray, Inversion, draw_independent, is_below, one_word
 from .laws import GeometricTails, Interval, Law, float_log, power_bounds, scaled
-from .tables import Table
+
+if TYPE_CHECKING:
+    from .tables import Table
 
 #: Draws are made this many at a time, so that what a chunk touches stays in the processor's cache.
 CHUNK = 1 << 16

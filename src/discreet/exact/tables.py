@@ -13,16 +13,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from operator import index
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InvalidInput, WrongType
 from .rationals import show_integer
-
-if TYPE_CHECKING:
-    from .sampling import AliasSampler
+from .sampling import AliasSampler
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -129,8 +127,6 @@ class Table:
         return matrix
 
     def sampler(self) -> AliasSampler:
-        from .sampling import AliasSampler
-
         return AliasSampler(self)
 
     def describe(self) -> dict[str, Any]:

@@ -66,12 +66,12 @@ def heatmap(
             f"{MOST_CELLS} x {MOST_CELLS}. Use {instead}."
         )
     truths, reports = values_of(channel.inputs), values_of(channel.outputs)
-    step = _step(size, named=isinstance(truths[0], str))
+    step = cell_size(size, named=isinstance(truths[0], str))
     noun = channel.inputs.noun
     x = band("report", f"reported {channel.outputs.noun}", reports, step)
     y = band("truth", f"true {noun}", truths, step, across=False)
     numbered = size <= MOST_NUMBERS
-    layers = [_cells(channel.matrix, x, y, step, scale)]
+    layers = [heat_cells(channel.matrix, x, y, step, scale)]
     layers.append(_numbers(layers[0]) if numbered else _diagonal(truths, reports, x, y))
     seen = f"One row for each true {noun}: how likely every report is. {'Bold' if numbered else 'Dashed'}: the truth."
     if not channel.matrix.all():
@@ -85,7 +85,7 @@ def heatmap(
         cells = [{"truth": truths[channel.inputs.index(t)], "report": report} for t in (found.truth, found.other)]
         layers.append(_mark(cells, x, y, step))
         caption = f"{'Ringed' if _tiny(step) else 'Framed'}, what gives most away: {_sentence(found)}"
-    return _sized(layers, step, title or describe(mechanism, channel.inputs), seen, caption)
+    return sized(layers, step, title or describe(mechanism, channel.inputs), seen, caption)
 
 
 def report_map(mechanism: object, cell: object, title: str | None = None, *, scale: ColourScale = "sqrt") -> Chart:
@@ -114,25 +114,25 @@ def report_map(mechanism: object, cell: object, title: str | None = None, *, sca
         raise Unsupported(f"a map shows at most {MOST_CELLS} cells a side; this grid has {grid.rows} x {grid.cols}.")
     true = grid.index(cell)
     row, col = divmod(true, grid.cols)
-    step = _step(max(grid.rows, grid.cols))
+    step = cell_size(max(grid.rows, grid.cols))
     x = band("column", "column (west to east)", range(grid.cols), step)
     y = band("row", "row (south to north)", range(grid.rows), step, across=False)
     reports = channel.source.forward(np.eye(1, grid.size, true)[0])  # the whole matrix of a large map is too large
-    layers = [_cells(reports.reshape(grid.rows, grid.cols), x, y, step, scale)]
+    layers = [heat_cells(reports.reshape(grid.rows, grid.cols), x, y, step, scale)]
     y["scale"]["domain"].reverse()  # south at the bottom
     layers.append(_mark([{"row": row, "column": col}], x, y, step))
     how = "Ringed" if _tiny(step) else "Framed"
     seen = f"How likely every cell is to be reported. {how}: the true cell {true} (row {row}, column {col})."
-    return _sized(layers, step, title or describe(mechanism, grid), seen)
+    return sized(layers, step, title or describe(mechanism, grid), seen)
 
 
-def _step(cells: int, named: bool = False) -> int:
+def cell_size(cells: int, named: bool = False) -> int:
     """The side of a cell in whole pixels: where cells end within a pixel, hairlines show between them."""
     least = 14 if named and cells <= 60 else 3  # room for every name
     return max(least, min(46, 460 // cells))
 
 
-def _cells(matrix: FloatArray, x: Spec, y: Spec, step: int, scale: ColourScale) -> Spec:
+def heat_cells(matrix: FloatArray, x: Spec, y: Spec, step: int, scale: ColourScale) -> Spec:
     """Coloured cells; zeros stay white."""
     if scale not in ("linear", "sqrt", "log"):
         raise InvalidInput(f"scale must be 'linear', 'sqrt' or 'log'; got {scale!r}.")
@@ -222,7 +222,7 @@ def _short(number: Fraction | float) -> str:
     return f"{float(number):.3g}" if float(number) > 0 else show(number)
 
 
-def _sized(layers: list[Spec], step: int, title: str, *sentences: str) -> Chart:
+def sized(layers: list[Spec], step: int, title: str, *sentences: str) -> Chart:
     cells = len(layers[0]["encoding"]["x"]["scale"]["domain"])
     spec = {"layer": layers, "width": {"step": step}, "height": {"step": step}}
     return finish(spec, title, *sentences, width=step * cells + 130)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..spaces import Grid
 from .chart import ACCENT, DARK, INK, PALE, WIDTH, Chart, Spec, band, finish
-from .probabilities import MOST_CELLS, _cells, _sized, _step
+from .probabilities import MOST_CELLS, cell_size, heat_cells, sized
 
 FloatArray = NDArray[np.float64]
 
@@ -125,10 +125,10 @@ def distribution_map(p: FloatArray, grid: Grid, title: str, *sentences: str) -> 
     for axis in (0, 1):
         field = np.add.reduceat(field, np.arange(0, field.shape[axis], side), axis=axis)
     rows, cols = field.shape
-    step = _step(max(rows, cols))
+    step = cell_size(max(rows, cols))
     by = f", {side} cells each" if side > 1 else ""
     x = band("column", f"column (west to east{by})", range(cols), step)
     y = band("row", f"row (south to north{by})", range(rows), step, across=False)
-    layers = [_cells(np.maximum(field, 0.0), x, y, step, "sqrt")]
+    layers = [heat_cells(np.maximum(field, 0.0), x, y, step, "sqrt")]
     y["scale"]["domain"].reverse()  # south at the bottom
-    return _sized(layers, step, title, *sentences)
+    return sized(layers, step, title, *sentences)

@@ -20,15 +20,10 @@ from ..errors import Altered, InvalidInput, UnreadableFile
 from ..exact.rationals import text_down
 from ..spaces import positive_integer
 from .table import Block, PTable
-
-#: What ONS software does with counts above 750: it goes round in rows 501..750.
-ONS_LAST, ONS_CYCLE = 750, 250
+from .writing import ONS_CYCLE, ONS_LAST, SUPERSTAR_KEYS
 
 #: How many of SuperSTAR's columns serve all larger counts, unless it is told otherwise.
 SMALL_N = 10
-
-#: The rows of SuperSTAR's matrix, one for each value of a byte.
-SUPERSTAR_KEYS = 256
 
 #: How many cells a table may have: files are not read without end.
 MOST_KEYS = 10**12

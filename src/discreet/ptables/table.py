@@ -26,6 +26,7 @@ from ..exact.laws import Finite
 from ..exact.rationals import as_fraction, text_up
 from ..mechanism import Mechanism, finish
 from ..spaces import Counts, Integers
+from .writing import write_ptable
 
 #: Noise v and how many keys select it, in the order of the keys.
 Block = tuple[tuple[int, int], ...]
@@ -140,8 +141,6 @@ class PTable:
         The ending chooses the layout: .txt and .csv for tau-ARGUS and R's ptable, .yaml for cellKey, .pert for
         SuperSTAR; ``layout="ons"`` and ``layout="sas"`` by name. What no format records goes into ``path.json``.
         """
-        from .writing import write_ptable
-
         return write_ptable(self, path, layout, **about)
 
     # ---------------------------------------------------------------- what it is like

@@ -6,13 +6,20 @@ import json
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidInput, Unsupported
 from ..exact.rationals import text_down
 from ..names import find_name
-from .reading import ONS_LAST, SUPERSTAR_KEYS
-from .table import PTable
+
+if TYPE_CHECKING:
+    from .table import PTable
+
+#: What ONS software does with counts above 750: it goes round in rows 501..750.
+ONS_LAST, ONS_CYCLE = 750, 250
+
+#: The rows of SuperSTAR's matrix, one for each value of a byte.
+SUPERSTAR_KEYS = 256
 
 #: How a layout is chosen from the ending of the file.
 ENDINGS = {".txt": "ptable", ".csv": "ptable", ".yaml": "cellkey", ".yml": "cellkey", ".pert": "superstar"}
