@@ -27,7 +27,7 @@ from ...questions.readings import reading_notes
 from ...sources.files import dataset_name, names_a_selection
 from ...spaces import is_integer
 from ..noise.accuracy import read_level
-from ..noise.cells import OUTPUTS, CellNoise, TableFamily, cell_mechanism, cell_noise
+from ..noise.cells import OUTPUTS, CellNoise, TableFamily, cell_mechanism, cell_noise, takes_sigma2
 from ..noise.targets import epsilon_for, sigma2_for
 from .plan import Plan, TablePlan
 from .pricing import composition, price, weakest_noise
@@ -100,7 +100,7 @@ def plan_release(
     error
         Instead of ``epsilon``: how far off a count may be, at most, with probability ``level``.
     mechanism
-        A name (geometric, discrete-gaussian, explicit-fair, randomized-response, rounded-laplace), a mechanism, or a
+        A name (such as geometric or discrete-gaussian; ``discreet release --help`` lists them), a mechanism, or a
         p-table, which is used with fresh keys. One whose guarantee has a delta costs both, what it states or what it
         has at your ``epsilon``.
     properties, loss
@@ -475,7 +475,7 @@ class _Wish:
                 "say how much noise: epsilon=... (the privacy of the whole release) or error=... (how far off a count "
                 "may be)."
             )
-        gaussian = self.mechanism == "discrete-gaussian"
+        gaussian = takes_sigma2(self.mechanism)
         if self.error is not None:
             if gaussian:
                 noise = self._noise(sigma2=sigma2_for(self.error, self.level))
