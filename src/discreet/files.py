@@ -113,6 +113,10 @@ def _rebuild(content: dict[str, Any]) -> Mechanism:
         return mechanism
     if not re.fullmatch(r"[a-z][a-z_]{0,40}", str(family)):
         raise UnreadableFile("the family of a mechanism is a short name in small letters.")
+    if "kernel" not in content:
+        raise UnreadableFile(
+            f"the family {family!r} is not known to this program, and the file has no exact integers. Upgrade discreet."
+        )
     inputs, outputs = space_from(content["inputs"]), space_from(content["outputs"])
     kernel = kernel_from(content["kernel"])
     stated = content["certificate"]
