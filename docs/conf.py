@@ -10,6 +10,7 @@ from typing import Any
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
+import families  # noqa: E402
 import numpy as np  # noqa: E402
 import rooms  # noqa: E402
 
@@ -76,8 +77,9 @@ def setup(app: Any) -> None:
 
 
 def draw(folder: Path) -> None:
-    """Every picture of the documentation, made by the library itself."""
+    """Every picture of the documentation, made by the library itself, and the table of families."""
     folder.mkdir(exist_ok=True)
+    (folder / "families.md").write_text(families.table(), encoding="utf-8")
     # A browser draws a file with "currentColor" in black, whatever the page: give it paper to stand on.
     house = rooms.picture().replace(">", '><rect width="100%" height="100%" fill="white"/>', 1)
     (folder / "rooms.svg").write_text(house, encoding="utf-8")

@@ -70,7 +70,7 @@ def room(name: str) -> str:
 def test_the_reader_of_imports_reads_imports():
     """Otherwise everything below would hold of an empty set."""
     assert "privacy.views" in imports("privacy.pairs") and "exact.rationals" in imports("privacy.pairs")
-    assert "privacy.certificate" in imports("mechanism") and "mechanisms.fair" in imports("files")
+    assert "privacy.certificate" in imports("mechanism") and "mechanisms.families" in imports("files")
     assert "exact.kernels" in imports("mechanisms.geometric")
     assert len(MODULES) > 30
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -16,54 +16,22 @@ from numpy.typing import NDArray
 from . import losses, plots, utility
 from .checking import check
 from .errors import InvalidInput
-from .exact.rationals import float_down, log_bounds, read_alpha, text_up
+from .exact.rationals import read_alpha, text_up
 from .files import read_subject
 from .mechanism import Mechanism, read_count
-from .mechanisms.fair import explicit_fair
-from .mechanisms.geometric import geometric
-from .mechanisms.laplace import rounded_laplace
-from .mechanisms.matrices import exponential, from_matrix
-from .mechanisms.response import randomized_response, uniform
-from .names import MECHANISMS, find_name
+from .mechanisms.building import build_for_counts
+from .mechanisms.families import Family
+from .mechanisms.matrices import from_matrix
+from .optimise.families import FAMILIES
 from .plots import Chart
 from .privacy.verify import verify
 from .ptables.table import PTable
 from .spaces import Counts
 
-#: How each family is built for counts 0..n at alpha = e^-epsilon, by the short name it has in [C] and in tables.
-FAMILIES: dict[str, Callable[[int, Any], Mechanism]] = {
-    "GM": lambda n, alpha: geometric(n, alpha=alpha),
-    "EM": lambda n, alpha: explicit_fair(n, alpha=alpha),
-    "UM": lambda n, alpha: uniform(n),
-    "k-RR": lambda n, alpha: randomized_response(Counts(n), alpha=alpha),
-    "Laplace": lambda n, alpha: rounded_laplace(n, epsilon=_epsilon(alpha)),
-    "Exponential": lambda n, alpha: exponential(_closeness(n), epsilon=_epsilon(alpha), sensitivity=1),
-}
-
 _STYLE = (
     "<style>table,p{font:14px sans-serif}td,th{padding:4px 10px;text-align:right}"
     "td:first-child,th:first-child{text-align:left}</style>"
 )
-
-#: What the short names stand for.
-TITLES = {
-    "GM": "truncated geometric",
-    "EM": "explicit fair",
-    "UM": "uniform",
-    "k-RR": "randomised response",
-    "Laplace": "rounded Laplace",
-    "Exponential": "exponential, score -|x - y|",
-}
-
-
-def _epsilon(alpha: Any) -> Any:
-    """The largest double epsilon that is not less private than alpha."""
-    return float_down(log_bounds(1 / alpha)[0])
-
-
-def _closeness(n: int) -> NDArray[np.int64]:
-    counts = np.arange(n + 1)
-    return np.asarray(-np.abs(counts[:, None] - counts[None, :]))
 
 
 @dataclass(frozen=True)
@@ -223,8 +191,8 @@ def compare(
     epsilon, alpha
         The privacy asked of all of them; exactly one, unless only finished mechanisms are compared.
     families
-        Short names (see ``dc.comparison.FAMILIES``), by default all; or a mapping from names to mechanisms, matrices
-        of probabilities (arrays, lists, data frames; rows are truths) and files that hold one of these.
+        Names (``discreet compare --help`` lists the short ones), by default all; or a mapping from names to mechanisms,
+        matrices of probabilities (arrays, lists, data frames; rows are truths) and files that hold one of these.
     loss
         The losses to report.
     prior
@@ -250,12 +218,12 @@ def compare(
         size = read_count(n)
         a = read_alpha(alpha, epsilon)
         asked = f"epsilon = {epsilon}" if alpha is None else f"alpha = {alpha}"
-        names = list(FAMILIES) if families is None else [_known(name) for name in families]
-        mechanisms = {name: FAMILIES[name](size, a) for name in names}
+        chosen = FAMILIES.offered("compare") if families is None else [_find(name) for name in families]
+        mechanisms = {family.short: build_for_counts(family, size, a) for family in chosen}
     if not mechanisms:
         raise InvalidInput("there is nothing to compare: name at least one family or mechanism.")
-    chosen = [losses.resolve(one) for one in loss]
-    return Comparison(size, asked, tuple(_examine(name, m, size, chosen, prior) for name, m in mechanisms.items()))
+    reported = [losses.resolve(one) for one in loss]
+    return Comparison(size, asked, tuple(_examine(name, m, size, reported, prior) for name, m in mechanisms.items()))
 
 
 def _read(name: str, given: Any) -> Mechanism:
@@ -282,11 +250,14 @@ def _largest(mechanisms: Mapping[str, Mechanism]) -> int:
     raise InvalidInput("there is nothing to compare: name at least one family or mechanism.")
 
 
-def _known(name: str) -> str:
-    """The short name of a family that may be written in full."""
-    full = {other: short for short in FAMILIES for other, own in MECHANISMS.items() if own == MECHANISMS.get(short)}
-    full |= {own: short for short, own in MECHANISMS.items() if short in FAMILIES}
-    return find_name(name, FAMILIES, "the name of a mechanism to compare", full)
+def _find(name: str) -> Family:
+    """The family that a name stands for, short or in full."""
+    return FAMILIES.find(name, "compare", "the name of a mechanism to compare", shown=lambda family: family.short)
+
+
+def _title(name: str, mechanism: Mechanism) -> str:
+    """What a short name stands for; of a mechanism with a name of its own, the family."""
+    return next((family.title for family in FAMILIES.offered("compare") if family.short == name), mechanism.family)
 
 
 def _examine(name: str, mechanism: Mechanism, n: int, chosen: list[losses.Loss], prior: Any) -> Entry:
@@ -295,7 +266,7 @@ def _examine(name: str, mechanism: Mechanism, n: int, chosen: list[losses.Loss],
     truth = np.asarray(utility.probability_of_truth(mechanism), float)
     return Entry(
         name=name,
-        title=TITLES.get(name, mechanism.family),
+        title=_title(name, mechanism),
         mechanism=mechanism,
         epsilon=_central_epsilon(mechanism),
         local_epsilon=mechanism.local_epsilon,

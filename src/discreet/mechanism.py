@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from functools import cached_property
@@ -35,9 +35,6 @@ _SECURE = SecureBits()
 #: What a mechanism file says it is.
 FORMAT, VERSION = "discreet mechanism", 1
 
-#: How to rebuild each closed form from its parameters, by family; each family adds itself.
-CLOSED_FORMS: dict[str, Callable[[Mapping[str, Any]], Mechanism]] = {}
-
 
 def fingerprint(content: Mapping[str, Any]) -> str:
     """A digest of everything else in a file, whatever its layout. It finds damage; it is no signature."""
@@ -62,6 +59,8 @@ class Mechanism:
         What was proved.
     family, parameters
         How it was made; ``parameters`` are exact, so that a file can hold them instead of the whole table.
+    closed_form
+        Whether family and parameters say everything, so that a file need not hold the exact integers.
 
     Examples
     --------
@@ -77,6 +76,7 @@ class Mechanism:
     certificate: Certificate
     family: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    closed_form: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))
@@ -220,7 +220,7 @@ class Mechanism:
         else:
             certificate = certify(kernel, space, before.notion, details=details)
         parameters = {**self.parameters, "on": space.describe(), "clamp": clamp}
-        return Mechanism(space, outputs, kernel, certificate, self.family, parameters)
+        return Mechanism(space, outputs, kernel, certificate, self.family, parameters, self.closed_form)
 
     # ---------------------------------------------------------------- words
 
@@ -247,7 +247,7 @@ class Mechanism:
             "certificate": self.certificate.describe(),
             "parameters": dict(self.parameters),
         }
-        if self.family not in CLOSED_FORMS:
+        if not self.closed_form:
             content["kernel"] = self.kernel.describe()
         return {**content, "sha256": fingerprint(content)}
 
@@ -281,17 +281,19 @@ def finish(
     with_delta: bool = False,
     how: str = "",
     details: dict[str, Any] | None = None,
+    closed_form: bool = False,
 ) -> Mechanism:
     """Have the judge certify a kernel and make it a mechanism: the last step of every family.
 
-    ``with_delta``: epsilon holds with some delta only, and the certificate states the least one.
+    ``with_delta``: epsilon holds with some delta only, and the certificate states the least one. ``closed_form``: the
+    family's description says how its mechanisms are rebuilt from these parameters (``Family.saved``).
     """
     if with_delta:
         assert epsilon is not None
         certificate = certify_at(kernel, inputs, epsilon, notion, how=how, details=details)
     else:
         certificate = certify(kernel, inputs, notion, epsilon=epsilon, ratio=ratio, how=how, details=details)
-    return Mechanism(inputs, outputs, kernel, certificate, family, dict(parameters))
+    return Mechanism(inputs, outputs, kernel, certificate, family, dict(parameters), closed_form)
 
 
 def read_count(n: object) -> int:

@@ -12,23 +12,6 @@ from collections.abc import Iterable, Mapping
 
 from .errors import InvalidInput, WrongType
 
-#: Other names of mechanisms -> their own. The short ones are those of [C], the paper of the explicit fair mechanism.
-MECHANISMS: Mapping[str, str] = {
-    "GM": "geometric",
-    "truncated geometric": "geometric",
-    "EM": "explicit-fair",
-    "fair": "explicit-fair",
-    "UM": "uniform",
-    "k-RR": "randomized-response",
-    "kRR": "randomized-response",
-    "RR": "randomized-response",
-    "randomised response": "randomized-response",
-    "Laplace": "rounded-laplace",
-    "Gaussian": "discrete-gaussian",
-    "two sided": "two-sided-geometric",
-}
-
-
 #: How much of two names must be alike for one to be offered for the other.
 NEAR = 0.7
 
@@ -75,7 +58,7 @@ def find_name(
     --------
     >>> find_name("Explicit_Fair", ["geometric", "explicit-fair"], "a mechanism")
     'explicit-fair'
-    >>> find_name("EM", ["geometric", "explicit_fair"], "a mechanism", MECHANISMS)
+    >>> find_name("EM", ["geometric", "explicit_fair"], "a mechanism", {"EM": "explicit-fair"})
     'explicit_fair'
     >>> find_name("geometrik", ["geometric", "explicit-fair"], "a mechanism")
     Traceback (most recent call last):

@@ -19,7 +19,8 @@ from discreet.exact.kernels import Noise
 from discreet.exact.laws import Finite, Gaussian, GeometricTails
 from discreet.exact.rationals import alpha_from_epsilon
 from discreet.mechanism import finish
-from discreet.release.noise.cells import NAMES, CellNoise, cell_noise
+from discreet.optimise.families import FAMILIES
+from discreet.release.noise.cells import CellNoise, cell_noise
 from discreet.release.noise.targets import _four_digits, _number_below, epsilon_for, sigma2_for
 from discreet.spaces import Counts, Integers
 
@@ -174,7 +175,7 @@ def test_outputs(arguments, output, high):
     assert (noise.output, noise.high, noise.low) == (output, high, None if output == "signed" else 0)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", FAMILIES.written("release"))
 def test_every_name_can_be_written_with_either_mark(name):
     arguments = {"sigma2": 2} if name == "discrete-gaussian" else {"epsilon": 1}
     for spelling in (name, name.replace("-", "_")):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..mechanisms.families import Family, Parameter, Use
+from ..optimise.families import FAMILIES
 from .output import Json, print_json, print_table, refuse_unwritable, say, waiting
 
 if TYPE_CHECKING:
@@ -18,29 +19,46 @@ Alpha = Annotated[str | None, typer.Option(help="e^-epsilon, exactly: 10/11 or 0
 Epsilon = Annotated[str | None, typer.Option(help="The privacy: smaller protects more.")]
 
 
-def _families() -> dict[str, Any]:
-    """What can be designed by name, and which options it takes."""
-    from ..mechanisms import fair, gaussian, geometric, laplace, planar, practice, response
-    from ..optimise.noise import bounded
+#: Which options each argument of a family is read from, and whether it must be given.
+_OPTIONS: dict[Parameter, tuple[tuple[str, ...], bool]] = {
+    "n": (("n",), True),
+    "privacy": (("alpha", "epsilon"), True),
+    "epsilon": (("epsilon",), True),
+    "space": (("n", "labels", "grid"), True),
+    "grid": (("grid",), True),
+    "sigma2": (("sigma2",), True),
+    "border": (("border",), False),
+    "reach": (("reach",), True),
+    "noise": (("stay", "variance", "delta", "js", "kind"), False),
+    "base": (("base",), False),
+    "below": (("below",), False),
+}
 
-    return {
-        "geometric": (geometric.geometric, ("n", "privacy")),
-        "two-sided-geometric": (geometric.two_sided_geometric, ("privacy",)),
-        "explicit-fair": (fair.explicit_fair, ("n", "privacy")),
-        "randomized-response": (response.randomized_response, ("space", "privacy")),
-        "uniform": (response.uniform, ("n",)),
-        "rounded-laplace": (laplace.rounded_laplace, ("n", "epsilon")),
-        "discrete-gaussian": (gaussian.discrete_gaussian, ("sigma2",)),
-        "bounded-noise": (bounded.bounded_noise, ("epsilon", "reach", "noise")),
-        "planar-geometric": (planar.planar_geometric, ("grid", "epsilon", "border")),
-        "planar-laplace": (planar.planar_laplace, ("grid", "epsilon", "border")),
-        "random-rounding": (practice.random_rounding, ("n", "base")),
-        "suppression": (practice.suppression, ("n", "below")),
-    }
+
+def _names(use: Use) -> str:
+    """The families that are offered there, for a help text."""
+    return ", ".join(FAMILIES.written(use))
+
+
+def _short_names() -> str:
+    """The short names of families that are compared, for a help text."""
+    return ", ".join(family.short for family in FAMILIES.offered("compare"))
+
+
+def _for(option: str) -> str:
+    """The families that take an option, for its help text."""
+    taking = [
+        family.written
+        for family in FAMILIES.offered("design")
+        if any(option in _OPTIONS[parameter][0] for parameter in family.parameters)
+    ]
+    return ", ".join(taking)
 
 
 def design(
-    family: Annotated[str | None, typer.Option(help="A closed form by name; `--family list` lists them.")] = None,
+    family: Annotated[
+        str | None, typer.Option(help=f"A family by name (`list` lists them): {_names('design')}.")
+    ] = None,
     n: Annotated[int | None, typer.Option("-n", "--largest", help="The largest count.")] = None,
     alpha: Alpha = None,
     epsilon: Epsilon = None,
@@ -55,20 +73,20 @@ def design(
     ] = None,
     worst_case: Annotated[bool, typer.Option("--worst-case", help="Minimise the loss of the worst count.")] = False,
     explain: Annotated[bool, typer.Option("--explain", help="Say why, and what each property costs.")] = False,
-    labels: Annotated[str | None, typer.Option(help="For randomized-response: the answers, comma separated.")] = None,
-    grid: Annotated[str | None, typer.Option(help="For planar families: ROWSxCOLSxCELL, such as 30x30x150.")] = None,
-    border: Annotated[str | None, typer.Option(help="For planar families: remap (default) or normalise.")] = None,
+    labels: Annotated[str | None, typer.Option(help=f"For {_for('labels')}: the answers, comma separated.")] = None,
+    grid: Annotated[str | None, typer.Option(help=f"For {_for('grid')}: ROWSxCOLSxCELL, such as 30x30x150.")] = None,
+    border: Annotated[str | None, typer.Option(help=f"For {_for('border')}: remap (default) or normalise.")] = None,
     ptable: Annotated[bool, typer.Option("--ptable", help="Design a p-table instead of a mechanism.")] = False,
-    reach: Annotated[int | None, typer.Option(help="For --ptable and bounded-noise: the largest error D.")] = None,
+    reach: Annotated[int | None, typer.Option(help=f"For --ptable and {_for('reach')}: the largest error D.")] = None,
     stay: Annotated[str | None, typer.Option(help="For them: probability of the truth (a table: at least).")] = None,
     variance: Annotated[str | None, typer.Option(help="For them: mean square error at most this, V.")] = None,
     js: Annotated[int | None, typer.Option(help="For them: counts 1..js are never published.")] = None,
-    kind: Annotated[str | None, typer.Option(help="For bounded-noise: all-counts, optimal or sadeghi.")] = None,
+    kind: Annotated[str | None, typer.Option(help=f"For {_for('kind')}: all-counts, optimal or sadeghi.")] = None,
     keys: Annotated[int | None, typer.Option(help="For --ptable: how many keys, 65536 by default.")] = None,
     layout: Annotated[str | None, typer.Option(help="For --ptable: ptable, sas, cellkey, ons, superstar.")] = None,
-    sigma2: Annotated[str | None, typer.Option(help="For discrete-gaussian: its parameter.")] = None,
-    base: Annotated[int | None, typer.Option(help="For random-rounding: the base, 3 by default.")] = None,
-    below: Annotated[int | None, typer.Option(help="For suppression: counts below this are suppressed.")] = None,
+    sigma2: Annotated[str | None, typer.Option(help=f"For {_for('sigma2')}: its parameter.")] = None,
+    base: Annotated[int | None, typer.Option(help=f"For {_for('base')}: the base, 3 by default.")] = None,
+    below: Annotated[int | None, typer.Option(help=f"For {_for('below')}: counts below this are suppressed.")] = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Where to save it (.json; a table .csv).")
     ] = None,
@@ -125,10 +143,10 @@ def design(
         del wishes["delta"]  # some families take one
         _refuse_wishes(wishes, worst_case, explain, "a --family is made as it is. Leave one of the two out")
         if family.strip().lower() == "list":
-            for name in _families():
-                say(name)
+            _list("design")
             return
-        mechanism = _named(family, {"n": n, "alpha": alpha, "epsilon": epsilon, "delta": delta, **named})
+        given = {"n": n, "alpha": alpha, "epsilon": epsilon, "delta": delta, **named}
+        mechanism = _build(FAMILIES.find(family, "design", "a family"), given)
     _hand_over(mechanism, choice, output, plot, json)
 
 
@@ -142,13 +160,10 @@ def _refuse_wishes(wishes: dict[str, Any], worst_case: bool, explain: bool, inst
         raise InvalidInput(f"--{given} is for designs; {instead}.")
 
 
-def _named(family: str, given: dict[str, Any]) -> Mechanism:
-    from ..names import MECHANISMS, find_name
-
-    families = _families()
-    name = find_name(family, families, "a family", MECHANISMS)
-    build, takes = families[name]
-    return _build(name, build, takes, given)
+def _list(use: Use) -> None:
+    """Say the names of the families that are offered there."""
+    for name in FAMILIES.written(use):
+        say(name)
 
 
 def _hand_over(mechanism: Mechanism, choice: Any, output: Path | None, plot: Path | None, json: bool) -> None:
@@ -189,51 +204,34 @@ def _prior(text: str | None, n: int) -> Any:
     return named_prior(text, n) or read_prior_file(text, n)
 
 
-#: Which options each argument of a family is read from, and whether it must be given.
-_OPTIONS: dict[str, tuple[tuple[str, ...], bool]] = {
-    "n": (("n",), True),
-    "privacy": (("alpha", "epsilon"), True),
-    "epsilon": (("epsilon",), True),
-    "space": (("n", "labels", "grid"), True),
-    "grid": (("grid",), True),
-    "sigma2": (("sigma2",), True),
-    "border": (("border",), False),
-    "reach": (("reach",), True),
-    "noise": (("stay", "variance", "delta", "js", "kind"), False),
-    "base": (("base",), False),
-    "below": (("below",), False),
-}
-
-
 def _flag(option: str) -> str:
     return "-n" if option == "n" else f"--{option}"
 
 
-def _build(family: str, build: Any, takes: tuple[str, ...], given: dict[str, Any]) -> Mechanism:
+def _build(family: Family, given: dict[str, Any]) -> Mechanism:
     """Call the family with the options it takes; one it does not take is refused, not ignored."""
     from ..errors import InvalidInput
 
-    allowed = {option for name in takes for option in _OPTIONS[name][0]}
+    allowed = {option for name in family.parameters for option in _OPTIONS[name][0]}
     for option, value in given.items():
         if value is not None and option not in allowed:
             raise InvalidInput(
-                f"{family} does not take {_flag(option)}; it takes {', '.join(map(_flag, sorted(allowed)))}."
+                f"{family.written} does not take {_flag(option)}; it takes {', '.join(map(_flag, sorted(allowed)))}."
             )
     positional: list[Any] = []
     options: dict[str, Any] = {}
-    for name in takes:
+    for name in family.parameters:
         sources, needed = _OPTIONS[name]
         present = [option for option in sources if given[option] is not None]
         if needed and len(present) != 1:
             raise InvalidInput(
-                f"{family} needs {'exactly one of ' * (len(sources) > 1)}{', '.join(map(_flag, sources))}."
+                f"{family.written} needs {'exactly one of ' * (len(sources) > 1)}{', '.join(map(_flag, sources))}."
             )
         if name in ("n", "space", "grid"):
             positional.append(given["n"] if name == "n" else _space(given))
         else:
             options.update({option: _named_choice(option, given[option]) for option in present})
-    mechanism: Mechanism = build(*positional, **options)
-    return mechanism
+    return family.make(*positional, **options)
 
 
 def _named_choice(option: str, written: Any) -> Any:
@@ -289,7 +287,7 @@ def compare(
     n: Annotated[int | None, typer.Option("-n", "--largest", help="The largest count; of the files if given.")] = None,
     alpha: Alpha = None,
     epsilon: Epsilon = None,
-    families: Annotated[str | None, typer.Option(help="Short names, comma separated, such as GM,EM.")] = None,
+    families: Annotated[str | None, typer.Option(help=f"Names, comma separated: {_short_names()}.")] = None,
     loss: Annotated[str, typer.Option(help="Losses, comma separated: L0,L1,L2,L0_1 (beyond 1), L3 ...")] = "L0,L1,L2",
     report: Annotated[Path | None, typer.Option(help="Write a report with charts: .html or .png.")] = None,
     json: Json = False,
@@ -301,7 +299,6 @@ def compare(
     Examples: `discreet compare -n 8 --alpha 10/11` · `discreet compare -n 20 --epsilon 0.5 --report compare.html` ·
     `discreet compare mine.csv other.json` · `discreet compare mine.csv --epsilon 1 --families GM,EM`
     """
-    from ..comparison import TITLES
     from ..comparison import compare as put
     from ..errors import InvalidInput
 
@@ -333,7 +330,7 @@ def compare(
     headings, cells = comparison.worst_table()
     print_table(headings, cells, numbers=range(1, len(headings)))
     say()
-    say(", ".join(f"{row.name}: {TITLES.get(row.name, row.title)}" for row in comparison.rows))
+    say(", ".join(f"{row.name}: {row.title}" for row in comparison.rows))
     if report is not None:
         say(f"report    {report}")
 
@@ -350,17 +347,17 @@ def _several(text: str) -> list[str]:
 
 
 def calibrate(
-    family: Annotated[str, typer.Option(help="geometric, explicit-fair, randomized-response, planar-geometric, ...")],
+    family: Annotated[str, typer.Option(help=f"A family by name: {_names('calibrate')}.")],
     n: Annotated[int | None, typer.Option("-n", "--largest", help="The largest count.")] = None,
-    labels: Annotated[str | None, typer.Option(help="For randomized-response: the answers, comma separated.")] = None,
-    grid: Annotated[str | None, typer.Option(help="For planar families: ROWSxCOLSxCELL, such as 30x30x150.")] = None,
+    labels: Annotated[str | None, typer.Option(help=f"For {_for('labels')}: the answers, comma separated.")] = None,
+    grid: Annotated[str | None, typer.Option(help=f"For {_for('grid')}: ROWSxCOLSxCELL, such as 30x30x150.")] = None,
     distance: Annotated[str | None, typer.Option(help="Mean distance between truth and report at most this.")] = None,
     truth: Annotated[str | None, typer.Option(help="Probability of reporting the truth at least this.")] = None,
     mean_error: Annotated[str | None, typer.Option(help="Mean absolute error at most this.")] = None,
     within: Annotated[str | None, typer.Option(help="D:P, within D of the truth with probability at least P.")] = None,
     ratio: Annotated[str | None, typer.Option(help="R:D, likelihood ratio at most R within distance D.")] = None,
     between: Annotated[str | None, typer.Option(help="LOW:HIGH, where to look for epsilon.")] = None,
-    border: Annotated[str | None, typer.Option(help="For planar families: remap or normalise.")] = None,
+    border: Annotated[str | None, typer.Option(help=f"For {_for('border')}: remap or normalise.")] = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Where to save the mechanism (.json).")] = None,
     json: Json = False,
 ) -> None:
@@ -370,26 +367,24 @@ def calibrate(
     `discreet calibrate --family planar-geometric --grid 30x30x150 --distance 450`
     """
     from ..errors import InvalidInput
-    from ..names import MECHANISMS, find_name, plain
-    from ..optimise.improve.calibration import FAMILIES
     from ..optimise.improve.calibration import calibrate as find
+    from ..optimise.improve.calibration import find_family
 
     if family.strip().lower() == "list":
-        for one in FAMILIES:
-            say(plain(one))
+        _list("calibrate")
         return
-    name = plain(find_name(family, FAMILIES, "a family that can be calibrated", MECHANISMS, listed=_spelled(FAMILIES)))
+    chosen = find_family(family)
     if sum(value is not None for value in (n, labels, grid)) != 1:
         raise InvalidInput("give exactly one of -n (counts 0..n), --labels and --grid.")
-    wanted = _OPTIONS[_families()[name][1][0]][0]
+    wanted = _OPTIONS[chosen.parameters[0]][0]
     if not any({"n": n, "labels": labels, "grid": grid}[option] is not None for option in wanted):
-        raise InvalidInput(f"{name} needs {' or '.join(map(_flag, wanted))}.")
+        raise InvalidInput(f"{chosen.written} needs {' or '.join(map(_flag, wanted))}.")
     if border is not None and grid is None:
         raise InvalidInput("--border is for planar families, with --grid.")
     wishes = {"distance": distance, "truth": truth, "mean-error": mean_error, "within": within, "ratio": ratio}
-    chosen = [wish for wish, value in wishes.items() if value is not None]
-    if len(chosen) != 1:
-        raise InvalidInput(f"give exactly one of {', '.join('--' + wish for wish in wishes)}; got {len(chosen)}.")
+    asked = [wish for wish, value in wishes.items() if value is not None]
+    if len(asked) != 1:
+        raise InvalidInput(f"give exactly one of {', '.join('--' + wish for wish in wishes)}; got {len(asked)}.")
     _refuse_files(output)
     options: dict[str, Any] = {} if border is None else {"border": _named_choice("border", border)}
     if between is not None:
@@ -399,7 +394,7 @@ def calibrate(
     elif ratio is not None:
         options["likelihood_ratio"], options["within"] = _pair(ratio, "--ratio", "R:D, such as 2:10")
     else:
-        options[chosen[0].replace("-", "_")] = wishes[chosen[0]]
+        options[asked[0].replace("-", "_")] = wishes[asked[0]]
     found = find(family, _space({"n": n, "labels": labels, "grid": grid}), **options)
     if output is not None:
         found.mechanism.save(output)
@@ -409,13 +404,6 @@ def calibrate(
     say(str(found))
     if output is not None:
         say(f"saved     {output} (discreet verify {output})")
-
-
-def _spelled(names: Iterable[str]) -> str:
-    """Names as the command line writes them."""
-    from ..names import plain
-
-    return ", ".join(map(plain, names))
 
 
 def _pair(text: str, option: str, form: str) -> tuple[str, str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..optimise.families import FAMILIES
 from .output import Json, decide, print_json, say
 
 if TYPE_CHECKING:
@@ -47,9 +48,7 @@ def release(
     ] = None,
     mechanism: Annotated[
         str,
-        typer.Option(
-            help="geometric, discrete-gaussian, explicit-fair, randomized-response, rounded-laplace, or a file."
-        ),
+        typer.Option(help=f"{', '.join(FAMILIES.written('release'))}, or a file."),
     ] = "geometric",
     properties: Annotated[
         str | None, typer.Option(help="Instead of --mechanism: design the best one that has these, such as WH+CM.")

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from ..errors import InvalidInput, Unsupported, WrongType
 from ..exact.rationals import text_up
 from ..mechanism import Mechanism
+from ..optimise.families import FAMILIES
 from ..optimise.improve.calibration import Calibration, calibrate
 from ..spaces import Counts, Grid, Labels, Space, positive_integer
 from ..utility import kantorovich, read_prior
@@ -25,12 +26,8 @@ from .methods import Method, estimate
 
 FloatArray = NDArray[np.float64]
 
-#: Families that are compared by default, by kind of space.
-FAMILIES: dict[type, tuple[str, ...]] = {
-    Counts: ("geometric", "randomized_response"),
-    Grid: ("planar_geometric", "planar_laplace", "randomized_response"),
-    Labels: ("randomized_response",),
-}
+#: What the first parameter of a family is where true values are these; "space" takes any of them.
+FIRST_PARAMETER: dict[type, str] = {Counts: "n", Grid: "grid", Labels: "space"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,6 +219,13 @@ class LossComparison:
         return "\n".join([f"calibrated to {self.target}", *rows])
 
 
+def _fitting(space: Space) -> list[str]:
+    """The families that are compared by default: those for such values alone, then those for any."""
+    offered = FAMILIES.offered("reconstruct")
+    firsts = dict.fromkeys((FIRST_PARAMETER[type(space)], "space"))
+    return [family.name for first in firsts for family in offered if family.parameters[0] == first]
+
+
 def compare_reconstruction(
     space: Space,
     population: Any,
@@ -262,7 +266,7 @@ def compare_reconstruction(
     >>> print(dc.compare_reconstruction(dc.Counts(4), p, people=300, repeats=3, distance=1).target)
     expected distance between truth and report at most 1, on average over the given prior
     """
-    if space.size is None or type(space) not in FAMILIES:
+    if space.size is None or type(space) not in FIRST_PARAMETER:
         raise WrongType(f"space must be Counts(n), Grid(...) or Labels([...]); got {space!r}.")
     if (distance is None) == (likelihood_ratio is None):
         raise InvalidInput("give exactly one of distance=... and likelihood_ratio=... (with within=radius).")
@@ -274,7 +278,7 @@ def compare_reconstruction(
     if distance is not None:
         wish = {"distance": distance, "prior": prior.tolist()}
     found, losses = {}, {}
-    for family in FAMILIES[type(space)] if families is None else families:
+    for family in _fitting(space) if families is None else families:
         name = family if isinstance(family, str) else family.__name__
         found[name] = calibrate(family, space, **wish)
         losses[name] = reconstruction_loss(

@@ -9,7 +9,7 @@ import numpy as np
 from ..exact.kernels import refuse_large
 from ..exact.rationals import read_alpha
 from ..exact.tables import Table
-from ..mechanism import CLOSED_FORMS, Mechanism, finish, read_count
+from ..mechanism import Mechanism, finish, read_count
 from ..spaces import Counts
 
 
@@ -44,7 +44,4 @@ def explicit_fair(n: Any, *, alpha: Any = None, epsilon: Any = None) -> Mechanis
     # a^e over the common denominator of all powers; every row has the same sum, so no row needs a factor of its own
     palette = [numerator**e * denominator ** (largest - e) for e in range(largest + 1)]
     kernel = Table.from_codes(palette, exponent)
-    return finish("explicit_fair", space, space, kernel, {"n": space.n, "alpha": str(a)}, ratio=1 / a)
-
-
-CLOSED_FORMS["explicit_fair"] = lambda p: explicit_fair(p["n"], alpha=p["alpha"])
+    return finish("explicit_fair", space, space, kernel, {"n": space.n, "alpha": str(a)}, ratio=1 / a, closed_form=True)

@@ -9,7 +9,7 @@ from ..errors import InvalidInput, WrongType
 from ..exact.kernels import Noise
 from ..exact.laws import Gaussian
 from ..exact.rationals import as_fraction
-from ..mechanism import CLOSED_FORMS, Mechanism, finish
+from ..mechanism import Mechanism, finish
 from ..spaces import Integers
 
 
@@ -52,9 +52,8 @@ def discrete_gaussian(*, sigma2: Any = None, variance: Any = None) -> Mechanism:
     space = Integers()
     how = "the largest ratio is unbounded; delta(epsilon) is known for every epsilon (dc.verify)"
     details = {"zcdp_rho": str(1 / (2 * value))}
-    return finish(
-        "discrete_gaussian", space, space, Noise(Gaussian(value)), {"sigma2": str(value)}, how=how, details=details
-    )
+    kernel, parameters = Noise(Gaussian(value)), {"sigma2": str(value)}
+    return finish("discrete_gaussian", space, space, kernel, parameters, how=how, details=details, closed_form=True)
 
 
 def law_variance(sigma2: float) -> float:
@@ -76,6 +75,3 @@ def matched_sigma2(variance: float) -> float:
     while (middle := (low + high) / 2) not in (low, high):
         low, high = (middle, high) if law_variance(middle) < variance else (low, middle)
     return high
-
-
-CLOSED_FORMS["discrete_gaussian"] = lambda p: discrete_gaussian(sigma2=p["sigma2"])

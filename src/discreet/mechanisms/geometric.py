@@ -7,7 +7,7 @@ from typing import Any
 from ..exact.kernels import Noise
 from ..exact.laws import GeometricTails
 from ..exact.rationals import read_alpha
-from ..mechanism import CLOSED_FORMS, Mechanism, finish, read_count
+from ..mechanism import Mechanism, finish, read_count
 from ..spaces import Counts, Integers
 
 
@@ -43,7 +43,7 @@ def geometric(n: Any, *, epsilon: Any = None, alpha: Any = None) -> Mechanism:
     space = Counts(read_count(n))
     a = read_alpha(alpha, epsilon)
     kernel = Noise(GeometricTails.two_sided(a), truths=(0, space.n), clamp=(0, space.n))
-    return finish("geometric", space, space, kernel, {"n": space.n, "alpha": str(a)}, ratio=1 / a)
+    return finish("geometric", space, space, kernel, {"n": space.n, "alpha": str(a)}, ratio=1 / a, closed_form=True)
 
 
 def two_sided_geometric(*, epsilon: Any = None, alpha: Any = None) -> Mechanism:
@@ -58,10 +58,5 @@ def two_sided_geometric(*, epsilon: Any = None, alpha: Any = None) -> Mechanism:
     """
     a = read_alpha(alpha, epsilon)
     space = Integers()
-    return finish(
-        "two_sided_geometric", space, space, Noise(GeometricTails.two_sided(a)), {"alpha": str(a)}, ratio=1 / a
-    )
-
-
-CLOSED_FORMS["geometric"] = lambda p: geometric(p["n"], alpha=p["alpha"])
-CLOSED_FORMS["two_sided_geometric"] = lambda p: two_sided_geometric(alpha=p["alpha"])
+    kernel = Noise(GeometricTails.two_sided(a))
+    return finish("two_sided_geometric", space, space, kernel, {"alpha": str(a)}, ratio=1 / a, closed_form=True)

@@ -7,8 +7,8 @@ from typing import Any
 from ..exact.kernels import Noise
 from ..exact.laws import GeometricTails
 from ..exact.rationals import alpha_from_epsilon, read_epsilon
-from ..mechanism import CLOSED_FORMS, Mechanism, finish, read_count
-from ..spaces import Counts
+from ..mechanism import Mechanism, finish, read_count
+from ..spaces import Counts, Integers
 
 
 def rounded_laplace(n: Any, *, epsilon: Any) -> Mechanism:
@@ -32,7 +32,16 @@ def rounded_laplace(n: Any, *, epsilon: Any) -> Mechanism:
     eps = read_epsilon(epsilon)
     root = alpha_from_epsilon(eps / 2)
     kernel = Noise(GeometricTails.laplace(root), truths=(0, space.n), clamp=(0, space.n))
-    return finish("rounded_laplace", space, space, kernel, {"n": space.n, "epsilon": str(eps)}, epsilon=eps)
+    parameters = {"n": space.n, "epsilon": str(eps)}
+    return finish("rounded_laplace", space, space, kernel, parameters, epsilon=eps, closed_form=True)
 
 
-CLOSED_FORMS["rounded_laplace"] = lambda p: rounded_laplace(p["n"], epsilon=p["epsilon"])
+def unbounded_laplace(*, epsilon: Any) -> Mechanism:
+    """The noise of :func:`rounded_laplace` on all integers.
+
+    Examples
+    --------
+    >>> unbounded_laplace(epsilon=1).probability(-5, -5) == unbounded_laplace(epsilon=1).probability(90, 90)
+    True
+    """
+    return rounded_laplace(1, epsilon=epsilon).on(Integers(), clamp=False)

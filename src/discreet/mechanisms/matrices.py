@@ -12,7 +12,7 @@ from ..errors import InvalidInput, NotPrivate, WrongType
 from ..exact.rationals import as_fraction, float_up, read_epsilon
 from ..exact.rounding import mix_and_round, mixing_weight
 from ..exact.tables import Table
-from ..mechanism import Mechanism
+from ..mechanism import Mechanism, read_count
 from ..privacy.certificate import Certificate, Privacy, certify
 from ..privacy.matrices import DecimalTable, read_matrix
 from ..privacy.notions import read_notion
@@ -169,6 +169,18 @@ def exponential(
     notion = "local" if isinstance(space, Labels | Grid) else "central"
     made = from_matrix(probabilities, Privacy(eps, 0, notion), inputs=space, outputs=outputs)
     return Mechanism(made.inputs, made.outputs, made.kernel, made.certificate, "exponential")
+
+
+def exponential_by_distance(n: Any, *, epsilon: Any) -> Mechanism:
+    """The exponential mechanism on the counts 0..n whose score falls with the distance: -|x - y|.
+
+    Examples
+    --------
+    >>> exponential_by_distance(4, epsilon=1).certificate.epsilon <= 1
+    True
+    """
+    counts = np.arange(read_count(n) + 1)
+    return exponential(-np.abs(counts[:, None] - counts[None, :]), epsilon=epsilon, sensitivity=1)
 
 
 def _read_scores(scores: Any) -> Any:

@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 from ..errors import InvalidInput
 from ..exact.lattice import Border, Lattice
 from ..exact.rationals import read_epsilon
-from ..mechanism import CLOSED_FORMS, Mechanism, finish
-from ..spaces import Grid, space_from
+from ..mechanism import Mechanism, finish
+from ..spaces import Grid
 
 FloatArray = NDArray[np.float64]
 
@@ -35,7 +35,7 @@ FloatArray = NDArray[np.float64]
 SLACK = Fraction(1, 2**24)
 
 #: epsilon times the side of a cell must lie in this range.
-SMALLEST_STEP, LARGEST_STEP = Fraction(1, 200), Fraction(50)
+STEPS = SMALLEST_STEP, LARGEST_STEP = Fraction(1, 200), Fraction(50)
 
 #: Integer weights may take this many bytes in all.
 LARGEST_WEIGHTS = 2**28
@@ -118,20 +118,31 @@ def _mechanism(family: str, grid: Grid, epsilon: Any, border: Border) -> Mechani
     claim = rate if border == "remap" else None
     how = "largest log-ratio per distance between cell centres, over all cells and reports, from the integer weights"
     details = {"nominal_epsilon": float(rate), "border": border}
-    return finish(family, grid, grid, kernel, parameters, notion="metric", epsilon=claim, how=how, details=details)
+    return finish(
+        family,
+        grid,
+        grid,
+        kernel,
+        parameters,
+        notion="metric",
+        epsilon=claim,
+        how=how,
+        details=details,
+        closed_form=True,
+    )
 
 
 # ------------------------------------------------------------------------------------------------ kernels
 
 
-def geometric_kernel(grid: Grid, epsilon: Fraction, border: Border) -> Lattice:
+def geometric_kernel(grid: Grid, epsilon: Fraction, border: Border = "remap") -> Lattice:
     """The exact law of :func:`planar_geometric`."""
     kappa = _step(grid, epsilon, border)
     rows, cols = (_points(n, _extent(grid, kappa, n)) for n in (grid.rows, grid.cols))
     return _lattice(*_masses(rows, cols, kappa), grid, kappa, border)
 
 
-def laplace_kernel(grid: Grid, epsilon: Fraction, border: Border) -> Lattice:
+def laplace_kernel(grid: Grid, epsilon: Fraction, border: Border = "remap") -> Lattice:
     """The exact law of :func:`planar_laplace`."""
     kappa = _step(grid, epsilon, border)
     rows, cols = (_intervals(n, _extent(grid, kappa, n - 0.5), kappa) for n in (grid.rows, grid.cols))
@@ -286,15 +297,3 @@ def _integers(factor: FloatArray, nearest: FloatArray, kappa: float) -> NDArray[
     shift -= shift.min()
     leading = np.ldexp(mantissa, 53).astype(np.int64)
     return np.asarray(np.left_shift(leading.astype(object), shift.astype(object)))
-
-
-def _grid(description: dict[str, Any]) -> Grid:
-    grid = space_from(description)
-    assert isinstance(grid, Grid)
-    return grid
-
-
-CLOSED_FORMS["planar_geometric"] = lambda p: planar_geometric(
-    _grid(p["grid"]), epsilon=p["epsilon"], border=p["border"]
-)
-CLOSED_FORMS["planar_laplace"] = lambda p: planar_laplace(_grid(p["grid"]), epsilon=p["epsilon"], border=p["border"])

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import InvalidInput
 from ..exact.tables import Table
-from ..mechanism import CLOSED_FORMS, Mechanism, finish, read_count
+from ..mechanism import Mechanism, finish, read_count
 from ..spaces import Counts, Labels, positive_integer
 
 _HOW = "no guarantee was designed for; the judge states what there is"
@@ -45,7 +45,9 @@ def random_rounding(n: Any, *, base: int = 3) -> Mechanism:
         weights[count, up] += count - down
         weights[count, down] += step - (count - down)
     kernel = Table.from_array(weights)
-    return finish("random_rounding", space, Counts(top), kernel, {"n": space.n, "base": step}, how=_HOW)
+    return finish(
+        "random_rounding", space, Counts(top), kernel, {"n": space.n, "base": step}, how=_HOW, closed_form=True
+    )
 
 
 def suppression(n: Any, *, below: int = 5) -> Mechanism:
@@ -69,8 +71,4 @@ def suppression(n: Any, *, below: int = 5) -> Mechanism:
     for count in range(space.size):
         weights[count, published.index(SUPPRESSED if 0 < count < limit else count)] = 1
     kernel = Table.from_array(weights)
-    return finish("suppression", space, published, kernel, {"n": space.n, "below": limit}, how=_HOW)
-
-
-CLOSED_FORMS["random_rounding"] = lambda p: random_rounding(p["n"], base=p["base"])
-CLOSED_FORMS["suppression"] = lambda p: suppression(p["n"], below=p["below"])
+    return finish("suppression", space, published, kernel, {"n": space.n, "below": limit}, how=_HOW, closed_form=True)

@@ -8,8 +8,8 @@ from typing import Any
 from ..errors import InvalidInput
 from ..exact.kernels import Response
 from ..exact.rationals import read_alpha
-from ..mechanism import CLOSED_FORMS, Mechanism, finish, read_count
-from ..spaces import Counts, Grid, Labels, Space, is_integer, space_from
+from ..mechanism import Mechanism, finish, read_count
+from ..spaces import Counts, Grid, Labels, Space, is_integer
 
 
 def randomized_response(space: Any, *, epsilon: Any = None, alpha: Any = None) -> Mechanism:
@@ -38,7 +38,9 @@ def randomized_response(space: Any, *, epsilon: Any = None, alpha: Any = None) -
     values = _finite(space)
     kernel = Response(values.size or 0, a.denominator, a.numerator)
     parameters = {"space": values.describe(), "alpha": str(a)}
-    return finish("randomized_response", values, values, kernel, parameters, notion="local", ratio=1 / a)
+    return finish(
+        "randomized_response", values, values, kernel, parameters, notion="local", ratio=1 / a, closed_form=True
+    )
 
 
 def _finite(space: Any) -> Space:
@@ -62,8 +64,5 @@ def uniform(n: Any) -> Mechanism:
     (Fraction(1, 4), 0.0)
     """
     space = Counts(read_count(n))
-    return finish("uniform", space, space, Response(space.size, 1, 1), {"n": space.n}, ratio=Fraction(1))
-
-
-CLOSED_FORMS["randomized_response"] = lambda p: randomized_response(space_from(p["space"]), alpha=p["alpha"])
-CLOSED_FORMS["uniform"] = lambda p: uniform(p["n"])
+    kernel = Response(space.size, 1, 1)
+    return finish("uniform", space, space, kernel, {"n": space.n}, ratio=Fraction(1), closed_form=True)

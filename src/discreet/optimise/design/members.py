@@ -17,10 +17,9 @@ from ... import utility
 from ...checking import check
 from ...exact.rationals import LARGEST_ALPHA
 from ...exact.tables import Table
-from ...mechanisms.fair import explicit_fair
-from ...mechanisms.geometric import geometric
-from ...mechanisms.response import randomized_response, uniform
-from ...spaces import Counts
+from ...mechanisms.building import build_for_counts
+from ...mechanisms.families import Family
+from ..families import FAMILIES
 from ..lp.certification import Proved, prove
 from ..lp.program import Request
 
@@ -45,21 +44,22 @@ def members(request: Request, *, private: bool = True) -> Iterator[tuple[str, Ta
     n = request.n
     if not private:
         yield "the truth", Table.from_array(np.eye(n + 1, dtype=np.int64))
-    yield "uniform", uniform(n).kernel.table()
+    known = FAMILIES.offered("known")
+    scaled = [family for family in known if {"privacy", "epsilon"} & set(family.parameters)]
+    for family in known:
+        if family not in scaled:
+            yield family.title, _table(family, n, request.alpha)
     yield "constant", _middle(n)
     for alpha in _alphas(request):
-        yield from _families(n, alpha)
+        for family in scaled:
+            yield f"{family.short} at alpha = {alpha}", _table(family, n, alpha)
     for share in _shares_of_truth(request):
         yield f"k-RR with truth = {share}", _response(n, share)
 
 
-@lru_cache(maxsize=16)
-def _families(n: int, alpha: Fraction) -> tuple[tuple[str, Table], ...]:
-    return (
-        (f"EM at alpha = {alpha}", explicit_fair(n, alpha=alpha).kernel.table()),
-        (f"GM at alpha = {alpha}", geometric(n, alpha=alpha).kernel.table()),
-        (f"k-RR at alpha = {alpha}", randomized_response(Counts(n), alpha=alpha).kernel.table()),
-    )
+@lru_cache(maxsize=64)
+def _table(family: Family, n: int, alpha: Fraction) -> Table:
+    return build_for_counts(family, n, alpha).kernel.table()
 
 
 def _clearly_fails(table: Table, request: Request) -> bool:

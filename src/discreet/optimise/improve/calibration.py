@@ -16,29 +16,9 @@ from ...channels import Channel
 from ...errors import InvalidInput, WrongType
 from ...exact.rationals import SMALLEST_EPSILON, as_fraction, bound_up, simplest_between, text_up
 from ...mechanism import Mechanism
-from ...mechanisms.fair import explicit_fair
-from ...mechanisms.geometric import geometric
-from ...mechanisms.laplace import rounded_laplace
-from ...mechanisms.planar import (
-    LARGEST_STEP,
-    SMALLEST_STEP,
-    geometric_kernel,
-    laplace_kernel,
-    planar_geometric,
-    planar_laplace,
-)
-from ...mechanisms.response import randomized_response
-from ...names import MECHANISMS, find_name, plain
+from ...mechanisms.families import Family, resolve
+from ..families import FAMILIES
 from .targets import Target, read_target
-
-#: Families that can be named.
-FAMILIES: dict[str, Callable[..., Mechanism]] = {
-    f.__name__: f
-    for f in (geometric, explicit_fair, randomized_response, rounded_laplace, planar_geometric, planar_laplace)
-}
-
-#: The law alone, where building the mechanism spends most of its time with the judge.
-_KERNELS: dict[Any, Callable[..., Any]] = {planar_geometric: geometric_kernel, planar_laplace: laplace_kernel}
 
 #: Beyond this a mechanism as good as publishes the truth; search further with ``between``.
 LARGEST = Fraction(64)
@@ -206,12 +186,13 @@ def calibrate(
     build = _read_family(family)
     name = str(getattr(build, "__name__", "this family"))
     unit = Fraction(getattr(space, "unit", 1))
-    lowest, highest = _read_range(between, build, unit)
+    known = FAMILIES.built_by(build)
+    lowest, highest = _read_range(between, known, unit)
     start = min(max(1 / unit, lowest), highest)
 
     def propose(epsilon: Fraction) -> Channel:
-        if build in _KERNELS:
-            kernel = _KERNELS[build](space, epsilon, **{"border": "remap", **options})
+        if known is not None and known.kernel:
+            kernel = resolve(known.kernel)(space, epsilon, **options)
             return Channel(space, space, SimpleNamespace(kernel=kernel, matrix=kernel.matrix()))
         return Channel.of(build(space, epsilon=epsilon, **options))
 
@@ -227,24 +208,30 @@ def calibrate(
     return Calibration(best, mechanism, name, target.sentence, achieved, smaller, larger, monotone)
 
 
+def find_family(written: str) -> Family:
+    """The family that can be calibrated and has this name."""
+    what, listed = "a family that can be calibrated", ", ".join(FAMILIES.written("calibrate"))
+    return FAMILIES.find(written, "calibrate", what, shown=lambda family: family.name, listed=listed)
+
+
 def _read_family(family: Any) -> Callable[..., Mechanism]:
     if isinstance(family, str):
-        shown = ", ".join(plain(name) for name in FAMILIES)
-        return FAMILIES[find_name(family, FAMILIES, "a family that can be calibrated", MECHANISMS, listed=shown)]
+        return find_family(family).function
     if not callable(family):
         raise WrongType(
             f"family must be a function called as family(space, epsilon=...), such as dc.geometric, or a name "
-            f"({', '.join(FAMILIES)}); got {type(family).__name__}."
+            f"({', '.join(one.name for one in FAMILIES.offered('calibrate'))}); got {type(family).__name__}."
         )
     made: Callable[..., Mechanism] = family
     return made
 
 
-def _read_range(between: Any, build: Any, unit: Fraction) -> tuple[Fraction, Fraction]:
+def _read_range(between: Any, known: Family | None, unit: Fraction) -> tuple[Fraction, Fraction]:
     if between is None:
-        if build in _KERNELS:
-            return SMALLEST_STEP / unit, LARGEST_STEP / unit
-        return SMALLEST_EPSILON, LARGEST
+        if known is None or not known.steps:
+            return SMALLEST_EPSILON, LARGEST
+        smallest, largest = resolve(known.steps)
+        return smallest / unit, largest / unit
     low, high = (as_fraction(e, "an end of between") for e in between)
     if not 0 < low < high:
         raise InvalidInput(f"between is a pair of epsilons, 0 < low < high; got {between!r}.")

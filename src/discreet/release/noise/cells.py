@@ -24,13 +24,9 @@ from ...exact.rationals import as_fraction
 from ...exact.sampling import CHUNK, Sampler
 from ...files import rebuild
 from ...mechanism import Mechanism
-from ...mechanisms.fair import explicit_fair
-from ...mechanisms.gaussian import discrete_gaussian
-from ...mechanisms.geometric import two_sided_geometric
-from ...mechanisms.laplace import rounded_laplace
-from ...mechanisms.response import randomized_response
-from ...names import MECHANISMS, find_name
-from ...spaces import LARGEST_INTEGER, Counts, Integers, is_integer
+from ...mechanisms.families import Family, resolve
+from ...optimise.families import FAMILIES
+from ...spaces import LARGEST_INTEGER, Counts, is_integer
 from .accuracy import (
     FREE_ABOVE,
     FREE_BELOW,
@@ -46,18 +42,8 @@ from .accuracy import (
 #: What reports look like: any integers, none below zero, or from zero to the largest count.
 OUTPUTS = ("signed", "clamped", "in-range")
 
-#: Families that add the same noise to every count: one mechanism for groups of all sizes.
-SHIFTING = ("geometric", "discrete-gaussian", "rounded-laplace")
-
-#: Families with a table of probabilities for each size of a group.
+#: Makes a mechanism from the largest count and the epsilon of a cell, where each size of a group has its own.
 TableFamily = Callable[[int, Fraction], Mechanism]
-TABLES: dict[str, TableFamily] = {
-    "explicit-fair": lambda n, epsilon: explicit_fair(n, epsilon=epsilon),
-    "randomized-response": lambda n, epsilon: randomized_response(Counts(n), epsilon=epsilon),
-}
-
-#: All names of mechanisms for cells.
-NAMES = (*SHIFTING, *TABLES)
 
 #: Tables for more different group sizes than this take too long to build and to prove.
 MOST_SIZES = 200
@@ -338,10 +324,11 @@ def cell_noise(
     Parameters
     ----------
     mechanism
-        A name (one of ``NAMES``), a mechanism on ``Counts`` or ``Integers``, such as ``dc.load`` gives, or a function
-        that makes one from the largest count and the epsilon of a cell, such as a design with properties.
+        The name of a family that is offered for releases, a mechanism on ``Counts`` or ``Integers``, such as one that
+        ``dc.load`` gives, or a function that makes one from the largest count and the epsilon of a cell, such as a
+        design with properties.
     epsilon
-        Of one cell, for a name; ``sigma2`` instead for the discrete Gaussian.
+        Of one cell, for a name; ``sigma2`` instead for a family that takes that, such as the discrete Gaussian.
     bound
         The largest count, chosen beforehand: larger ones are taken as this one.
     sizes
@@ -362,23 +349,33 @@ def cell_noise(
         return _of_mechanism(mechanism, limit, known, output)
     if callable(mechanism):
         return _of_tables("a design", mechanism, as_fraction(epsilon, "epsilon"), limit, output)
-    name = cell_mechanism(mechanism)
-    if (name == "discrete-gaussian") != (sigma2 is not None) or (name == "discrete-gaussian") == (epsilon is not None):
-        wanted = "sigma2=..., and no epsilon" if name == "discrete-gaussian" else "epsilon=..., and no sigma2"
-        raise InvalidInput(f"{name} needs {wanted}.")
-    if name in TABLES:
-        return _of_tables(name, TABLES[name], as_fraction(epsilon, "epsilon"), limit, output)
-    made = {
-        "geometric": lambda: two_sided_geometric(epsilon=epsilon),
-        "discrete-gaussian": lambda: discrete_gaussian(sigma2=sigma2),
-        "rounded-laplace": lambda: rounded_laplace(1, epsilon=epsilon).on(Integers(), clamp=False),
-    }[name]()
-    return _of_mechanism(made, limit, known, output)
+    family = _cell_family(mechanism)
+    by_sigma2 = takes_sigma2(mechanism)
+    if by_sigma2 != (sigma2 is not None) or by_sigma2 == (epsilon is not None):
+        wanted = "sigma2=..., and no epsilon" if by_sigma2 else "epsilon=..., and no sigma2"
+        raise InvalidInput(f"{family.written} needs {wanted}.")
+    if family.unbounded:
+        scale = {"sigma2": sigma2} if by_sigma2 else {"epsilon": epsilon}
+        return _of_mechanism(resolve(family.unbounded)(**scale), limit, known, output)
+
+    def table(n: int, share: Fraction) -> Mechanism:
+        return family.make(Counts(n), epsilon=share)
+
+    return _of_tables(family.written, table, as_fraction(epsilon, "epsilon"), limit, output)
 
 
 def cell_mechanism(written: object) -> str:
     """The name of a mechanism for cells, however it is written."""
-    return find_name(written, NAMES, "a mechanism for cells, nor a file of one", MECHANISMS)
+    return _cell_family(written).written
+
+
+def takes_sigma2(mechanism: object) -> bool:
+    """Whether this names a mechanism for cells whose noise is scaled by sigma2, not by epsilon."""
+    return isinstance(mechanism, str) and "sigma2" in _cell_family(mechanism).parameters
+
+
+def _cell_family(written: object) -> Family:
+    return FAMILIES.find(written, "release", "a mechanism for cells, nor a file of one")
 
 
 def _read_limit(bound: object, sizes: Any) -> tuple[int | IntArray | None, bool]:

@@ -9,8 +9,13 @@ from fractions import Fraction
 from statistics import NormalDist
 
 from ...errors import InvalidInput, Unsupported
-from ...exact.laws import Gaussian, GeometricTails, Law
-from ...exact.rationals import LARGEST_EPSILON, SMALLEST_EPSILON, alpha_from_epsilon
+from ...exact.kernels import Noise
+from ...exact.laws import Gaussian
+from ...exact.rationals import LARGEST_EPSILON, SMALLEST_EPSILON
+from ...mechanism import Mechanism
+from ...mechanisms.families import resolve
+from ...names import plain
+from ...optimise.families import FAMILIES
 from ...spaces import LARGEST_INTEGER, is_integer
 from .accuracy import exceeds_at_most, read_level
 
@@ -19,12 +24,6 @@ def _four_digits(number: int) -> Fraction:
     """The decimals with four digits in order: number 0 is 1.000, number 9000 is 10.00, number -1 is 0.9999."""
     power, digits = divmod(number, 9000)
     return (1000 + digits) * Fraction(10) ** (power - 3)
-
-
-def _law(name: str, epsilon: Fraction) -> Law:
-    if name == "geometric":
-        return GeometricTails.two_sided(alpha_from_epsilon(epsilon))
-    return GeometricTails.laplace(alpha_from_epsilon(epsilon / 2))
 
 
 def _read_wish(half_width: object, level: object) -> tuple[int, Fraction]:
@@ -42,15 +41,19 @@ def epsilon_for(name: str, half_width: int, level: object = Fraction(19, 20)) ->
     Fraction(8319, 10000)
     """
     wide, share = _read_wish(half_width, level)
-    family = name.replace("_", "-")
-    if family not in ("geometric", "rounded-laplace"):
+    possible = {f.written: f for f in FAMILIES.offered("release") if f.unbounded and "sigma2" not in f.parameters}
+    family = possible.get(plain(name))
+    if family is None:
         raise Unsupported(
-            f"a wanted error gives an epsilon for geometric and rounded-laplace; got {name!r}. For the discrete "
+            f"a wanted error gives an epsilon for {' and '.join(possible)}; got {name!r}. For the discrete "
             "Gaussian it gives sigma2; for tables use dc.calibrate."
         )
+    build = resolve(family.unbounded)
 
     def holds(number: int) -> bool:
-        return exceeds_at_most(_law(family, _four_digits(number)), wide, (1 - share) / 2)
+        noise: Mechanism = build(epsilon=_four_digits(number))
+        assert isinstance(noise.kernel, Noise)
+        return exceeds_at_most(noise.kernel.law, wide, (1 - share) / 2)
 
     first, last = -9 * 9000, 2 * 9000 + 4000  # 1e-9 and 500
     assert _four_digits(first) == SMALLEST_EPSILON and _four_digits(last) == LARGEST_EPSILON

@@ -16,7 +16,7 @@ from ...ledger.budget import Cost
 from ...mechanism import Mechanism
 from ...questions.groups import Groups
 from ...questions.question import Question
-from ..noise.cells import CellNoise, TableFamily, cell_noise
+from ..noise.cells import CellNoise, TableFamily, cell_noise, takes_sigma2
 from ..noise.targets import epsilon_for, sigma2_for
 from .plan import TablePlan
 from .pricing import composition, weakest_noise
@@ -63,7 +63,7 @@ class NoiseRequest:
             return [draft.table(self._noise()) for draft in drafts]
         if asked.epsilon is not None and asked.error is not None:
             raise InvalidInput("give epsilon=... or error=..., not both: one follows from the other.")
-        gaussian = asked.mechanism == "discrete-gaussian"
+        gaussian = takes_sigma2(asked.mechanism)
         if asked.error is not None:
             if gaussian:
                 noise = self._noise(sigma2=sigma2_for(asked.error, asked.level))

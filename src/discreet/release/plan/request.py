@@ -78,7 +78,7 @@ class ReleaseRequest:
     error
         Instead of ``epsilon``: how far off a count may be, at most, with probability ``level``.
     mechanism
-        A name (geometric, discrete-gaussian, explicit-fair, randomized-response, rounded-laplace), a mechanism, or a
+        A name (such as geometric or discrete-gaussian; ``discreet release --help`` lists them), a mechanism, or a
         p-table, which is used with fresh keys. One whose guarantee has a delta costs both, what it states or what it
         has at your ``epsilon``.
     properties, loss

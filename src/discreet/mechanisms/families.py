@@ -1,0 +1,264 @@
+"""The families of mechanisms: one description each, read by everything that knows mechanisms by name.
+
+A :class:`Family` is data, and this module imports nothing heavy: where a family is built stands as ``module:function``
+and is loaded when it is built. :data:`CLOSED_FORMS` has the families of this package. A package further down that has
+families of its own extends it (``optimise/families.py``), and whatever stands below that reads the sum: the verbs and
+their help, ``dc.compare``, ``dc.calibrate``, ``dc.release_counts``, the documentation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal
+
+from ..errors import InvalidInput
+from ..names import find_name, plain
+
+if TYPE_CHECKING:
+    from ..mechanism import Mechanism
+
+#: What kind of law it is: noise that is added to a count, a table of probabilities for each range, a value that is kept
+#: or replaced by any other, noise on a map.
+Kind = Literal["noise", "table", "response", "map"]
+
+#: What a family is built from. "n": the largest count; "space": any finite space; "privacy": one of epsilon and alpha;
+#: "noise": what bounded noise takes beside epsilon and reach. ``cli/design.py`` has the options of each.
+Parameter = Literal[
+    "n", "space", "grid", "privacy", "epsilon", "sigma2", "border", "reach", "noise", "base", "below"
+]  # fmt: skip
+
+#: Where a family is offered by name. "known": among the known mechanisms that are tried before a design is refused.
+Use = Literal["design", "known", "compare", "calibrate", "release", "reconstruct"]
+
+
+@dataclass(frozen=True)
+class Family:
+    """A family of mechanisms: how it is called, how it is built, and where it is offered by name.
+
+    Attributes
+    ----------
+    name
+        The name of its function in Python, and of its mechanisms in files.
+    title
+        What it is called in a sentence.
+    kind
+        What kind of law it has.
+    build
+        Where the function stands that builds it: ``module:function``, the module absolute or relative to ``discreet``.
+        Its first argument is the first of the parameters, if that says where values live; others are given by name.
+    parameters
+        What it is built from.
+    uses
+        Where it is offered by name.
+    short
+        Its name in the tables of :func:`discreet.compare`.
+    aliases
+        Further names that people write.
+    saved
+        The arguments that a file keeps and from which a mechanism is rebuilt. Without them a file keeps exact integers.
+    unbounded
+        Where the function stands that builds the same noise on all integers, from epsilon or sigma2. A release then
+        needs one mechanism for groups of all sizes; without it, each size has a table of its own.
+    kernel, steps
+        For calibration, where building spends most of its time on the proof. ``kernel``: where the function stands that
+        makes the law alone, from a space and an epsilon. ``steps``: where the least and the largest epsilon per unit of
+        the space stand.
+
+    Examples
+    --------
+    >>> CLOSED_FORMS["explicit_fair"].title, CLOSED_FORMS["explicit_fair"].written
+    ('explicit fair', 'explicit-fair')
+    >>> CLOSED_FORMS["explicit_fair"].make(2, alpha="1/2").probability(0, 0)
+    Fraction(1, 2)
+    """
+
+    name: str
+    title: str
+    kind: Kind
+    build: str
+    parameters: tuple[Parameter, ...]
+    uses: tuple[Use, ...]
+    short: str = ""
+    aliases: tuple[str, ...] = ()
+    saved: tuple[str, ...] = ()
+    unbounded: str = ""
+    kernel: str = ""
+    steps: str = ""
+
+    @property
+    def written(self) -> str:
+        """The name as the command line writes it."""
+        return plain(self.name)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every name it goes by."""
+        return tuple(name for name in (self.name, self.short, *self.aliases) if name)
+
+    @property
+    def function(self) -> Callable[..., Mechanism]:
+        """The function that builds it."""
+        built: Callable[..., Mechanism] = resolve(self.build)
+        return built
+
+    def make(self, *arguments: Any, **options: Any) -> Mechanism:
+        """A mechanism of this family."""
+        return self.function(*arguments, **options)
+
+
+def resolve(place: str) -> Any:
+    """What stands at ``module:name``; the module is loaded now.
+
+    >>> resolve(".mechanisms.fair:explicit_fair").__name__
+    'explicit_fair'
+    """
+    module, _, name = place.partition(":")
+    return getattr(import_module(module, "discreet"), name)
+
+
+class Families(Mapping[str, Family]):
+    """Families by name, in order: those of another registry first, then its own.
+
+    Parameters
+    ----------
+    own
+        The families that are added here.
+    above
+        The registry that is extended. It does not know of this one.
+    """
+
+    def __init__(self, own: Iterable[Family], above: Families | None = None) -> None:
+        self._own = {family.name: family for family in own}
+        self._above = above
+
+    def _all(self) -> dict[str, Family]:
+        return {**(self._above._all() if self._above is not None else {}), **self._own}
+
+    def __getitem__(self, name: str) -> Family:
+        return self._all()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all())
+
+    def __len__(self) -> int:
+        return len(self._all())
+
+    def offered(self, use: Use) -> list[Family]:
+        """The families that are offered there."""
+        return [family for family in self.values() if use in family.uses]
+
+    def written(self, use: Use) -> list[str]:
+        """The names of what is offered there, as the command line writes them."""
+        return [family.written for family in self.offered(use)]
+
+    def find(
+        self, written: object, use: Use, what: str, *, shown: Callable[[Family], str] | None = None, listed: str = ""
+    ) -> Family:
+        """The family that a name means, among those offered there; refused with the nearest name if there is none.
+
+        Parameters
+        ----------
+        written
+            Any of its names, in any case, with hyphens, underscores or blanks.
+        use
+            Where it is asked for.
+        what
+            What it is a name of, for the message: "a family".
+        shown
+            How the message names a family; by default as the command line does.
+        listed
+            All of them as the message lists them, where that differs.
+
+        Examples
+        --------
+        >>> CLOSED_FORMS.find("Explicit_Fair", "design", "a family").name, CLOSED_FORMS.find("EM", "design", "...").name
+        ('explicit_fair', 'explicit_fair')
+        """
+        name = shown or (lambda family: family.written)
+        known = {name(family): family for family in self.offered(use)}
+        others = {other: own for own, family in known.items() for other in family.names}
+        return known[find_name(written, known, what, others, listed=listed)]
+
+    def built_by(self, function: object) -> Family | None:
+        """The family that a function builds; None for any other function."""
+        named = self.get(getattr(function, "__name__", ""))
+        return named if named is not None and named.function is function else None
+
+    @contextmanager
+    def including(self, family: Family) -> Iterator[None]:
+        """One more family here, and in whatever extends this, as long as the block lasts."""
+        taken = {plain(name) for other in self.values() for name in other.names}
+        clash = next((name for name in family.names if plain(name) in taken), None)
+        if clash is not None:
+            raise InvalidInput(f"{clash!r} is the name of a family already; choose another for {family.name}.")
+        self._own[family.name] = family
+        try:
+            yield
+        finally:
+            del self._own[family.name]
+
+
+#: The closed forms of this package. Their order is that of every list.
+CLOSED_FORMS = Families(
+    [
+        Family(
+            "geometric", "truncated geometric", "noise", ".mechanisms.geometric:geometric", ("n", "privacy"),
+            ("design", "known", "compare", "calibrate", "release", "reconstruct"),
+            short="GM", aliases=("truncated geometric",), saved=("n", "alpha"),
+            unbounded=".mechanisms.geometric:two_sided_geometric",
+        ),
+        Family(
+            "two_sided_geometric", "two-sided geometric", "noise", ".mechanisms.geometric:two_sided_geometric",
+            ("privacy",), ("design",), aliases=("two sided",), saved=("alpha",),
+        ),
+        Family(
+            "explicit_fair", "explicit fair", "table", ".mechanisms.fair:explicit_fair", ("n", "privacy"),
+            ("design", "known", "compare", "calibrate", "release"),
+            short="EM", aliases=("fair",), saved=("n", "alpha"),
+        ),
+        Family(
+            "uniform", "uniform", "response", ".mechanisms.response:uniform", ("n",), ("design", "known", "compare"),
+            short="UM", saved=("n",),
+        ),
+        Family(
+            "randomized_response", "randomised response", "response", ".mechanisms.response:randomized_response",
+            ("space", "privacy"), ("design", "known", "compare", "calibrate", "release", "reconstruct"),
+            short="k-RR", aliases=("kRR", "RR", "randomised response"), saved=("space", "alpha"),
+        ),
+        Family(
+            "rounded_laplace", "rounded Laplace", "noise", ".mechanisms.laplace:rounded_laplace", ("n", "epsilon"),
+            ("design", "compare", "calibrate", "release"),
+            short="Laplace", saved=("n", "epsilon"), unbounded=".mechanisms.laplace:unbounded_laplace",
+        ),
+        Family(
+            "exponential", "exponential, score -|x - y|", "table", ".mechanisms.matrices:exponential_by_distance",
+            ("n", "epsilon"), ("compare",), short="Exponential",
+        ),
+        Family(
+            "discrete_gaussian", "discrete Gaussian", "noise", ".mechanisms.gaussian:discrete_gaussian", ("sigma2",),
+            ("design", "release"),
+            aliases=("Gaussian",), saved=("sigma2",), unbounded=".mechanisms.gaussian:discrete_gaussian",
+        ),
+        Family(
+            "planar_geometric", "planar geometric", "map", ".mechanisms.planar:planar_geometric",
+            ("grid", "epsilon", "border"), ("design", "calibrate", "reconstruct"), saved=("grid", "epsilon", "border"),
+            kernel=".mechanisms.planar:geometric_kernel", steps=".mechanisms.planar:STEPS",
+        ),
+        Family(
+            "planar_laplace", "planar Laplace", "map", ".mechanisms.planar:planar_laplace",
+            ("grid", "epsilon", "border"), ("design", "calibrate", "reconstruct"), saved=("grid", "epsilon", "border"),
+            kernel=".mechanisms.planar:laplace_kernel", steps=".mechanisms.planar:STEPS",
+        ),
+        Family(
+            "random_rounding", "random rounding", "table", ".mechanisms.practice:random_rounding", ("n", "base"),
+            ("design",), saved=("n", "base"),
+        ),
+        Family(
+            "suppression", "suppression", "table", ".mechanisms.practice:suppression", ("n", "below"),
+            ("design",), saved=("n", "below"),
+        ),
+    ]
+)  # fmt: skip
