@@ -150,13 +150,13 @@ def _odds(certificate: Certificate, times: Fraction) -> float:
 
 def _protected(notion: str, space: Space | None, times: Fraction) -> str:
     if notion == "central":
-        who = "one person makes by joining or leaving it" if times == 1 else f"{times} people make together"
-        return f"Protected is the difference to the count that {who}: two true counts that differ by {times}."
+        who = "one person adds to the count" if times == 1 else f"{times} people add to the count together"
+        return f"This protects what {who}: true counts that differ by {times} are hard to tell apart."
     if notion == "local":
-        return "Protected is each person's whole answer: any two true values are hard to tell apart."
+        return "This protects each person's whole answer: any two true values are hard to tell apart."
     centres = ", measured between the centres of cells" if isinstance(space, Grid) else ""
     return (
-        "Protected is the difference between nearby values, the more the nearer they are: what follows is for two that "
+        "This protects nearby values from being told apart, the nearer the better: what follows is for two that "
         f"are {float(times):g} apart{centres}."
     )
 
@@ -195,7 +195,7 @@ def _how_rare(mechanism: Mechanism) -> str:
     rho = mechanism.certificate.details.get("zcdp_rho")
     concentrated = f" Its zero-concentrated privacy is rho = {rho}." if rho else ""
     return (
-        f"{what}{concentrated} Beyond odds of 2.72 (epsilon = 1) goes a probability of up to {text_up(delta, 3)} "
+        f"{what}{concentrated} Odds above 2.72 (epsilon = 1) occur with probability up to {text_up(delta, 3)} "
         f"(delta): {verdict.delta_witness(1)}."
     )
 

@@ -328,7 +328,7 @@ def _told(engine: Any, tell: Tell | None) -> Iterator[None]:
 
 def _no_mechanism(column: str, groups: Iterable[str | None]) -> InvalidInput:
     return InvalidInput(
-        f"the group, in column {column!r}, is none of those with a mechanism, which are "
+        f"the group, in column {column!r}, has no mechanism; those that have one are "
         f"{_listed([str(name) for name in groups])}. Give its mechanism too, or drop such rows."
     )
 

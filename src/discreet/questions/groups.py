@@ -340,7 +340,7 @@ def _judge_values(column: str, kind: str, values: Values) -> None:
             "number. Write it in quotes, to be compared as text."
         )
     if kind == "text" and re.search("[\0\ud800-\udfff]", "".join(known)):  # type: ignore[arg-type]
-        raise InvalidInput(f"the domain of {column!r} has a text with a character that is none.")
+        raise InvalidInput(f"the domain of {column!r} has a text with an invalid character.")
     if len(set(values)) < len(values):
         seen: set[Value] = set()
         twice = next(value for value in values if value in seen or seen.add(value))  # type: ignore[func-returns-value]

@@ -274,7 +274,7 @@ class CellNoise:
                 description["known"] is True,
             )
         except (KeyError, TypeError, AttributeError):
-            raise InvalidInput("this is no description of the noise of cells; it may be damaged.") from None
+            raise InvalidInput("this does not describe the noise of cells; the file may be damaged.") from None
         if made.known is not description["known"]:
             raise InvalidInput("whether the ranges are public sizes must be said by true or false.")
         made.behaviours  # noqa: B018 - refuses mechanisms that are not for counts

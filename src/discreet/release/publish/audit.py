@@ -401,7 +401,7 @@ def _read_table(text: str, name: str, plan: Plan, number: int, edition: str) -> 
 
 def _judged(name: str, plan: Plan, table: TablePlan, counts: list[str], flags: list[str]) -> ReleasedTable:
     if not set(flags) <= set(STATUS_MEANING):
-        raise _Refuted(f"{name} has a status that is none of {', '.join(STATUS_MEANING)}.")
+        raise _Refuted(f"{name} has an unknown status; the known ones are {', '.join(STATUS_MEANING)}.")
     status = np.array(flags)
     unseen = status == SUPPRESSED
     numbers = [0 if hidden else int(count) for count, hidden in zip(counts, unseen.tolist(), strict=True)]

@@ -40,7 +40,7 @@ def refuse_occupied(folder: str | Path, key: str | None = None) -> None:
 
 
 def refuse_without_room(folder: str | Path, cells: int) -> None:
-    """Refuse a disk that surely has no room for the bundle, before anything is spent."""
+    """Refuse a disk without room for what will be written, before anything is spent."""
     target = Path(folder)
     ancestor = next(place for place in (target, *target.absolute().parents) if os.path.lexists(place))
     needed, free = _BYTES + cells * _BYTES_A_CELL, shutil.disk_usage(ancestor).free

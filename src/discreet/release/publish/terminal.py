@@ -19,7 +19,7 @@ _EIGHTHS = ("", *"▏▎▍▌▋▊▉")
 
 
 def as_text(table: ReleasedTable, most: int, width: int) -> str:
-    """A table with a bar for each count: solid to where the truth surely is, fading to where it may still be."""
+    """A table with a bar for each count: solid up to the interval, shaded within it."""
     rows = table.rows(most)
     ends = [row[end] for row in rows for end in ("low", "high", "count") if row[end] is not None]
     left, right = min([0, *ends]), max([1, *ends])
