@@ -143,6 +143,6 @@ def refuse_texts_for_numbers(asked: Sequence[Question], cells: Sequence[Groups],
                 odd = [value for value in values if value is not None and not re.fullmatch(pattern, str(value))]
                 if odd:
                     raise InvalidInput(
-                        f"the column {column!r} holds {what}, and {odd[0]!r} in its domain is not one: no row can match. "
-                        f"Write {instead}."
+                        f"the column {column!r} holds {what}, and {odd[0]!r} of its domain can match no row. Write "
+                        f"{instead}."
                     )
