@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 import discreet as dc
 from discreet.errors import Conflict
 from discreet.optimise.lp.bounds import impossible
-from discreet.optimise.lp.highs import Infeasible, Session
 from discreet.optimise.lp.program import Program, Request, program_of
+from discreet.optimise.lp.solver import Infeasible, Session
 from discreet.properties import PROPERTIES
 
 CLASHES = [

@@ -14,8 +14,8 @@ from ...exact.rationals import text_up
 from ...properties import Property
 from ..lp.bounds import impossible
 from ..lp.certification import exact_table
-from ..lp.highs import Infeasible, Session, SolverFailed, variable_cost
 from ..lp.program import Request, program_of
+from ..lp.solver import Infeasible, Session, SolverFailed, variable_cost
 from .members import is_met_by_a_member, meets
 
 FloatArray = NDArray[np.float64]

@@ -1,7 +1,7 @@
 """The linear program of a design, in exact numbers: which probabilities, under which inequalities, at what cost.
 
 Everything here is rational: coefficients are small integers and powers of alpha. Floats enter only when the program is
-handed to a solver (:mod:`.highs`), which sees it scaled: with ``P = a^|i-j| R`` the privacy inequalities become
+handed to a solver (:mod:`.solver`), which sees it scaled: with ``P = a^|i-j| R`` the privacy inequalities become
 ``R[far] >= R[near]`` and ``R[near] >= a^2 R[far]``, however far from the diagonal, where the probabilities themselves
 vanish below any tolerance.
 

@@ -14,8 +14,8 @@ from ...exact.rationals import float_down
 from ...properties import PROPERTIES
 from .bounds import lower_bound
 from .certification import Proved, exact_vertex, repaired_table
-from .highs import Infeasible, Session, SolverFailed, Vertex, variable_cost
 from .program import NEGLIGIBLE, Program, Request, program_of
+from .solver import Infeasible, Session, SolverFailed, Vertex, variable_cost
 
 FloatArray = NDArray[np.float64]
 

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...exact.linear import Singular, solve
-from .highs import Vertex
 from .program import Program
+from .solver import Vertex
 
 IntArray = NDArray[np.int64]
 
