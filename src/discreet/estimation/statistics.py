@@ -76,16 +76,9 @@ class Reconstruction:
 
 def never_falling(values: FloatArray) -> FloatArray:
     """The closest sequence, in squares, that never falls: neighbours in the wrong order share their mean."""
-    means: list[float] = []
-    sizes: list[int] = []
-    for value in values.tolist():
-        mean, size = value, 1
-        while means and means[-1] > mean:
-            before, many = means.pop(), sizes.pop()
-            mean, size = (before * many + mean * size) / (many + size), many + size
-        means.append(mean)
-        sizes.append(size)
-    return np.repeat(means, sizes)
+    from scipy.optimize import isotonic_regression
+
+    return np.asarray(isotonic_regression(values).x)
 
 
 def numbers(space: Space, what: str) -> FloatArray:

@@ -8,6 +8,7 @@ is the profile likelihood (:mod:`.intervals`), which knows that no probability i
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any, Literal
@@ -343,8 +344,8 @@ class Answers(Reconstruction):
             least, most, _ = both(k)
             return least if side > 0 else most
 
-        low = intervals.first_reaching(lambda k: limit(k, -1) >= q, size)
-        high = intervals.first_reaching(lambda k: limit(k, 1) >= q, size)
+        low = bisect_left(range(size - 1), True, key=lambda k: limit(k, -1) >= q)
+        high = bisect_left(range(size - 1), True, key=lambda k: limit(k, 1) >= q)
         # ends around unbiased estimates may fall from one count to the next: look one further
         while low > 1 and limit(low - 2, -1) >= q:
             low -= 2

@@ -13,6 +13,7 @@ exact numbers; windows of tables in doubles, with more than their rounding error
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -133,11 +134,8 @@ def quantile(law: Law, share: Fraction) -> int:
     above = 0
     while not exceeds_at_most(law, above, share):
         above = 2 * above + 1
-    below = (above - 1) // 2 if above else -1
-    while above - below > 1:
-        middle = (above + below) // 2
-        below, above = (below, middle) if exceeds_at_most(law, middle, share) else (middle, above)
-    return above
+    first = (above - 1) // 2 + 1  # one more than the last that was tried before
+    return first + bisect_left(range(first, above), True, key=lambda z: exceeds_at_most(law, z, share))
 
 
 def noise_window(law: Law, level: Fraction) -> tuple[int, int]:
