@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from . import losses, plots, utility
 from .checking import check
 from .errors import InvalidInput
+from .exact.arrays import FloatArray, IntArray
 from .exact.rationals import float_down, log_bounds, read_alpha, text_up
 from .files import read_subject
 from .mechanism import Mechanism, read_count
@@ -61,7 +61,7 @@ def _epsilon(alpha: Any) -> Any:
     return float_down(log_bounds(1 / alpha)[0])
 
 
-def _closeness(n: int) -> NDArray[np.int64]:
+def _closeness(n: int) -> IntArray:
     counts = np.arange(n + 1)
     return np.asarray(-np.abs(counts[:, None] - counts[None, :]))
 
@@ -83,7 +83,7 @@ class Entry:
     worst: Mapping[str, float]
     properties: tuple[str, ...]
     truth: tuple[float, float]
-    error: NDArray[np.float64]
+    error: FloatArray
 
     def describe(self) -> dict[str, Any]:
         """Plain JSON values; an infinite epsilon is written "infinity"."""

@@ -13,17 +13,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import InvalidInput, Unsupported, WrongType
+from ..exact.arrays import FloatArray, IntArray
 from ..exact.rationals import text_up
 from ..mechanism import Mechanism
 from ..optimise.improve.calibration import Calibration, calibrate
 from ..spaces import Counts, Grid, Labels, Space, positive_integer
 from ..utility import kantorovich, read_prior
 from .methods import Method, estimate
-
-FloatArray = NDArray[np.float64]
 
 #: Families that are compared by default, by kind of space.
 FAMILIES: dict[type, tuple[str, ...]] = {
@@ -152,7 +150,7 @@ def reconstruction_loss(
     )
 
 
-def _fixed(population: Any, people: int | None, size: int) -> NDArray[np.int64] | None:
+def _fixed(population: Any, people: int | None, size: int) -> IntArray | None:
     """The people there are, if whole numbers of them were given instead of a distribution."""
     if people is not None:
         return None

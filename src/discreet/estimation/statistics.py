@@ -8,12 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ..errors import InvalidInput, Unsupported, WrongType
+from ..exact.arrays import FloatArray
 from ..spaces import Counts, Grid, Space
-
-FloatArray = NDArray[np.float64]
 
 #: What solvers leave where there is nothing: cumulative sums are compared up to this.
 DUST = 1e-9

@@ -17,12 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InvalidInput, UnreadableFile, Unsupported
+from .arrays import FloatArray, IntArray
 from .bits import Bits
 from .sampling import AliasSampler
 from .tables import Table
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 Border = Literal["remap", "normalise"]
 

@@ -19,13 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InvalidInput, WrongType
+from .arrays import FloatArray
 from .rationals import show_integer
 
 if TYPE_CHECKING:
     from .sampling import AliasSampler
-
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

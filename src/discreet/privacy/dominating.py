@@ -26,16 +26,14 @@ from itertools import count, pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import Unsupported
+from ..exact.arrays import FloatArray
 from ..exact.laws import Gaussian
 from ..exact.rationals import exp_bounds, float_up, log_bounds
 from ..exact.tables import Table
 from .gaussian import GaussianEvidence
 from .pairs import Compared, Evidence, FarEnds
-
-FloatArray = NDArray[np.float64]
 
 #: Ratios E and divergences are kept as integers over these powers of two.
 _RATIO_BITS, _VALUE_BITS = 160, 256

@@ -30,13 +30,11 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...exact.arrays import FloatArray
 from ..interior import Solution
 from ..model.problem import Problem
 from ..solvers.likelihood import Likelihood
-
-FloatArray = NDArray[np.float64]
 
 #: Ends are found to this share of the distance on the scale of the root of the deviance.
 CLOSE = 5e-4

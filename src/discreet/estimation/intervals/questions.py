@@ -14,9 +14,9 @@ from functools import cache, cached_property
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...errors import InvalidInput
+from ...exact.arrays import FloatArray
 from ...exact.kernels import Noise, Response
 from ...exact.lattice import Lattice
 from ..interior import Solution
@@ -24,8 +24,6 @@ from ..statistics import DUST, Reconstruction, indicator, numbers, read_share, r
 from . import intervals, moments
 from .intervals import Profiled
 from .moments import Unbiased
-
-FloatArray = NDArray[np.float64]
 
 #: A band of cumulative probabilities is worked out at this many counts at most; between them it follows from their
 #: being monotone.

@@ -17,9 +17,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...exact.arrays import FloatArray
+from ...exact.arrays import FloatArray, IntArray
 from ...exact.tables import Table
 from ...spaces import Counts
 from .bounds import UNIT, Chain
@@ -362,5 +361,5 @@ def _exact_table(matrix: FloatArray, *, common: bool) -> Table:
     return Table.from_codes(palette + new, codes)
 
 
-def _totals(palette: list[int], codes: NDArray[np.int64]) -> list[int]:
+def _totals(palette: list[int], codes: IntArray) -> list[int]:
     return [sum(map(palette.__getitem__, row)) for row in codes.tolist()]

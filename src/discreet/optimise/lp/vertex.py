@@ -16,13 +16,11 @@ from fractions import Fraction
 from itertools import islice
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...exact.arrays import IntArray
 from ...exact.linear import Singular, solve
 from .program import Program
 from .solver import Vertex
-
-IntArray = NDArray[np.int64]
 
 
 class NoVertex(Exception):

@@ -20,17 +20,14 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...errors import InvalidInput, Unsupported
+from ...exact.arrays import BoolArray, FloatArray, IntArray
 from ...exact.kernels import Noise
 from ...exact.laws import Finite, GeometricTails, Law, float_log
 from ...exact.rationals import as_fraction, float_up
 from ...mechanism import Mechanism
 from ...spaces import LARGEST_INTEGER, Counts, Integers
-
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
 
 #: The upper end of an interval that has none: the true count may lie beyond the bound of the mechanism.
 NO_END = int(np.iinfo(np.int64).max)
@@ -70,7 +67,7 @@ class Accuracy:
     exact: FloatArray
 
     @property
-    def open(self) -> NDArray[np.bool_]:
+    def open(self) -> BoolArray:
         """Which intervals have no upper end."""
         return np.asarray(self.high == NO_END)
 

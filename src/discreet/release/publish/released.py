@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InvalidInput
+from ...exact.arrays import BoolArray, IntArray
 from ...plots.chart import printable
 from ...plots.counts import MOST_CELLS, label
 from ..noise.accuracy import NO_END
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
     from ..noise.margins import Combined
     from ..plan.plan import Plan, TablePlan
 
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
 
 #: The flags of SDMX's CL_OBS_STATUS that are used, and what they mean here.
 STATUS_MEANING = {
