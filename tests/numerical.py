@@ -15,7 +15,7 @@ NUMERICAL = (
 )  # fmt: skip
 
 #: Of these, what is about words, files and pages.
-WORDS = ("estimation/test_collector_cli.py", "estimation/test_estimate_page.py", "estimation/test_pictures.py")
+WORDS = ("estimation/test_estimate_page.py", "estimation/test_pictures.py")
 
 
 def is_numerical(path: Path) -> bool:

@@ -106,6 +106,12 @@ def test_exact_numbers_know_no_spaces(name):
     assert {room(target) for target in imports(name)} <= {"errors", "exact"}
 
 
+def test_one_adapter_speaks_to_highs():
+    """Options, statuses, bases and dual values are read in one place."""
+    speakers = [name for name, path in MODULES.items() if "import highspy" in path.read_text(encoding="utf-8")]
+    assert speakers == ["optimise.lp.highs"]
+
+
 def test_errors_import_nothing():
     assert imports("errors") == set()
 

@@ -18,6 +18,7 @@ from discreet.files import read_subject
 from discreet.mechanisms.bounded import moment, paper_formulas
 from discreet.optimise.noise.key_rounding import best_on_keys
 from discreet.optimise.noise.programs import Wanted
+from discreet.ptables.table import PTable
 
 TAU_ARGUS = """i;j;p;v;p_int_ub
 0;0;1.00; 0;1.00
@@ -478,3 +479,37 @@ def test_a_table_whose_probabilities_are_not_the_steps_of_its_bounds_is_refused(
     file.write_text("i;j;p;v;p_int_ub\n0;0;1;0;1\n1;0;.25;-1;.25\n1;1;.9;0;.75\n1;2;.25;1;1\n")
     with pytest.raises(dc.errors.UnreadableFile, match="line 4: p is not the step"):
         dc.read_ptable(file)
+
+
+# ------------------------------------------------------------------------------------------------ files at the edges
+
+
+@pytest.mark.parametrize("number", ["1e-999999999", "1e99999", "1/3", "nan", "1_0", "0." + "1" * 5000])
+def test_numbers_of_tables_are_short(tmp_path, number):
+    file = tmp_path / "t.txt"
+    file.write_text(f"i;j;p;v;p_int_ub\n0;0;1;0;{number}\n")
+    with pytest.raises(UnreadableFile, match="not a number with a decimal point"):
+        dc.read_ptable(file)
+
+
+@pytest.mark.parametrize(
+    ("lines", "why"),
+    [
+        ("1,0,0\n1,99999999999,1\n", "ckey must be below"),
+        ("1,0,0\n1,0,1\n1,1,0\n", "earlier line"),
+        ("1,0,-5\n", "would be negative"),
+    ],
+)
+def test_ons_tables_that_cannot_be_meant_are_refused(tmp_path, lines, why):
+    file = tmp_path / "t.csv"
+    file.write_text(f"pcv,ckey,pvalue\n{lines}")
+    with pytest.raises(UnreadableFile, match=why):
+        dc.read_ptable(file)
+
+
+def test_a_superstar_table_is_read_as_it_was_written(tmp_path):
+    """SmallN has no place in the format, so the file beside it states it."""
+    blocks = (((0, 256),), ((-1, 64), (0, 128), (1, 64)), ((-2, 32), (0, 192), (2, 32)), ((-1, 100), (0, 56), (1, 100)))
+    table = PTable(blocks, 256)
+    read = dc.read_ptable(table.write(tmp_path / "t.pert"))
+    assert [read.law(n) for n in range(9)] == [table.law(n) for n in range(9)]

@@ -11,15 +11,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .errors import InvalidInput, Unsupported, WrongType
+from .exact.arrays import FloatArray
 from .exact.kernels import Noise, refuse_large
 from .exact.tables import Table
 from .privacy.matrices import ROW_TOLERANCE, DecimalTable, read_matrix
 from .spaces import Counts, Space
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from . import losses, plots, utility
 from .checking import check
 from .errors import InvalidInput
+from .exact.arrays import FloatArray
 from .exact.rationals import read_alpha, text_up
 from .files import read_subject
 from .mechanism import Mechanism, read_count
@@ -51,7 +51,7 @@ class Entry:
     worst: Mapping[str, float]
     properties: tuple[str, ...]
     truth: tuple[float, float]
-    error: NDArray[np.float64]
+    error: FloatArray
 
     def describe(self) -> dict[str, Any]:
         """Plain JSON values; an infinite epsilon is written "infinity"."""

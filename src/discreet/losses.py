@@ -36,13 +36,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import InvalidInput, Unsupported, WrongType
+from .exact.arrays import FloatArray, IntArray
 from .exact.rationals import Number, as_fraction
 from .spaces import Counts, Integers, Space
 
 __all__ = ["L0", "L1", "L2", "Loss", "beyond", "matrix", "power", "resolve", "squared_distances"]
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 
 class Loss(ABC):

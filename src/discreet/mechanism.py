@@ -17,9 +17,10 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from .errors import InvalidInput, Unsupported
+from .exact.arrays import FloatArray
 from .exact.bits import Bits, SecureBits, SeededBits
 from .exact.kernels import Kernel, Noise
 from .exact.rationals import claimed, text_up
@@ -27,8 +28,6 @@ from .exact.sampling import CHUNK, Sampler
 from .privacy.certificate import Certificate, certify, certify_at
 from .privacy.verify import verify
 from .spaces import Counts, Integers, Space, is_integer, space_from
-
-FloatArray = NDArray[np.float64]
 
 _SECURE = SecureBits()
 

@@ -25,18 +25,16 @@ from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .channels import Channel
 from .errors import Unsupported, WrongType
+from .exact.arrays import FloatArray, IntArray
 from .exact.tables import Table
 from .names import find_name, plain
 from .spaces import Counts, positive_integer
 
 __all__ = ["PATHOLOGIES", "PROPERTIES", "CheckResult", "Property", "Rows", "resolve"]
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 #: In matrices of decimals, and where probabilities are irrational, properties hold up to this much.
 TOLERANCE = 1e-9

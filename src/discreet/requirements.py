@@ -30,17 +30,16 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from . import properties
 from .errors import InvalidInput
+from .exact.arrays import IntArray
 from .exact.rationals import Number, as_fraction
 from .properties import Property, Rows
 from .spaces import is_integer
 
 __all__ = ["REQUIREMENTS", "bias", "mean_squared_error", "resolve", "steps", "support", "truth", "zeros"]
 
-IntArray = NDArray[np.int64]
 
 _ALONE = np.array([1])
 

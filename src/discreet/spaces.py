@@ -27,10 +27,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import ForeignValue, InvalidInput, Unsupported, WrongType
+from .exact.arrays import BoolArray, IntArray
 from .exact.rationals import as_fraction
 
 Array = NDArray[Any]
-IntArray = NDArray[np.int64]
 
 #: Values of unbounded spaces stay within this distance of zero, so that adding noise cannot overflow 64 bits.
 LARGEST_INTEGER = 2**62
@@ -206,7 +206,7 @@ def _single(indices: Array, value: object) -> int:
     return int(indices)
 
 
-def _first(wrong: NDArray[np.bool_]) -> str:
+def _first(wrong: BoolArray) -> str:
     """Which value is meant, without quoting it: a true value must not end up in a message or a log."""
     return "a value" if wrong.ndim == 0 else f"the value at position {int(np.flatnonzero(wrong.ravel())[0])}"
 

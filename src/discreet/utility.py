@@ -26,13 +26,13 @@ from numpy.typing import NDArray
 from . import losses
 from .channels import Channel
 from .errors import DiscreetError, InvalidInput, Unsupported, WrongType
+from .exact.arrays import FloatArray
 from .exact.rationals import Number, as_fraction
 from .losses import Loss
 from .spaces import Counts, Integers, Labels, Space
 
 __all__ = ["bias", "cost", "expected_loss", "kantorovich", "probability_of_truth", "tail", "variance"]
 
-FloatArray = NDArray[np.float64]
 
 #: Distributions given in floats must add up to what they should within this much.
 TOLERANCE = 1e-9

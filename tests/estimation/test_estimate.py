@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from pathlib import Path
 from typing import Any
@@ -277,7 +278,6 @@ def test_a_summary_says_how_good_it_is_and_what_it_covers(capsys: pytest.Capture
 
 
 def test_the_numbers_are_plain_json() -> None:
-    import json
 
     e = dc.estimate([30, 20, 10], dc.geometric(2, epsilon=1))
     content = json.loads(json.dumps(e.to_json()))
@@ -387,3 +387,14 @@ def test_a_series_with_labels_is_read_by_them() -> None:
 def test_more_true_values_than_can_be_estimated_are_refused() -> None:
     with pytest.raises(Unsupported, match="at most 10,000,000"):
         dc.estimate({1: 2}, dc.two_sided_geometric(epsilon=1), over=dc.Counts(10**11))
+
+
+def test_smoothing_refuses_what_it_cannot_do_and_does_the_rest() -> None:
+    m = dc.geometric(4, epsilon=1)
+    with pytest.raises(InvalidInput, match="at least 5 reports"):
+        dc.estimate([1, 0, 0, 0, 0], m, method="smoothed")
+    for seed in (-1, 1.5, True):
+        with pytest.raises(InvalidInput, match="seed"):
+            dc.estimate([9] * 5, m, method="smoothed", seed=seed)  # type: ignore[arg-type]
+    e = dc.estimate([10**9] * 5, m, method="smoothed")  # more than NumPy deals into folds of one size
+    assert e.distribution.sum() == pytest.approx(1)

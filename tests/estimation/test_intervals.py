@@ -232,3 +232,8 @@ def test_variance_intervals_hold_the_estimate_and_nothing_impossible() -> None:
     flat = dc.estimate([100] * 21, dc.geometric(20, epsilon="0.001"))
     low, high = flat.interval("variance")
     assert low <= flat.variance() <= high
+
+
+def test_no_variance_is_larger_than_that_of_the_two_ends() -> None:
+    e = dc.estimate([110, 48, 60, 40, 42], dc.randomized_response(5, epsilon=1))
+    assert e.interval("variance", 0.9999).high <= 4

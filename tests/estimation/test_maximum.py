@@ -254,3 +254,12 @@ def test_kernels_give_the_same_block_as_their_matrix() -> None:
     for reports in (np.arange(8), np.array([0, 8])):
         for m in mechanisms:
             assert np.allclose(block(m.kernel, truths, reports), m.matrix[np.ix_(truths, reports)], rtol=1e-12), m
+
+
+def test_a_map_with_hardly_any_noise_is_as_good_as_reported() -> None:
+    grid = dc.Grid(36, 36, cell=1.0)
+    m = dc.planar_geometric(grid, epsilon=20)
+    counts = np.random.default_rng(1).multinomial(20_000, np.full(grid.size, 1 / grid.size))
+    e = dc.estimate(counts, m)
+    assert e.converged and np.abs(e.distribution - counts / 20_000).max() < 1e-6
+    assert e.iterations <= 30

@@ -75,3 +75,20 @@ def test_claims_hold_against_another_search(seed):
 @pytest.mark.parametrize("seed", range(100, 300))
 def test_claims_hold_against_another_search_over_many_settings(seed):
     _against_another_search(seed)
+
+
+def test_a_proof_for_a_shorter_reach_is_none_for_the_whole(monkeypatch):
+    """The best table came from a shorter reach, and the search over the whole one ended early."""
+    from discreet.optimise.noise import key_rounding
+
+    searched = []
+
+    def search(wanted, keys, known):
+        searched.append(wanted.reach)
+        return real(wanted, keys, known)[0], wanted.reach == 1
+
+    real = key_rounding.best_table
+    monkeypatch.setattr(key_rounding, "best_table", search)
+    monkeypatch.setattr(key_rounding, "_reaches", lambda *_: [1, 2])
+    assert not dc.design_ptable(1, 2, stay="1/2", keys=16).about["proved_best"]
+    assert searched == [1, 2]

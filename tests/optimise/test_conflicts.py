@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 import discreet as dc
 from discreet.errors import Conflict
 from discreet.optimise.lp.bounds import impossible
-from discreet.optimise.lp.highs import Infeasible, Session
 from discreet.optimise.lp.program import Program, Request, program_of
+from discreet.optimise.lp.solver import Infeasible, Session
 from discreet.properties import PROPERTIES
 
 CLASHES = [
@@ -76,3 +76,23 @@ def test_a_contradiction_without_what_it_speaks_of_proves_nothing() -> None:
     changed[-len(about_bias) :][about_bias] = 0.0
     for useless in (changed, -prices, 0 * prices, np.full_like(prices, np.nan)):
         assert not impossible(session.program, useless, session.row_sizes)
+
+
+def test_a_conflict_with_equal_steps_names_what_clashes():
+    with pytest.raises(Conflict) as caught:
+        dc.design(6, alpha="1/1000", loss="L2", properties=["steps>=1", "CH", "support<=2", "WH", "F"])
+    assert {"steps>=1", "support<=2"} == set(caught.value.requirements) - {"privacy"}
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        {"n": 2, "alpha": "999999/1000000", "delta": "1/1000000", "loss": "L0_1", "properties": ["mse<=1/2", "S"]},
+        {"n": 5, "alpha": "199/200", "delta": "1/1000000", "loss": "L2", "properties": ["truth>=1/2", "bias<=1/2"]},
+        {"n": 4, "alpha": "1/2", "delta": "1/1000000", "loss": "L1", "properties": ["bias<=1/2", "CH"]},
+    ],
+)
+def test_what_the_solver_gives_up_on_is_tried_another_way(request_):
+    """The solver ended with "Unknown" here, which is no answer to a person."""
+    with pytest.raises(Conflict):
+        dc.design(**request_)

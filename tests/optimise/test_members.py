@@ -13,10 +13,11 @@ from discreet.errors import Conflict
 from discreet.optimise.design import designing
 from discreet.optimise.design.designing import read_request
 from discreet.optimise.design.members import KNOWN, cheapest_member, is_met_by_a_member, members
-from discreet.optimise.lp import highs as solver
+from discreet.optimise.lp import highs
 from discreet.optimise.lp.bounds import impossible
-from discreet.optimise.lp.highs import Infeasible, Session, SolverFailed, StallWatch
+from discreet.optimise.lp.highs import StallWatch
 from discreet.optimise.lp.program import program_of
+from discreet.optimise.lp.solver import Infeasible, Session, SolverFailed
 
 SEVEN = ("S", "RH", "RM", "CH", "CM", "F", "WH")
 
@@ -101,7 +102,7 @@ def test_a_run_without_pivots_is_stopped_and_the_next_one_is_not() -> None:
 
 
 def test_a_stalled_run_says_so_and_takes_few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(solver, "HEALTHY_REFACTORISATIONS", -1)  # so that any run is given up at its first step
+    monkeypatch.setattr(highs, "HEALTHY_REFACTORISATIONS", -1)  # so that any run is given up at its first step
     request, _ = _request(12, alpha="1/2", properties="CM")
     session = Session(program_of(request))
     with pytest.raises(SolverFailed):

@@ -13,14 +13,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import DiscreetError, ForeignValue, InvalidInput, WrongType
+from ..exact.arrays import IntArray
 from ..sources.sql import quoted, text_literal
 from ..spaces import Grid, Labels, Space
 from .places import refuse_misread
 
-IntArray = NDArray[np.int64]
 Row = tuple[Any, ...]
 
 #: What stands for a value that is no whole number. No space has it: values lie within 2^62 of zero.

@@ -19,14 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import DiscreetError, InvalidInput, UnreadableFile
+from ..exact.arrays import IntArray
 from ..mechanism import Mechanism
 from ..names import nearest
 from ..sources.files import open_files
 from ..sources.sql import quoted, text_literal
 from ..spaces import Labels, Space
 from .readings import Reading, is_text, reading_of
-
-IntArray = NDArray[np.int64]
 
 #: Told how much of a file has been read, from 0 to 1.
 Tell = Callable[[float], None]

@@ -19,11 +19,10 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg.blas import dgemv, dsymv, dsyrk
 from scipy.linalg.lapack import dgesv, dpotrf, dpotrs
 
-FloatArray = NDArray[np.float64]
+from ..exact.arrays import FloatArray
 
 #: From so many places of a matrix on, more cores are worth their trouble.
 MANY_PLACES = 4_000_000

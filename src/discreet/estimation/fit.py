@@ -12,11 +12,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..exact.arrays import FloatArray
 from .model.problem import Problem
-
-FloatArray = NDArray[np.float64]
 
 #: How many surveys are simulated where the statistic is remarkable; none of them may be as bad for an alarm.
 SURVEYS, SEED = 99, 0

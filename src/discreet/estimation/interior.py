@@ -22,9 +22,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from ..exact.arrays import FloatArray, IntArray
 
 #: No step goes further than this share of the way to the border.
 SHORT_OF_BORDER = 0.995
@@ -62,7 +61,7 @@ class Model(Products, Protocol):
     """What the interior point method needs beyond products: the linear systems of its steps."""
 
     #: Where q is positive; elsewhere nu stays 0.
-    seen: NDArray[np.int64] | slice
+    seen: IntArray | slice
 
     def newton(self, weights: FloatArray, slacks: FloatArray) -> Newton:
         """Solve (A diag(weights) A' + diag(slacks)) dp = b: a function from b to dp and dp A."""

@@ -6,9 +6,10 @@ import math
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ..errors import InvalidInput, Unsupported
+from ..exact.arrays import FloatArray
 from ..spaces import Counts, positive_integer
 from ..utility import read_prior
 from .algebra import calmly
@@ -18,7 +19,6 @@ from .result import Estimate, finish, of_problem
 from .solvers import em, smoothing
 from .solvers.likelihood import Likelihood
 
-FloatArray = NDArray[np.float64]
 Method = Literal["mle", "smoothed", "ibu", "inverse"]
 
 #: How many updates [F] makes.

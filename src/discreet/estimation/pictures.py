@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..exact.arrays import FloatArray
 from ..plots import Chart, beside
 from ..plots.chart import values_of
 from ..plots.reconstruction import bars, cumulative, distribution_map
@@ -16,7 +16,6 @@ from . import describing, spikes
 if TYPE_CHECKING:
     from .result import Estimate
 
-FloatArray = NDArray[np.float64]
 
 #: Intervals for single values are drawn up to this many of them, a band up to this many counts, unless asked for.
 MOST_WHISKERS, MOST_BAND = 60, 2000

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import InvalidInput, Unsupported, WrongType
+from ..exact.arrays import FloatArray, IntArray
 from ..exact.rationals import text_up
 from ..mechanism import Mechanism
 from ..optimise.families import FAMILIES
@@ -23,8 +23,6 @@ from ..optimise.improve.calibration import Calibration, calibrate
 from ..spaces import Counts, Grid, Labels, Space, positive_integer
 from ..utility import kantorovich, read_prior
 from .methods import Method, estimate
-
-FloatArray = NDArray[np.float64]
 
 #: What the first parameter of a family is where true values are these; "space" takes any of them.
 FIRST_PARAMETER: dict[type, str] = {Counts: "n", Grid: "grid", Labels: "space"}
@@ -149,7 +147,7 @@ def reconstruction_loss(
     )
 
 
-def _fixed(population: Any, people: int | None, size: int) -> NDArray[np.int64] | None:
+def _fixed(population: Any, people: int | None, size: int) -> IntArray | None:
     """The people there are, if whole numbers of them were given instead of a distribution."""
     if people is not None:
         return None

@@ -9,14 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..exact.arrays import FloatArray
 from ..spaces import Counts, Grid, Space
 from .algebra import calmly
 from .intervals import intervals
 from .solvers.likelihood import Likelihood
-
-FloatArray = NDArray[np.float64]
 
 #: Two estimates differ if they place at least this share of the people at other values.
 MOVED = 0.1

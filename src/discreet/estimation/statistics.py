@@ -8,12 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ..errors import InvalidInput, Unsupported, WrongType
+from ..exact.arrays import FloatArray
 from ..spaces import Counts, Grid, Space
-
-FloatArray = NDArray[np.float64]
 
 #: What solvers leave where there is nothing: cumulative sums are compared up to this.
 DUST = 1e-9
@@ -76,16 +75,9 @@ class Reconstruction:
 
 def never_falling(values: FloatArray) -> FloatArray:
     """The closest sequence, in squares, that never falls: neighbours in the wrong order share their mean."""
-    means: list[float] = []
-    sizes: list[int] = []
-    for value in values.tolist():
-        mean, size = value, 1
-        while means and means[-1] > mean:
-            before, many = means.pop(), sizes.pop()
-            mean, size = (before * many + mean * size) / (many + size), many + size
-        means.append(mean)
-        sizes.append(size)
-    return np.repeat(means, sizes)
+    from scipy.optimize import isotonic_regression
+
+    return np.asarray(isotonic_regression(values).x)
 
 
 def numbers(space: Space, what: str) -> FloatArray:

@@ -16,9 +16,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import Unsupported
+from ..exact.arrays import FloatArray, IntArray
 from . import interior
 from .interior import Model, Newton, Solution
 from .intervals.moments import Unbiased
@@ -29,8 +29,6 @@ from .solvers.likelihood import Likelihood
 
 if TYPE_CHECKING:
     from .result import Estimate
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -138,7 +136,7 @@ class Blocks:
     def __init__(self, models: Sequence[Model], shares: Sequence[float]) -> None:
         self._models = models
         self.q = np.concatenate([share * model.q for share, model in zip(shares, models, strict=True)])
-        self.seen: NDArray[np.int64] | slice = np.flatnonzero(self.q)
+        self.seen: IntArray | slice = np.flatnonzero(self.q)
         self.size = sum(model.size for model in models)
         self._truths = np.cumsum([model.size for model in models])[:-1]
         self._reports = np.cumsum([len(model.q) for model in models])[:-1]

@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .arrays import BoolArray, IntArray
 from .bits import Bits, SecureBits
 from .laws import Interval
-
-IntArray = NDArray[np.int64]
 
 _WORDS: dict[int, type[np.unsignedinteger[Any]]] = {2: np.uint16, 4: np.uint32, 8: np.uint64}
 
@@ -110,7 +109,7 @@ class Inversion:
             outcome[k] = self.decide_exactly(int(words[k]), int(rest[k]), bits)
         return outcome
 
-    def compare(self, words: NDArray[np.uint16], rest: NDArray[np.uint64]) -> tuple[IntArray, NDArray[np.bool_]]:
+    def compare(self, words: NDArray[np.uint16], rest: NDArray[np.uint64]) -> tuple[IntArray, BoolArray]:
         """The outcomes by the first 64 bits, and which of them those do not decide."""
         value = (words.astype(np.uint64) << np.uint64(48)) | (rest >> np.uint64(16))
         outcome = np.searchsorted(self.thresholds, value, side="right").astype(np.int64)

@@ -25,14 +25,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InvalidInput, Unsupported
+from .arrays import FloatArray, IntArray
 from .bits import Bits
 from .inversion import UNDECIDED
 from .laws import Finite, GeometricTails, Law, float_log, law_from
 from .rationals import read_integer, show_integer
 from .sampling import NoiseSampler, ResponseSampler, Sampler
 from .tables import Table
-
-FloatArray = NDArray[np.float64]
 
 #: Tables are expanded up to this many places; beyond it a kernel answers by its structure alone.
 MOST_PLACES = 16_000_000
@@ -224,7 +223,7 @@ class Noise:
             means[x] = law.floats(*law.support) @ values[self._places(x, law)]
         return np.asarray(means)
 
-    def _places(self, x: int, law: Finite) -> NDArray[np.int64]:
+    def _places(self, x: int, law: Finite) -> IntArray:
         """Where each outcome of a truth's own law is reported."""
         return np.clip(np.arange(law.low, law.high + 1) + x, 0, self._range("this")[0] - 1)
 
@@ -329,7 +328,7 @@ class _ShiftSampler:
 
     def draw(self, truths: NDArray[Any], bits: Bits) -> NDArray[Any]:
         noise = self._draw_mixed(truths, bits) if self._kernel.own else self._shared.draw(len(truths), bits)
-        reports: NDArray[np.int64] = noise.astype(np.int64)
+        reports: IntArray = noise.astype(np.int64)
         reports += truths.astype(np.int64, copy=False)
         if self._low is not None or self._high is not None:
             np.clip(reports, self._low, self._high, out=reports)
@@ -341,7 +340,7 @@ class _ShiftSampler:
         if not self._shared.by_lookup:  # a wide geometric beside own laws: rare, and drawn one by one
             return np.array([self._sampler(k).draw_one(bits) for k in numbers.tolist()], np.int64)
         words = bits.main(len(truths), np.uint16)
-        noise: NDArray[np.int64] = self._lookups[numbers, words].astype(np.int64)
+        noise: IntArray = self._lookups[numbers, words].astype(np.int64)
         unsettled = np.flatnonzero(noise == UNDECIDED)
         for k, rest in zip(unsettled.tolist(), bits.extra(unsettled.size), strict=True):
             more = np.array([rest], np.uint64)

@@ -7,8 +7,7 @@ else from that: single probabilities, products with vectors (by Fourier transfor
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -18,12 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InvalidInput, UnreadableFile, Unsupported
+from .arrays import FloatArray, IntArray
 from .bits import Bits
 from .sampling import AliasSampler
 from .tables import Table
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 Border = Literal["remap", "normalise"]
 
@@ -349,18 +346,6 @@ def _quotients(numerators: NDArray[np.object_], denominator: int) -> FloatArray:
     return np.array([[w / denominator for w in row] for row in numerators.tolist()])
 
 
-def _fast_size(least: int) -> int:
-    """The smallest number >= least without prime factors above 5: fast to transform."""
-
-    def candidates() -> Iterator[int]:
-        for five in range(least.bit_length()):
-            for three in range(least.bit_length()):
-                odd = 5**five * 3**three
-                yield odd << max(0, math.ceil(math.log2(least / odd)))
-
-    return min(n for n in candidates() if n >= least)
-
-
 class _Convolution:
     """Convolution of images with a law of displacements that is symmetric in both axes, by Fourier transform.
 
@@ -369,9 +354,11 @@ class _Convolution:
     """
 
     def __init__(self, quadrant: FloatArray, outside: bool) -> None:
+        from scipy.fft import next_fast_len
+
         rows, cols = quadrant.shape
         self._offset = (rows - 1, cols - 1) if outside else (0, 0)
-        self._size = tuple(_fast_size((3 * n - 2) if outside else (2 * n - 1)) for n in (rows, cols))
+        self._size = tuple(next_fast_len(3 * n - 2 if outside else 2 * n - 1, real=True) for n in (rows, cols))
         window = np.zeros(self._size)
         window[np.ix_(np.arange(1 - rows, rows), np.arange(1 - cols, cols))] = _mirrored(quadrant)
         # The transform of a symmetric law is real.

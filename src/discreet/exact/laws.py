@@ -22,9 +22,9 @@ from operator import index
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import InvalidInput, WrongType
+from .arrays import FloatArray
 from .rationals import LARGEST_ALPHA, SMALLEST_ALPHA, exp_bounds, read_integer, show_integer
 
 Interval = tuple[int, int]
@@ -57,7 +57,7 @@ class Law(Protocol):
     def upper(self, z: int) -> Fraction:
         """P(Z >= z), for rational laws."""
 
-    def floats(self, low: int, high: int) -> NDArray[np.float64]:
+    def floats(self, low: int, high: int) -> FloatArray:
         """P(Z = z) for z = low..high as doubles."""
 
     def float_tail(self, z: int) -> float:
@@ -150,7 +150,7 @@ class GeometricTails:
         rest = 1 - self.ratio
         return low * rest.numerator // rest.denominator, -(-high * rest.numerator // rest.denominator)
 
-    def floats(self, low: int, high: int) -> NDArray[np.float64]:
+    def floats(self, low: int, high: int) -> FloatArray:
         z = np.abs(np.arange(low, high + 1))
         log_ratio = float_log(self.ratio)
         # below the smallest double the probability is honestly zero as a double
@@ -248,7 +248,7 @@ class Gaussian:
         low_tails, _, (low, _) = self._weights(64)
         return low / (low_tails[0] - low_tails[1])
 
-    def floats(self, low: int, high: int) -> NDArray[np.float64]:
+    def floats(self, low: int, high: int) -> FloatArray:
         z = np.arange(low, high + 1, dtype=float)
         return np.asarray(np.exp(-z * z / (2 * float(self.sigma2))) / self._normaliser)
 
@@ -323,7 +323,7 @@ class Finite:
     def tail(self, z: int, bits: int) -> Interval:
         return scaled(self.upper(z), bits)
 
-    def floats(self, low: int, high: int) -> NDArray[np.float64]:
+    def floats(self, low: int, high: int) -> FloatArray:
         values = np.zeros(max(0, high - low + 1))
         for z in range(max(low, self.low), min(high, self.high) + 1):
             values[z - low] = self.weights[z - self.low] / self.total

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .arrays import IntArray
+
 IntegerMatrix = NDArray[Any]
 
 #: Products of two residues fit into 64 bits.
@@ -83,7 +85,7 @@ def _lifted_inverse(matrix: IntegerMatrix) -> tuple[IntegerMatrix, int]:
     return inverse, modulus
 
 
-def _inverse_modulo_prime(matrix: IntegerMatrix) -> NDArray[np.int64]:
+def _inverse_modulo_prime(matrix: IntegerMatrix) -> IntArray:
     size = len(matrix)
     work = np.concatenate([(matrix % PRIME).astype(np.int64), np.eye(size, dtype=np.int64)], axis=1)
     for k in range(size):

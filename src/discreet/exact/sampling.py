@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from .arrays import IntArray
 from .bits import Bits
-from .inversion import UNDECIDED, IntArray, Inversion, draw_independent, is_below, one_word
+from .inversion import UNDECIDED, Inversion, draw_independent, is_below, one_word
 from .laws import GeometricTails, Interval, Law, float_log, power_bounds, scaled
 
 if TYPE_CHECKING:

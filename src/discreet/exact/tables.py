@@ -19,11 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InvalidInput, WrongType
+from .arrays import FloatArray
 from .rationals import show_integer
 from .sampling import AliasSampler
-
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

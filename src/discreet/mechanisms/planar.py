@@ -24,12 +24,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InvalidInput
+from ..exact.arrays import FloatArray, IntArray
 from ..exact.lattice import Border, Lattice
 from ..exact.rationals import read_epsilon
 from ..mechanism import Mechanism, finish
 from ..spaces import Grid
-
-FloatArray = NDArray[np.float64]
 
 #: Epsilon is lowered by this share of itself, so that rounding (and the judge's tolerance) stays on the private side.
 SLACK = Fraction(1, 2**24)
@@ -190,7 +189,7 @@ class _Axis:
 
     nodes: FloatArray
     weights: FloatArray
-    starts: NDArray[np.int64]
+    starts: IntArray
 
     @property
     def nearest(self) -> FloatArray:

@@ -7,16 +7,15 @@ from fractions import Fraction
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..channels import Channel
 from ..errors import InvalidInput, Unsupported
+from ..exact.arrays import FloatArray
 from ..privacy.verify import verify
 from ..privacy.witness import Witness, show
 from ..spaces import Grid
 from .chart import ACCENT, DARK, INK, PALE, QUIET, RAMP, WIDTH, Chart, Spec, band, describe, finish, values_of
 
-FloatArray = NDArray[np.float64]
 ColourScale = Literal["linear", "sqrt", "log"]
 
 #: Heat maps show at most this many values a side, and ``rows`` this many reports: more do not fit on paper.

@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..exact.arrays import FloatArray
 from ..spaces import Grid
 from .chart import ACCENT, DARK, INK, PALE, WIDTH, Chart, Spec, band, finish
 from .probabilities import MOST_CELLS, cell_size, heat_cells, sized
-
-FloatArray = NDArray[np.float64]
 
 #: More values than this are drawn in bins.
 MOST_BARS = 300

@@ -6,7 +6,7 @@ curve, the dominating pair: minus its slope to the right of E is ``Q(P/Q > E)``.
 pair of truths in another direction, it is this pair that is composed with itself: whatever sequence of pairs the
 releases compare, also when it depends on earlier reports, the product of the dominating pairs has a larger delta at
 every epsilon. (Zhu, Dong, Wang 2022. Composing each pair of truths with itself and taking the worst
-at the end understates delta several times: ``tests/privacy/test_compose.py`` has such a mechanism.)
+at the end understates delta several times: ``tests/privacy/test_composed_deltas.py`` has such a mechanism.)
 
 Both directions make the curve symmetric, ``H(E) = 1 - E + E H(1/E)``, so E >= 1 tells everything: an atom of P with
 privacy loss log P/Q = x has a twin with loss -x whose mass is e^-x times as large.
@@ -26,16 +26,14 @@ from itertools import count, pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import Unsupported
+from ..exact.arrays import FloatArray
 from ..exact.laws import Gaussian
 from ..exact.rationals import exp_bounds, float_up, log_bounds
 from ..exact.tables import Table
 from .gaussian import GaussianEvidence
 from .pairs import Compared, Evidence, FarEnds
-
-FloatArray = NDArray[np.float64]
 
 #: Ratios E and divergences are kept as integers over these powers of two.
 _RATIO_BITS, _VALUE_BITS = 160, 256

@@ -21,13 +21,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..exact.arrays import BoolArray, FloatArray, IntArray
 from ..exact.rationals import exp_bounds
 from ..exact.tables import Table
 from .views import View
 from .witness import Witness
 
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
 Bounds = tuple[Fraction, Fraction]
 
 #: Screening looks at this many places at a time.
@@ -140,7 +139,7 @@ class Rows:
         assert chosen is not None  # two distributions share a report, or some ratio is infinite
         return self._witness(chosen[0], chosen[1], [chosen[2]])
 
-    def _distinct(self, i: IntArray, j: IntArray, near: NDArray[np.bool_]) -> Iterator[tuple[int, int, int]]:
+    def _distinct(self, i: IntArray, j: IntArray, near: BoolArray) -> Iterator[tuple[int, int, int]]:
         """One place for each distinct pair of weights among the marked ones."""
         pair, column = np.nonzero(near)
         if not pair.size:

@@ -13,6 +13,7 @@ the right side rises up to its best m and falls after it.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from fractions import Fraction
 
 from ..errors import Unsupported
@@ -121,12 +122,7 @@ class GaussianEvidence:
             return self.delta_bounds(epsilon)[0]
         low_z = math.floor(self._law.sigma2 * epsilon)  # g is not positive below
         high_z = low_z + 4 + 4 * math.isqrt(int(self._law.sigma2) + 1)
-        while low_z < high_z:
-            middle = (low_z + high_z) // 2
-            if self._falls(middle, epsilon):
-                high_z = middle
-            else:
-                low_z = middle + 1
+        low_z += bisect_left(range(low_z, high_z), True, key=lambda z: self._falls(z, epsilon))
         bits = self._enough(low_z + 1)
         low_ratio, high_ratio = exp_bounds(epsilon, bits)
         (a, b), (c, d) = self._law.mass(low_z, bits), self._law.mass(low_z + 1, bits)

@@ -23,12 +23,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InvalidInput
+from ..exact.arrays import FloatArray
 from ..exact.lattice import Lattice
 from ..exact.rationals import float_down, float_up, log_bounds
 from ..exact.tables import Table
 from ..spaces import Grid, Space
 
-FloatArray = NDArray[np.float64]
 Step = tuple[int, int]
 Place = tuple[int, int, int]
 

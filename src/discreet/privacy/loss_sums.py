@@ -34,8 +34,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..exact.arrays import FloatArray
 from ..exact.rationals import float_down
-from .dominating import FloatArray, Pair
+from .dominating import Pair
 
 #: The mass that may be cut off on either side of every partial sum.
 _CUT = 2.0**-84

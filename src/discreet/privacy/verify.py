@@ -8,9 +8,9 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import InvalidInput, Unsupported
+from ..exact.arrays import FloatArray
 from ..exact.kernels import Kernel, Noise, Response
 from ..exact.lattice import Lattice
 from ..exact.laws import Gaussian
@@ -107,7 +107,7 @@ class Verdict:
         eps = self._read(epsilon)
         return 0.0 if self.evidence.holds(eps) else bound_up(self.evidence.single_event_bounds(eps)[1])
 
-    def curve(self, epsilons: Any) -> NDArray[np.float64]:
+    def curve(self, epsilons: Any) -> FloatArray:
         """delta at each of these epsilons."""
         return np.array([self.delta(e) for e in np.asarray(epsilons, dtype=object).ravel().tolist()])
 

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import InvalidInput, Unsupported
+from ..exact.arrays import IntArray
 from ..exact.kernels import Noise
 from ..exact.laws import Finite
 from ..exact.rationals import as_fraction, text_up
@@ -265,7 +265,7 @@ class CellKeys:
         same = (here.probability(z) * there.probability(z - 1) for z in range(here.low, here.high + 1))
         return 1 - sum(same, Fraction(0))
 
-    def publish(self, counts: Iterable[int], keys: Iterable[int]) -> NDArray[np.int64]:
+    def publish(self, counts: Iterable[int], keys: Iterable[int]) -> IntArray:
         """The published counts for these counts and cell keys (whole numbers, taken modulo the number of keys)."""
         values, numbers = Integers(low=0).indices(list(counts)), Integers(low=0).indices(list(keys))
         if values.shape != numbers.shape or values.ndim != 1:

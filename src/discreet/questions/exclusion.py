@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..exact.arrays import BoolArray, IntArray
 from .conditions import Condition
 from .expressions import Compare, Joined, Literal, Member, Missing, Term, Test, atoms
 
@@ -101,7 +102,7 @@ class _Grid:
         return self._along(reading, reading.truths[test])
 
     def most(self, tests: list[Test], filters: list[Test]) -> int:
-        possible: NDArray[np.bool_] = np.ones([1] * len(self.shape), dtype=bool)
+        possible: BoolArray = np.ones([1] * len(self.shape), dtype=bool)
         for test in filters:
             possible = possible & (self.truth(test) == TRUE)
         for reading in self.readings.values():
@@ -150,16 +151,16 @@ class _Reading:
         self.truths = {atom: np.concatenate([[_at_null(atom)], row]) for atom, row in zip(found, known, strict=True)}
         self.places = 1 + known.shape[1]
 
-    def _holds(self, atom: Atom, places: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def _holds(self, atom: Atom, places: IntArray) -> BoolArray:
         if isinstance(atom, Missing):
             return np.full(len(places), not atom.missing)
         if isinstance(atom, Member):
             return np.isin(places, [self.order[literal] for literal in atom.literals], invert=not atom.inside)
         if "LIKE" in atom.op:
-            matching: NDArray[np.bool_] = places == 1
+            matching: BoolArray = places == 1
             return ~matching if atom.op.startswith("NOT") else matching
         against = 1 if isinstance(atom.right, Term) else self.order[atom.right]
-        compared: NDArray[np.bool_] = _COMPARED[atom.op](places, against)
+        compared: BoolArray = _COMPARED[atom.op](places, against)
         return compared
 
 

@@ -18,17 +18,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import InvalidInput, WrongType
+from ..exact.arrays import IntArray
 from .domains import INTEGER, MOST_GROUPS, Values, domain_values, read_table, typed
 from .domains import Value as Value
 from .domains import blanks_removed as blanks_removed
 from .domains import split_domain as split_domain
 from .expressions import LARGEST_WHOLE
 from .question import find_column
-
-IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,8 +11,9 @@ from operator import eq
 import numpy as np
 
 from ..errors import InvalidInput
+from ..exact.arrays import IntArray
 from .domains import Values
-from .groups import Groups, IntArray
+from .groups import Groups
 
 
 def canonical(groups: Groups) -> Groups:

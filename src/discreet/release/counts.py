@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any, Unpack
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..engines.sources import Counting, Source, open_source
 from ..errors import SourceFailed
+from ..exact.arrays import IntArray
 from ..exact.bits import Bits, SecureBits
 from ..ledger.budget import Cost
 from ..ledger.ledger import Ledger
@@ -27,8 +27,6 @@ from .plan.request import ReleaseRequest, RequestFields, read_request
 from .publish.bundle import refuse_occupied, refuse_without_room
 from .publish.recorded import recall, recorded_answer
 from .publish.released import Release
-
-IntArray = NDArray[np.int64]
 
 
 def release_counts(

@@ -30,13 +30,11 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...exact.arrays import FloatArray
 from ..interior import Solution
 from ..model.problem import Problem
 from ..solvers.likelihood import Likelihood
-
-FloatArray = NDArray[np.float64]
 
 #: Ends are found to this share of the distance on the scale of the root of the deviance.
 CLOSE = 5e-4
@@ -292,15 +290,3 @@ def _least(function: Callable[[float], float], left: float, right: float) -> tup
             b = left + GOLDEN * (right - left)
             at_b = function(b)
     return (a, at_a) if at_a <= at_b else (b, at_b)
-
-
-def first_reaching(reaches: Callable[[int], bool], size: int) -> int:
-    """The smallest of 0..size-1 that reaches something, if larger ones do too; the last one must."""
-    low, high = 0, size - 1
-    while low < high:
-        middle = (low + high) // 2
-        if reaches(middle):
-            high = middle
-        else:
-            low = middle + 1
-    return low

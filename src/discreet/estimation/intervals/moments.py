@@ -18,16 +18,14 @@ import math
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...exact.arrays import FloatArray
 from ...exact.kernels import Response
 from ..algebra import calmly, cholesky, gram, left_solve, left_times, times
 from ..model.columns import block
 from ..model.models import Geometric
 from ..model.problem import Group, Problem
 from . import intervals
-
-FloatArray = NDArray[np.float64]
 
 #: Matrices with more entries than this are not solved for weights.
 MOST_ENTRIES = 1_000_000

@@ -8,14 +8,15 @@ is the profile likelihood (:mod:`.intervals`), which knows that no probability i
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...errors import InvalidInput
+from ...exact.arrays import FloatArray
 from ...exact.kernels import Noise, Response
 from ...exact.lattice import Lattice
 from ..interior import Solution
@@ -23,8 +24,6 @@ from ..statistics import DUST, Reconstruction, indicator, numbers, read_share, r
 from . import intervals, moments
 from .intervals import Profiled
 from .moments import Unbiased
-
-FloatArray = NDArray[np.float64]
 
 #: A band of cumulative probabilities is worked out at this many counts at most; between them it follows from their
 #: being monotone.
@@ -343,8 +342,8 @@ class Answers(Reconstruction):
             least, most, _ = both(k)
             return least if side > 0 else most
 
-        low = intervals.first_reaching(lambda k: limit(k, -1) >= q, size)
-        high = intervals.first_reaching(lambda k: limit(k, 1) >= q, size)
+        low = bisect_left(range(size - 1), True, key=lambda k: limit(k, -1) >= q)
+        high = bisect_left(range(size - 1), True, key=lambda k: limit(k, 1) >= q)
         # ends around unbiased estimates may fall from one count to the next: look one further
         while low > 1 and limit(low - 2, -1) >= q:
             low -= 2

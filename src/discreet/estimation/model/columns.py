@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...exact.arrays import FloatArray, IntArray
 from ...exact.kernels import Kernel, Noise, Response
 from ...exact.lattice import Lattice
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 #: Reports of noise spread wider than this are looked up one by one.
 WIDEST = 1 << 22

@@ -15,18 +15,16 @@ import math
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...exact.arrays import FloatArray, IntArray
 from ..algebra import cholesky, gram, gram_of_columns, left_solve, left_times, times
 from ..interior import Newton
-
-FloatArray = NDArray[np.float64]
 
 #: Up to this many values, a product with the whole matrix is faster than two recursive filters (measured).
 DENSE_GEOMETRIC = 256
 
 
-def _positive(q: FloatArray) -> NDArray[np.int64] | slice:
+def _positive(q: FloatArray) -> IntArray | slice:
     return slice(None) if q.all() else np.flatnonzero(q)
 
 
@@ -41,7 +39,7 @@ class Dense:
         self.A, self.q = np.ascontiguousarray(A / self.scale), q
         #: Whether systems are solved for the reports: less work where they are fewer, and fewer digits.
         self.by_reports = 4 * A.shape[1] < 3 * len(A)
-        self.seen: NDArray[np.int64] | slice = slice(None)
+        self.seen: IntArray | slice = slice(None)
         self.size = len(A)
 
     def forward(self, p: FloatArray) -> FloatArray:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from ... import spaces
 from ...channels import Channel
 from ...errors import InvalidInput, Unsupported, WrongType
+from ...exact.arrays import BoolArray, FloatArray, IntArray
 from ...exact.bits import SeededBits
 from ...exact.kernels import Kernel, Noise, Response
 from ...exact.laws import GeometricTails
@@ -26,9 +27,6 @@ from ...mechanism import Mechanism
 from ...spaces import Counts, Integers, Space
 from ..algebra import calmly
 from .columns import WIDEST, block
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 #: The most true values that can be estimated: half a gigabyte for a million of them.
 MOST_TRUTHS = 10_000_000
@@ -130,7 +128,7 @@ class Group:
         return wide.own != self.kernel.own or int(high) - int(low) > WIDEST  # type: ignore[arg-type]
 
     @cached_property
-    def _far(self) -> tuple[NDArray[np.bool_], FloatArray]:
+    def _far(self) -> tuple[BoolArray, FloatArray]:
         """Which reports lie so far outside the truths that Fourier transforms lose them, and their columns."""
         kernel = self.kernel
         assert isinstance(kernel, Noise)

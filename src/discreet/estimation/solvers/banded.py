@@ -23,17 +23,14 @@ from itertools import pairwise
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
-from numpy.typing import NDArray
 from scipy.linalg.blas import dsyrk
 from scipy.linalg.lapack import dpbtrf, dpbtrs
 
+from ...exact.arrays import FloatArray, IntArray
 from ...exact.kernels import Noise
 from ..interior import Newton
 from ..model.columns import WIDEST
 from ..model.problem import Group, Problem
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 #: d J: by how much the largest of A (q / u) may be too small, as a share of it. Its sums are rounded by more.
 LEFT_OUT = 1e-16
@@ -177,7 +174,7 @@ class Banded:
 
     def __init__(self, problem: Problem) -> None:
         self.size, self.q = problem.size, problem.counts / problem.people
-        self.seen: NDArray[np.int64] | slice = slice(None)
+        self.seen: IntArray | slice = slice(None)
         self._parts = [_Columns(group, LEFT_OUT / len(self.q)) for group in problem.groups]
         first = np.concatenate([part.first for part in self._parts])
         last = np.concatenate([part.last for part in self._parts])

@@ -10,11 +10,9 @@ import math
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...exact.arrays import FloatArray
 from ..interior import Products, Solution
-
-FloatArray = NDArray[np.float64]
 
 
 def update(model: Products, p: FloatArray) -> tuple[FloatArray, float, float]:

@@ -18,13 +18,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...exact.arrays import BoolArray, FloatArray, IntArray
 from ...spaces import Counts, Grid, Space
 from ..algebra import cholesky, gram, symmetric_times
 from ..interior import MOST_IDLE, Solution
 from ..model.problem import Problem
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 #: Accelerated updates before the support is looked for, and the most Newton steps after.
 CYCLES, MOST_STEPS = 10, 200
@@ -157,14 +155,14 @@ def _accelerate(
     return p, u, model.gradient(u)
 
 
-def _peaks(x: FloatArray, space: Space) -> NDArray[np.bool_]:
+def _peaks(x: FloatArray, space: Space) -> BoolArray:
     """Where x is at least as large as at all neighbours; where there are none (labels), everywhere."""
     if not isinstance(space, Grid | Counts):
         return np.ones(len(x), bool)
     return np.asarray(x >= _highest(x, space))
 
 
-def _around(chosen: NDArray[np.bool_], space: Space) -> NDArray[np.bool_]:
+def _around(chosen: BoolArray, space: Space) -> BoolArray:
     """The chosen places and their neighbours."""
     return np.asarray(_highest(chosen, space)) if isinstance(space, Grid | Counts) else chosen
 
@@ -276,7 +274,7 @@ def _search(model: Structured, u: FloatArray, aim: FloatArray, dearer: float) ->
     return step
 
 
-def nonnegative(H: FloatArray, b: FloatArray, passive: NDArray[np.bool_]) -> FloatArray:
+def nonnegative(H: FloatArray, b: FloatArray, passive: BoolArray) -> FloatArray:
     """The x >= 0 with the least ``x'Hx/2 - b'x``, by block principal pivoting (Portugal, Judice, Vicente 1994).
 
     Guess which entries are positive, solve for them, move all that turn out wrong at once; when that does not lower

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...exact.arrays import FloatArray, IntArray
 from ...exact.kernels import Noise
 from ...exact.kernels import Response as ResponseKernel
 from ...exact.lattice import Lattice
@@ -19,8 +19,6 @@ from ..model.problem import Problem
 from . import banded, large, response
 from .banded import Banded
 from .large import Structured
-
-FloatArray = NDArray[np.float64]
 
 #: Above this much work for one dense step (truths x reports x the smaller of them), structure is used: in one dimension
 #: only where dense steps take minutes (it wins for narrow noise, and is far slower for wide noise: measured); on maps,
@@ -72,7 +70,7 @@ class Likelihood:
     def _dense(self) -> Dense:
         return Dense(self.problem.block(), self.problem.counts / self.problem.people)
 
-    def of_part(self, counts: NDArray[np.int64]) -> Likelihood:
+    def of_part(self, counts: IntArray) -> Likelihood:
         """The likelihood of some of the reports: counts in the order of the model's q."""
         model, groups = self.model, self.problem.groups
         seen = counts[groups[0].reports] if isinstance(model, Geometric | Response) else counts

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from ...exact.arrays import FloatArray
 
 
 def maximum(q: FloatArray, b: float) -> FloatArray:

@@ -11,13 +11,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...exact.arrays import FloatArray, IntArray
 from ..interior import Products, Solution
 from . import em
 from .likelihood import Likelihood
-
-FloatArray = NDArray[np.float64]
 
 FOLDS = 5
 
@@ -49,7 +47,7 @@ def candidates() -> list[int]:
     return grid
 
 
-def deal(counts: NDArray[np.int64], seed: int) -> list[NDArray[np.int64]]:
+def deal(counts: IntArray, seed: int) -> list[IntArray]:
     """The reports dealt at random into five equal folds; so many that NumPy cannot, each by itself."""
     rng = np.random.default_rng(seed)
     if counts.sum() >= MOST_DEALT:
@@ -86,7 +84,7 @@ def choose(likelihood: Likelihood, seed: int) -> tuple[Solution, str]:
     return em.iterate(model, best), f"cross-validation chose {best:,} updates"
 
 
-def _score(model: Products, p: FloatArray, fold: NDArray[np.int64]) -> float:
+def _score(model: Products, p: FloatArray, fold: IntArray) -> float:
     seen = fold > 0
     # reports that the other folds make impossible say nothing about the number of updates: all numbers pay alike
     return float(fold[seen] @ np.log(np.maximum(model.forward(p)[seen], 1e-300)))

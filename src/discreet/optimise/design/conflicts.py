@@ -7,18 +7,16 @@ from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...errors import Conflict
+from ...exact.arrays import FloatArray
 from ...exact.rationals import text_up
 from ...properties import Property
 from ..lp.bounds import impossible
 from ..lp.certification import exact_table
-from ..lp.highs import Infeasible, Session, SolverFailed, variable_cost
 from ..lp.program import Request, program_of
+from ..lp.solver import Infeasible, Session, SolverFailed, variable_cost
 from .members import is_met_by_a_member, meets
-
-FloatArray = NDArray[np.float64]
 
 
 def feasible(request: Request, *, private: bool = True) -> bool:

@@ -21,10 +21,10 @@ from ...spaces import Counts
 from ..improve.targets import exact_weights
 from ..lp.bounds import gap_of
 from ..lp.certification import Proved
-from ..lp.highs import Infeasible, SolverFailed
 from ..lp.program import Request
 from ..lp.rays import by_report, solve_by_rays
 from ..lp.search import Found, search
+from ..lp.solver import Infeasible, SolverFailed
 from .closed import Closed, closed_form
 from .conflicts import conflict
 from .conflicts import proved as proved_impossible

@@ -8,11 +8,11 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ... import losses
 from ...channels import Channel
 from ...errors import Unsupported
+from ...exact.arrays import BoolArray, IntArray
 from ...exact.kernels import Kernel, Noise
 from ...exact.laws import GeometricTails
 from ...exact.rationals import text_up
@@ -22,9 +22,6 @@ from ...mechanism import Mechanism
 from ...utility import cost
 from .structure import exact_table, judge_again
 from .targets import exact_weights
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -174,9 +171,7 @@ def _best_guesses(channel: Channel, table: Table, loss: Loss, weights: tuple[Fra
     return guesses, decide is not None
 
 
-def _screen(
-    channel: Channel, table: Table, loss: Loss, weights: tuple[Fraction, ...]
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def _screen(channel: Channel, table: Table, loss: Loss, weights: tuple[Fraction, ...]) -> tuple[BoolArray, BoolArray]:
     """Which reports are possible, and for each which guesses could be best, up to the error of floats.
 
     Posteriors are scaled so that the likeliest truth has weight one: no report is too rare for a float.

@@ -13,17 +13,14 @@ from fractions import Fraction
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ... import losses
 from ...channels import Channel
 from ...errors import InvalidInput, Unsupported, WrongType
+from ...exact.arrays import FloatArray, IntArray
 from ...exact.rationals import as_fraction, log_up
 from ...losses import Loss
 from ...utility import cost, expected_loss, read_prior
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 #: At most this many log ratios are held at once.
 CHUNK = 1 << 21

@@ -18,11 +18,9 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...exact.arrays import BoolArray, FloatArray
 from .program import PRIVACY, Program
-
-FloatArray = NDArray[np.float64]
 
 #: Twice the largest relative error of one operation on doubles.
 UNIT = 2.0**-52
@@ -195,7 +193,7 @@ def _truths(program: Program, cost: FloatArray) -> float:
     return float(total - 8 * size * UNIT * (np.abs(least).sum() + np.abs(each).sum()))
 
 
-def _columns(program: Program, cost: FloatArray, error: FloatArray, zero: NDArray[np.bool_]) -> float:
+def _columns(program: Program, cost: FloatArray, error: FloatArray, zero: BoolArray) -> float:
     """The cheapest columns, diagonal entries at most 1; entries that must be equal are decided together."""
     size = program.size
     alpha = float(program.request.alpha)

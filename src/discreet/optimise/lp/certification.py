@@ -14,9 +14,9 @@ from ...errors import InvalidInput, NotPrivate
 from ...exact.tables import Table
 from ...privacy.certificate import Certificate, certify
 from ...spaces import Counts
-from .highs import Vertex
 from .interior import repaired
 from .program import Program, Request
+from .solver import Vertex, place_scales
 from .vertex import NoVertex, Ties, fixed_values, in_rows, rational_values, ties_of
 
 #: Bits of the fixed-point vertex that is repaired.
@@ -102,8 +102,6 @@ def _nearly(program: Program, vertex: Vertex) -> list[int]:
     try:
         return fixed_values(ties, FIXED_BITS)
     except NoVertex:
-        from .highs import place_scales
-
         scales = place_scales(program)[: program.size**2]
         floats = vertex.values[program.variable[: program.size**2]] * scales
         return [int(Fraction(p) * (1 << FIXED_BITS)) for p in floats.tolist()]

@@ -1,87 +1,108 @@
-"""The solver: HiGHS, handed the scaled program, asked for a vertex.
+"""HiGHS, the solver of linear programs, behind one adapter: the only module that imports ``highspy``.
 
-A solve goes in stages, so that the same request has one answer whatever path the solver takes. After the first stage,
-everything whose price is not zero is held where it is (the optimal face); the next stages minimise other objectives on
-that face: the preferences of :mod:`.designing`.
+It passes numbers on as they are. What is solved, with which options, and what to do where a run fails is for those who
+call it: :mod:`.solver` (designs), :mod:`.rays` (large n), :mod:`.refinement` (many digits) and
+:mod:`discreet.optimise.noise.key_search` (whole numbers).
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import NotCertified
-from .program import Program
+from ...exact.arrays import BoolArray, FloatArray
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
-
-#: Beyond this many inequalities the interior point method with a crossover to a vertex beats the simplex method.
-SIMPLEX_ROWS = 8_000
+#: Quiet, and on one core, so that the same program has the same answer everywhere.
+ALWAYS: Mapping[str, Any] = {"output_flag": False, "threads": 1}
 
 #: Coefficients below 1e-12 of their row's largest are noise, those above it are not (the default would drop 1e-9).
-OPTIONS = {"output_flag": False, "small_matrix_value": 1e-12, "threads": 1}
+SMALL_COEFFICIENTS: Mapping[str, Any] = {"small_matrix_value": 1e-12}
 
-#: A first answer is found with the solver's own tolerances, which is quick; then these, from that answer.
-LOOSE = {"primal_feasibility_tolerance": 1e-7, "dual_feasibility_tolerance": 1e-7}
-TIGHT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
-
-#: Ways to solve, each tried where those before gave no answer: as the solver likes, without presolve, primal simplex.
-WAYS: tuple[dict[str, Any], ...] = (
-    {"presolve": "choose", "simplex_strategy": 1},
-    {"presolve": "off", "simplex_strategy": 1},
-    {"presolve": "off", "simplex_strategy": 4},
-)
+#: HiGHS's own tolerances, which are quick to reach, and the tightest it takes.
+LOOSE: Mapping[str, Any] = {"primal_feasibility_tolerance": 1e-7, "dual_feasibility_tolerance": 1e-7}
+TIGHT: Mapping[str, Any] = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
 #: Refactorisations (steps without a pivot) that a healthy run may need: so many, and one for so many pivots. Runs that
 #: end well need one for about a hundred; where the numbers have gone bad there are several for every pivot, each slow.
 HEALTHY_REFACTORISATIONS, PIVOTS_EACH = 200, 10
 
-#: A price below this share of the largest one counts as zero.
-FREE = 1e-10
 
+class Status(Enum):
+    """How a run ended."""
 
-class SolverFailed(NotCertified):
-    """The solver gave up, or what it found could not be proved."""
-
-
-class Infeasible(Exception):
-    """No mechanism meets all inequalities; a signal between modules, never shown to people."""
+    OPTIMAL = "optimal"
+    INFEASIBLE = "infeasible"
+    UNSOLVED = "unsolved"
 
 
 @dataclass(frozen=True, eq=False)
-class Vertex:
-    """What the solver found, in scaled numbers, and where it is: which columns and rows are at their bounds."""
+class Rows:
+    """A sparse matrix row by row: where each row starts, the columns of its coefficients, and the coefficients."""
+
+    starts: NDArray[np.int32]
+    columns: NDArray[np.int32]
+    coefficients: FloatArray
+
+    @classmethod
+    def of(cls, starts: Any, columns: Any, coefficients: FloatArray) -> Rows:
+        """With indices in the 32 bits that HiGHS takes."""
+        return cls(np.asarray(starts, dtype=np.int32), np.asarray(columns, dtype=np.int32), coefficients)
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """Minimise ``cost x`` with ``lower <= x <= upper`` and ``row_lower <= A x <= row_upper``."""
+
+    cost: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    rows: Rows
+    row_lower: FloatArray
+    row_upper: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Basis:
+    """For each column and each row, whether it is basic (free to move) or at a bound."""
+
+    #: HiGHS's own object, to start another run from, and what it calls basic.
+    native: Any = field(repr=False)
+    _basic: Any = field(repr=False)
+
+    @cached_property
+    def columns(self) -> BoolArray:
+        return self._are_basic(self.native.col_status)
+
+    @cached_property
+    def rows(self) -> BoolArray:
+        return self._are_basic(self.native.row_status)
+
+    def _are_basic(self, statuses: Sequence[Any]) -> BoolArray:
+        return np.fromiter((status == self._basic for status in statuses), bool, len(statuses))
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """The last run's answer: values of the columns, dual values of the rows, reduced costs, and the objective."""
 
     values: FloatArray
-    prices: FloatArray
-    reduced: FloatArray
+    duals: FloatArray
+    reduced_costs: FloatArray
     objective: float
-    #: For each variable and each row, whether it is basic (free to move) or at a bound.
-    basic_columns: BoolArray
-    basic_rows: BoolArray
-    basis: Any = field(repr=False, default=None)
 
-    @property
-    def unique(self) -> bool:
-        """Whether every bound that holds has a price: then no other point is as good."""
-        return not (self.free_columns.any() or self.free_rows.any())
 
-    @property
-    def free_columns(self) -> BoolArray:
-        return np.asarray(~self.basic_columns & (np.abs(self.reduced) <= FREE * self._unit))
+@dataclass(frozen=True, eq=False)
+class IntegerPoint:
+    """What branch and bound found: values of the columns (None if it found none) and a lower bound of the objective."""
 
-    @property
-    def free_rows(self) -> BoolArray:
-        return np.asarray(~self.basic_rows & (np.abs(self.prices) <= FREE * self._unit))
-
-    @property
-    def _unit(self) -> float:
-        return max(float(np.abs(self.prices).max(initial=0)), 1e-300)
+    values: list[float] | None
+    bound: float
 
 
 class StallWatch:
@@ -108,205 +129,137 @@ class StallWatch:
         event.interrupt(self.stalled)  # said at every step: the solver remembers what it was told in an earlier run
 
 
-class Session:
-    """One program in one solver. Solves start from the last vertex, or from one of a neighbouring problem."""
+class Highs:
+    """One instance of HiGHS with one model, which may be changed and solved again from where the last run ended.
 
-    def __init__(self, program: Program, start: Vertex | None = None) -> None:
+    Parameters
+    ----------
+    options
+        Options by the names HiGHS gives them, beside :data:`ALWAYS`.
+    watched
+        Whether runs that stall are interrupted (:class:`StallWatch`).
+    """
+
+    def __init__(self, options: Mapping[str, Any], *, watched: bool = False) -> None:
         import highspy
 
-        self.program = program
         self._highspy: Any = highspy
         self._solver = self._highspy.Highs()
-        for option, value in OPTIONS.items():
-            self._solver.setOptionValue(option, value)
+        self._ended: Any = self._highspy.HighsModelStatus.kNotset
         self._watch = StallWatch()
-        self._solver.cbSimplexInterrupt.subscribe(self._watch)
-        self._starts, self._index, self._values, self.lower, self.upper, self.row_sizes = assemble(program)
-        self.column_upper = np.where(program.zero, 0.0, np.inf)
-        self._preferred = np.concatenate(
-            [np.full(len(block), block.preferred) for block in program.pairs]
-            + [np.zeros(len(program.rows), dtype=bool)]
-        ).astype(bool)
-        self.lower[self._preferred] = -np.inf
-        self._last = start
-        #: Programs with tied tails have others to fall back on, which is quicker than to insist.
-        self._last_resort = program.reach == program.request.n
+        self.set_options(**ALWAYS, **options)
+        if watched:
+            self._solver.cbSimplexInterrupt.subscribe(self._watch)
+
+    def set_options(self, **options: Any) -> None:
+        """Set options for all runs from here on."""
+        for option, value in options.items():
+            self._solver.setOptionValue(option, value)
+
+    # ---------------------------------------------------------------- the model
+
+    def load(self, model: Model) -> None:
+        """Replace the model."""
+        own = self._highspy.HighsLp()
+        own.num_col_, own.num_row_ = len(model.cost), len(model.row_lower)
+        own.col_cost_, own.col_lower_, own.col_upper_ = model.cost, model.lower, model.upper
+        own.row_lower_, own.row_upper_ = model.row_lower, model.row_upper
+        own.a_matrix_.format_ = self._highspy.MatrixFormat.kRowwise
+        own.a_matrix_.start_, own.a_matrix_.index_ = model.rows.starts, model.rows.columns
+        own.a_matrix_.value_ = model.rows.coefficients
+        self._solver.passModel(own)
+
+    def add_row(self, lower: float, upper: float) -> None:
+        """Add a row without coefficients, for columns that are added later."""
+        self._solver.addRow(lower, upper, 0, np.array([], dtype=np.int32), np.array([], dtype=np.float64))
+
+    def add_columns(self, cost: FloatArray, dense: FloatArray) -> None:
+        """Add columns that are at least 0; each is a row of ``dense``, which holds its coefficient in every row."""
+        filled = dense != 0
+        starts = np.concatenate([[0], np.cumsum(filled.sum(axis=1))])[:-1]
+        index = np.nonzero(filled)[1]
+        count = len(cost)
+        self._solver.addCols(
+            count, cost, np.zeros(count), np.full(count, np.inf), len(index),
+            starts.astype(np.int32), index.astype(np.int32), dense[filled],
+        )  # fmt: skip
+
+    def add_surpluses(self, rows: Collection[int]) -> None:
+        """Give each of these rows a column of its own, at least 0, with coefficient and cost 1."""
+        for row in rows:
+            self._solver.addCol(1.0, 0.0, np.inf, 1, np.array([row], dtype=np.int32), np.array([1.0]))
+
+    def change_columns(self, cost: FloatArray, lower: FloatArray, upper: FloatArray, whole: BoolArray) -> None:
+        """Replace cost and bounds of all columns, and say which are whole numbers."""
+        count, kinds = len(cost), self._highspy.HighsVarType
+        everything = np.arange(count, dtype=np.int32)
+        self._solver.changeColsCost(count, everything, cost)
+        self._solver.changeColsBounds(count, everything, lower, upper)
+        integrality = np.where(whole, int(kinds.kInteger), int(kinds.kContinuous)).astype(np.uint8)
+        self._solver.changeColsIntegrality(count, everything, integrality)
+
+    # ---------------------------------------------------------------- running
+
+    def start_at(self, basis: Basis) -> None:
+        """Begin the next run at this basis."""
+        self._solver.setBasis(basis.native)
+
+    def start_with(self, values: Sequence[float]) -> None:
+        """Begin the next branch and bound with this point."""
+        known = self._highspy.HighsSolution()
+        known.col_value = list(values)
+        self._solver.setSolution(known)
+
+    def forget(self) -> None:
+        """Begin the next run afresh: without basis and solution."""
+        self._solver.clearSolver()
+
+    def run(self, *, seconds: float | None = None) -> Status:
+        """Solve, for this many seconds at most if any are given."""
+        if seconds is not None:  # the solver's clock goes on from run to run
+            self.set_options(time_limit=self._solver.getRunTime() + seconds)
+        self._watch.reset()
+        self._solver.run()
+        self._ended = self._solver.getModelStatus()
+        statuses = self._highspy.HighsModelStatus
+        known = {statuses.kOptimal: Status.OPTIMAL, statuses.kInfeasible: Status.INFEASIBLE}
+        return known.get(self._ended, Status.UNSOLVED)
 
     @property
-    def rows(self) -> int:
-        return len(self.lower)
+    def reason(self) -> str:
+        """How the last run ended, in the solver's words."""
+        return str(self._solver.modelStatusToString(self._ended))
 
     @property
     def stalled(self) -> bool:
-        """Whether the last run was given up because it got nowhere."""
+        """Whether the last run was interrupted because it got nowhere."""
         return self._watch.stalled
 
-    def minimise(self, cost: FloatArray) -> Vertex:
-        """The best vertex for this cost per unit of each variable."""
-        if self._last is None:
-            self._last = self._run(cost, LOOSE)
-        try:
-            self._last = self._run(cost, TIGHT)
-        except SolverFailed:
-            if not self._last_resort:
-                raise
-            # some programs cannot be solved so closely; what comes of it is proved, or not, anyway
-            self._last = self._run(cost, LOOSE)
-        return self._last
+    # ---------------------------------------------------------------- answers
 
-    def hold(self, vertex: Vertex) -> None:
-        """From now on, consider only what is as good as this vertex was: everything with a price stays where it is."""
-        self.upper = np.where(~vertex.basic_rows & ~vertex.free_rows, self.lower, self.upper)
-        self.column_upper = np.where(~vertex.basic_columns & ~vertex.free_columns, 0.0, self.column_upper)
-        self._last = vertex
-
-    def prefer(self, cost: FloatArray) -> Vertex | None:
-        """The best vertex that also meets the preferred inequalities; None, and as before, if there is none."""
-        before, last = self.lower.copy(), self._last
-        self.lower[self._preferred] = 0.0
-        try:
-            return self.minimise(cost)
-        except (Infeasible, SolverFailed):
-            self.lower, self._last = before, last
-            return None
-
-    def contradiction(self) -> FloatArray | None:
-        """After :class:`Infeasible`: prices of the rows that make doing nothing cost something, if the solver has them.
-
-        (A dual ray, Farkas. What it proves is for :func:`.bounds.impossible` to say.)
-        """
-        solver = self._solver
-        for option, value in {"solver": "simplex", **WAYS[1]}.items():
-            solver.setOptionValue(option, value)
-        solver.clearSolver()
-        self._watch.reset()
-        solver.run()
-        _, found, prices = solver.getDualRay()
-        return np.array(prices) if found else None
-
-    def shortage(self) -> FloatArray | None:
-        """Dual values of the least shortage: what must be given to rows that nothing at all would not meet.
-
-        That program can always be met, by nothing and full gifts, so the solver does not lose its way. Where the least
-        shortage is above zero its dual values are a Farkas certificate; :func:`.bounds.impossible` says what it proves.
-        """
-        solver = self._solver
-        self._pass_model(np.zeros(self.program.count))
-        for row in np.flatnonzero(self.lower > 0).tolist():
-            solver.addCol(1.0, 0.0, self._highspy.kHighsInf, 1, np.array([row], dtype=np.int32), np.array([1.0]))
-        solver.setOptionValue("solver", "simplex")
-        self._watch.reset()
-        solver.run()
-        if solver.getModelStatus() != self._highspy.HighsModelStatus.kOptimal:
-            return None
-        return np.array(solver.getSolution().row_dual)
-
-    def _pass_model(self, cost: FloatArray) -> None:
-        highspy = self._highspy
-        model = highspy.HighsLp()
-        model.num_col_, model.num_row_ = self.program.count, len(self.lower)
-        model.col_cost_, model.col_lower_, model.col_upper_ = cost, np.zeros(len(cost)), self.column_upper
-        model.row_lower_, model.row_upper_ = self.lower, self.upper
-        model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-        model.a_matrix_.start_, model.a_matrix_.index_, model.a_matrix_.value_ = self._starts, self._index, self._values
-        self._solver.passModel(model)
-
-    def _run(self, cost: FloatArray, tolerances: dict[str, float]) -> Vertex:
-        highspy, solver = self._highspy, self._solver
-        for option, value in tolerances.items():
-            solver.setOptionValue(option, value)
-        self._pass_model(cost)
-        warm = self._last is not None and self._last.basis is not None
-        solver.setOptionValue("solver", "simplex" if warm or len(self.lower) <= SIMPLEX_ROWS else "ipm")
-        if warm:
-            assert self._last is not None
-            solver.setBasis(self._last.basis)
-        statuses = highspy.HighsModelStatus
-        for way in WAYS if self._last_resort else WAYS[:1]:
-            for option, value in way.items():
-                solver.setOptionValue(option, value)
-            self._watch.reset()
-            solver.run()
-            status = solver.getModelStatus()
-            # a program on which the solver got lost is better tried in another form than in another way
-            if status in (statuses.kOptimal, statuses.kInfeasible) or self.stalled:
-                break
-            solver.clearSolver()
-        for option, value in WAYS[0].items():
-            solver.setOptionValue(option, value)
-        if self.stalled:
-            solver.clearSolver()
-        if status == statuses.kInfeasible:
-            raise Infeasible
-        if status != statuses.kOptimal:
-            reason = "it got nowhere" if self.stalled else solver.modelStatusToString(status)
-            raise SolverFailed(
-                f"the linear solver stopped without an answer ({reason}). Ask for fewer "
-                "requirements, a smaller n, or a privacy parameter further from the ends of its range."
-            )
-        return self._vertex()
-
-    def _vertex(self) -> Vertex:
-        solver, basic = self._solver, self._highspy.HighsBasisStatus.kBasic
-        solution, basis = solver.getSolution(), solver.getBasis()
-        return Vertex(
+    def point(self) -> Point:
+        """The answer of the last run."""
+        solution = self._solver.getSolution()
+        return Point(
             np.array(solution.col_value),
             np.array(solution.row_dual),
             np.array(solution.col_dual),
-            solver.getInfo().objective_function_value,
-            np.fromiter((status == basic for status in basis.col_status), bool, len(solution.col_value)),
-            np.fromiter((status == basic for status in basis.row_status), bool, len(solution.row_dual)),
-            basis,
+            self._solver.getInfo().objective_function_value,
         )
 
+    def integer_point(self) -> IntegerPoint:
+        """The answer of the last branch and bound."""
+        info = self._solver.getInfo()
+        feasible = info.primal_solution_status == self._highspy.SolutionStatus.kSolutionStatusFeasible
+        return IntegerPoint(
+            list(self._solver.getSolution().col_value) if feasible else None, float(info.mip_dual_bound)
+        )
 
-def assemble(program: Program) -> tuple[IntArray, IntArray, FloatArray, FloatArray, FloatArray, FloatArray]:
-    """The program row by row: starts, indices, values, lower and upper sides, and what each row was divided by.
+    def basis(self) -> Basis:
+        """The basis at which the last run ended."""
+        return Basis(self._solver.getBasis(), self._highspy.HighsBasisStatus.kBasic)
 
-    Pairs are written between variables, so that the powers of alpha cancel; rows are divided by their largest
-    coefficient. Auxiliary variables are in units of their size.
-    """
-    log_alpha = program.log_alpha
-    index, values, widths, lower, upper, sizes = [], [], [], [], [], []
-    for block in program.pairs:
-        ratio = float(block.factor) * np.exp(program.powers(block) * log_alpha)
-        largest = np.maximum(1.0, ratio)
-        index.append(program.variable[np.stack([block.first, block.second], axis=1)].ravel())
-        values.append(np.stack([1 / largest, -ratio / largest], axis=1).ravel())
-        widths.append(np.full(len(block), 2))
-        lower.append(np.zeros(len(block)))
-        upper.append(np.full(len(block), 0.0 if block.sense == "==" else np.inf))
-        sizes.append(largest * np.exp(program.exponent[block.first] * log_alpha))
-    scales = place_scales(program)
-    for row in program.rows:
-        factors = np.array([float(a) for a in row.coefficients]) * scales[row.places]
-        variables, where = np.unique(program.variable[row.places], return_inverse=True)
-        merged = np.bincount(where, weights=factors)
-        largest_one = float(np.abs(merged).max()) or 1.0
-        index.append(variables)
-        values.append(merged / largest_one)
-        widths.append(np.array([len(variables)]))
-        right = float(row.right) / largest_one
-        lower.append(np.array([right]))
-        upper.append(np.array([right if row.sense == "==" else np.inf]))
-        sizes.append(np.array([largest_one]))
-    starts = np.concatenate([[0], np.cumsum(np.concatenate(widths))])
-    return (
-        starts.astype(np.int32), np.concatenate(index).astype(np.int32), np.concatenate(values),
-        np.concatenate(lower), np.concatenate(upper), np.concatenate(sizes),
-    )  # fmt: skip
-
-
-def place_scales(program: Program) -> FloatArray:
-    """What one unit of its variable is worth at each place."""
-    auxiliary = np.array(program.auxiliary_size)
-    probabilities = np.exp(program.exponent[: program.size**2] * program.log_alpha)
-    return np.concatenate([probabilities, auxiliary])
-
-
-def variable_cost(program: Program, cost: FloatArray | None = None) -> FloatArray:
-    """A cost by place (the program's own if none is given) as a cost per unit of each variable, in floats."""
-    if cost is None:
-        cost = np.array([c / program.cost_scale for c in program.cost.tolist()])
-    summed = np.bincount(program.variable, weights=cost * place_scales(program), minlength=program.count)
-    return summed.astype(np.float64)
+    def dual_ray(self) -> FloatArray | None:
+        """The dual ray of an infeasible program (a Farkas certificate), one number for each row, if there is one."""
+        _, found, ray = self._solver.getDualRay()
+        return np.array(ray) if found else None

@@ -1,7 +1,7 @@
 """The linear program of a design, in exact numbers: which probabilities, under which inequalities, at what cost.
 
 Everything here is rational: coefficients are small integers and powers of alpha. Floats enter only when the program is
-handed to a solver (:mod:`.highs`), which sees it scaled: with ``P = a^|i-j| R`` the privacy inequalities become
+handed to a solver (:mod:`.solver`), which sees it scaled: with ``P = a^|i-j| R`` the privacy inequalities become
 ``R[far] >= R[near]`` and ``R[near] >= a^2 R[far]``, however far from the diagonal, where the probabilities themselves
 vanish below any tolerance.
 
@@ -21,12 +21,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ...exact.arrays import BoolArray, IntArray
 from ...losses import Loss
 from ...properties import PROPERTIES, Property, Rows
 from ...spaces import Counts
-
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
 
 #: The label of the inequalities of differential privacy.
 PRIVACY = "privacy"
@@ -118,7 +116,7 @@ class Program:
     cost: NDArray[Any] = field(repr=False)
     cost_scale: int
     #: Variables that must be zero.
-    zero: NDArray[np.bool_] = field(repr=False)
+    zero: BoolArray = field(repr=False)
     #: Whether a mechanism and its mirror image are one.
     mirrored: bool
     #: How large each auxiliary variable can sensibly be.
@@ -296,7 +294,7 @@ class _Builder:
         everywhere = len(np.unique(further[outward])) == self.places - self.size
         return Fraction(-given, kept) if everywhere else None
 
-    def _alike(self, places: IntArray) -> NDArray[np.bool_]:
+    def _alike(self, places: IntArray) -> BoolArray:
         """Which pairs of places are as far from their truths as each other, and can share a variable."""
         return np.asarray(self.apart[places[:, 0]] == self.apart[places[:, 1]])
 

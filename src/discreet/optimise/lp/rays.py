@@ -17,16 +17,15 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...exact.arrays import FloatArray, IntArray
 from ...exact.tables import Table
 from ...spaces import Counts
 from .bounds import UNIT, Chain
 from .certification import Proved, prove
-from .highs import OPTIONS, TIGHT, SolverFailed
+from .highs import SMALL_COEFFICIENTS, TIGHT, Basis, Highs, Status
 from .program import Request
-
-FloatArray = NDArray[np.float64]
+from .solver import SolverFailed
 
 #: The properties that look at one report at a time (RH where RM is asked for, which implies it).
 BY_REPORT = frozenset({"S", "RM", "WH"})
@@ -90,8 +89,6 @@ class _Master:
     """
 
     def __init__(self, request: Request, margin: float) -> None:
-        import highspy
-
         self.request, self.size = request, request.n + 1
         self.mirrored = request.mirrored or "S" in request.codes
         self.half = (self.size + 1) // 2 if self.mirrored else self.size
@@ -110,22 +107,17 @@ class _Master:
         self.least = (1 + 2.0**-36) / self.size
         self.rays: list[FloatArray] = []
         self.reports: list[int] = []
-        self._highspy: Any = highspy
-        self._answer: tuple[FloatArray, Any] = (np.zeros(0), None)
-        self._solver = self._highspy.Highs()
-        for option, value in {**OPTIONS, **TIGHT, "presolve": "off"}.items():
-            self._solver.setOptionValue(option, value)
+        self._answer: tuple[FloatArray, Basis | None] = (np.zeros(0), None)
+        self._solver = Highs({**SMALL_COEFFICIENTS, **TIGHT, "presolve": "off"})
         self._rows()
 
     def _rows(self) -> None:
         """Each truth adds up to one; with weak honesty each report's diagonal entry is large enough."""
-        empty = np.array([], dtype=np.int32)
-        nothing = np.array([], dtype=np.float64)
         for _ in range(self.half):
-            self._solver.addRow(1.0, 1.0, 0, empty, nothing)
+            self._solver.add_row(1.0, 1.0)
         if self.honest:
             for _ in range(self.half):
-                self._solver.addRow(self.least, np.inf, 0, empty, nothing)
+                self._solver.add_row(self.least, np.inf)
 
     def _folded(self, rays: FloatArray, reports: Any) -> FloatArray:
         """What each ray (a row here) adds to the total of each truth kept."""
@@ -149,27 +141,19 @@ class _Master:
             own = np.zeros((len(numbers), self.half))
             own[np.arange(len(numbers)), numbers] = 1.0
             kept = np.concatenate([kept, own], axis=1)
-        filled = kept != 0
-        starts = np.concatenate([[0], np.cumsum(filled.sum(axis=1))])[:-1]
-        index = np.nonzero(filled)[1]
-        count = len(numbers)
-        self._solver.addCols(
-            count, cost / self.unit, np.zeros(count), np.full(count, np.inf), len(index),
-            starts.astype(np.int32), index.astype(np.int32), kept[filled],
-        )  # fmt: skip
+        self._solver.add_columns(cost / self.unit, kept)
         self.rays += list(rays)
         self.reports += numbers.tolist()
 
-    def _run(self) -> Any:
+    def _run(self) -> Status:
         """Solve; if the quick way stumbles, start over with the solver's usual care."""
-        self._solver.run()
-        if self._solver.getModelStatus() != self._highspy.HighsModelStatus.kOptimal:
-            self._solver.clearSolver()
-            for option, value in (("presolve", "on"), ("simplex_strategy", 1)):
-                self._solver.setOptionValue(option, value)
-            self._solver.run()
-            self._solver.setOptionValue("presolve", "off")
-        return self._solver.getModelStatus()
+        status = self._solver.run()
+        if status is not Status.OPTIMAL:
+            self._solver.forget()
+            self._solver.set_options(presolve="on", simplex_strategy=1)
+            status = self._solver.run()
+            self._solver.set_options(presolve="off")
+        return status
 
     def solve(self) -> float:
         """Add rays until no better ones are left; the bound reached."""
@@ -179,16 +163,14 @@ class _Master:
         centre = np.zeros(self.half * (2 if self.honest else 1))
         bound, before, stalled = self._bound(*self._reduced(centre)), np.inf, 0
         for _ in range(500):
-            status = self._run()
-            if status != self._highspy.HighsModelStatus.kOptimal:
+            if self._run() is not Status.OPTIMAL:
                 if np.isfinite(before):  # what was found so far stands; the bound says how good it is
                     break
-                raise SolverFailed(f"the linear solver stopped ({self._solver.modelStatusToString(status)}).")
-            self._solver.setOptionValue("simplex_strategy", 4)  # from here on the last answer stays feasible
-            solution = self._solver.getSolution()
-            prices = np.array(solution.row_dual) * self.unit
-            value = self._solver.getInfo().objective_function_value * self.unit
-            self._answer = np.array(solution.col_value), self._solver.getBasis()
+                raise SolverFailed(f"the linear solver stopped ({self._solver.reason}).")
+            self._solver.set_options(simplex_strategy=4)  # from here on the last answer stays feasible
+            point = self._solver.point()
+            prices, value = point.duals * self.unit, point.objective * self.unit
+            self._answer = point.values, self._solver.basis()
             reduced, gain = self._reduced(prices)
             rays, worth = self._best(reduced)
             possible = float(np.minimum(worth, 0).sum())
@@ -336,10 +318,9 @@ class _Master:
 
     def _polished(self) -> FloatArray:
         """How much of each ray, as precisely as doubles go: the solver's own tolerance is too coarse for the totals."""
-        basic = self._highspy.HighsBasisStatus.kBasic
         values, basis = self._answer
-        columns = np.array([k for k, status in enumerate(basis.col_status) if status == basic])
-        rows = np.array([k for k, status in enumerate(basis.row_status) if status != basic])
+        assert basis is not None  # there is one from the first run on
+        columns, rows = np.flatnonzero(basis.columns), np.flatnonzero(~basis.rows)
         values = np.concatenate([values, np.zeros(len(self.rays) - len(values))])
         if len(columns) != len(rows):  # pragma: no cover - a basis is square
             return values
@@ -380,5 +361,5 @@ def _exact_table(matrix: FloatArray, *, common: bool) -> Table:
     return Table.from_codes(palette + new, codes)
 
 
-def _totals(palette: list[int], codes: NDArray[np.int64]) -> list[int]:
+def _totals(palette: list[int], codes: IntArray) -> list[int]:
     return [sum(map(palette.__getitem__, row)) for row in codes.tolist()]

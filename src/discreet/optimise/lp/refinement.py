@@ -20,11 +20,10 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...errors import Unsupported
-
-FloatArray = NDArray[np.float64]
+from ...exact.arrays import FloatArray
+from .highs import SMALL_COEFFICIENTS, TIGHT, Basis, Highs, Model, Rows, Status
 
 #: Values are worked out to this many bits after the point.
 BITS = 320
@@ -69,7 +68,7 @@ class Solution:
 class _Vertex:
     """A basis, its exact values and its exact dual values (one for each row)."""
 
-    basis: Any
+    basis: Basis
     values: list[Fraction]
     prices: list[Fraction]
     reduced: list[Fraction]
@@ -162,9 +161,10 @@ class Program:
         worth = sum((a * values[j] for j, a in self._cost.items()), Fraction(0))
         return Solution(tuple(values), worth, self._bound(vertex))
 
-    def _vertex(self, floats: _Floats, basis: Any, cost: list[Fraction]) -> _Vertex:
+    def _vertex(self, floats: _Floats, basis: Basis, cost: list[Fraction]) -> _Vertex:
         """The exact values and dual values that belong to a basis."""
-        columns, rows = floats.members(basis)
+        # the variables in the basis, and the rows that determine them
+        columns, rows = np.flatnonzero(basis.columns).tolist(), np.flatnonzero(~basis.rows).tolist()
         which, place = {j: k for k, j in enumerate(columns)}, {i: k for k, i in enumerate(rows)}
         system: list[dict[int, Fraction]] = [{} for _ in rows]
         transposed: list[dict[int, Fraction]] = [{} for _ in columns]
@@ -205,61 +205,43 @@ class _Floats:
 
     def __init__(self, rows: Sequence[Mapping[int, Fraction]], sizes: FloatArray) -> None:
         self.sizes = sizes
-        self.starts = np.cumsum([0, *(len(row) for row in rows)]).astype(np.int32)
-        self.index = np.array([j for row in rows for j in row], np.int32)
-        value = np.array([float(a) for row in rows for a in row.values()]) * sizes[self.index]
-        self.scale = np.maximum.reduceat(np.abs(value), self.starts[:-1])
-        self.value = value / np.repeat(self.scale, np.diff(self.starts))
+        starts = np.cumsum([0, *(len(row) for row in rows)])
+        index = np.array([j for row in rows for j in row], np.int32)
+        value = np.array([float(a) for row in rows for a in row.values()]) * sizes[index]
+        self.scale = np.maximum.reduceat(np.abs(value), starts[:-1])
+        self.rows = Rows.of(starts, index, value / np.repeat(self.scale, np.diff(starts)))
 
     def solve(
-        self, cost: Sequence[Fraction], sides: Sequence[Fraction], lower: Sequence[Fraction], start: Any = None
-    ) -> Any:
+        self, cost: Sequence[Fraction], sides: Sequence[Fraction], lower: Sequence[Fraction], start: Basis | None = None
+    ) -> Basis:
         """The optimal basis of min cost x, A x = sides, x >= lower, in floats, from this basis if one is given."""
-        import highspy
-
-        program = highspy.HighsLp()
-        program.num_col_, program.num_row_ = len(self.sizes), len(self.scale)
         price = np.array([float(c) for c in cost]) * self.sizes
-        program.col_cost_ = price / (1.0 if start is not None else np.abs(price).max() or 1.0)
-        program.col_lower_ = np.maximum(np.array([float(x) for x in lower]) / self.sizes, -1e12)
-        program.col_upper_ = np.full(len(self.sizes), np.inf)
-        program.row_lower_ = program.row_upper_ = np.array([float(b) for b in sides]) / self.scale
-        program.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-        program.a_matrix_.start_, program.a_matrix_.index_ = self.starts, self.index
-        program.a_matrix_.value_ = self.value
-        solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]
-        for option, setting in (
-            ("output_flag", False), ("threads", 1), ("solver", "simplex"), ("small_matrix_value", 1e-12),
-            ("primal_feasibility_tolerance", 1e-10), ("dual_feasibility_tolerance", 1e-10),
-        ):  # fmt: skip
-            solver.setOptionValue(option, setting)
-        solver.passModel(program)
+        right = np.array([float(b) for b in sides]) / self.scale
+        solver = Highs({**SMALL_COEFFICIENTS, **TIGHT, "solver": "simplex"})
+        solver.load(
+            Model(
+                price / (1.0 if start is not None else np.abs(price).max() or 1.0),
+                np.maximum(np.array([float(x) for x in lower]) / self.sizes, -1e12),
+                np.full(len(self.sizes), np.inf),
+                self.rows, right, right,
+            )
+        )  # fmt: skip
         if start is not None:
-            solver.setBasis(start)
-        solver.run()
-        status = solver.getModelStatus()
-        if status == highspy.HighsModelStatus.kInfeasible and start is None:
+            solver.start_at(start)
+        status = solver.run()
+        if status is Status.INFEASIBLE and start is None:
             raise Infeasible("no choice satisfies all constraints.")
-        if status != highspy.HighsModelStatus.kOptimal:
-            raise Unsupported(f"the linear program was not solved: {solver.modelStatusToString(status)}.")
-        return solver.getBasis()
+        if status is not Status.OPTIMAL:
+            raise Unsupported(f"the linear program was not solved: {solver.reason}.")
+        return solver.basis()
 
-    def solve_near(self, cost: Sequence[Fraction], lower: Sequence[Fraction], start: Any) -> Any:
+    def solve_near(self, cost: Sequence[Fraction], lower: Sequence[Fraction], start: Basis) -> Basis:
         """The same for a program that was moved to a vertex: from its basis, or afresh where the solver gives up."""
         sides = [Fraction(0)] * len(self.scale)
         try:
             return self.solve(cost, sides, lower, start)
         except Unsupported:
             return self.solve(cost, sides, lower)
-
-    @staticmethod
-    def members(basis: Any) -> tuple[list[int], list[int]]:
-        """The variables in the basis, and the rows that determine them."""
-        import highspy
-
-        basic = highspy.HighsBasisStatus.kBasic
-        columns = [j for j, status in enumerate(basis.col_status) if status == basic]
-        return columns, [i for i, status in enumerate(basis.row_status) if status != basic]
 
 
 def solve_exactly(

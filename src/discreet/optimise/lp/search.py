@@ -7,17 +7,15 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ... import utility
+from ...exact.arrays import FloatArray
 from ...exact.rationals import float_down
 from ...properties import PROPERTIES
 from .bounds import lower_bound
 from .certification import Proved, exact_vertex, repaired_table
-from .highs import Infeasible, Session, SolverFailed, Vertex, variable_cost
 from .program import NEGLIGIBLE, Program, Request, program_of
-
-FloatArray = NDArray[np.float64]
+from .solver import Infeasible, Session, SolverFailed, Vertex, variable_cost
 
 #: How small probabilities may get before they are tied to their neighbours; the next is tried where one fails.
 TIES = (NEGLIGIBLE, 1e-11, 1e-8, 0.0)

@@ -16,13 +16,11 @@ from fractions import Fraction
 from itertools import islice
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...exact.arrays import IntArray
 from ...exact.linear import Singular, solve
-from .highs import Vertex
 from .program import Program
-
-IntArray = NDArray[np.int64]
+from .solver import Vertex
 
 
 class NoVertex(Exception):

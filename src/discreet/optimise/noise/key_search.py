@@ -13,12 +13,12 @@ import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
 from ...errors import Unsupported
 from ...exact.laws import Finite
+from ..lp.highs import Highs, Model, Rows, Status
 from ..lp.refinement import Infeasible
 from .programs import NoiseProgram, Wanted, delta_of
 
@@ -56,29 +56,20 @@ class _KeyProgram:
     """The noise program in a solver for whole numbers: each count's law may be fixed, whole, or anything."""
 
     def __init__(self, wanted: Wanted, keys: int) -> None:
-        import highspy
-
         self.wanted, self.keys = wanted, keys
         program = NoiseProgram(wanted)
         rows, sides, unknown = program.tables()
         self.size, self.delta = len(unknown), program.delta
         self._columns = {n: {z: program.place(n, z) for z in wanted.errors(n)} for n in wanted.counts}
         self.unknowns = sum(unknown)
-        self._kinds = highspy.HighsVarType
-        model = highspy.HighsLp()
-        model.num_col_, model.num_row_ = self.size, len(rows)
-        model.col_cost_, model.col_upper_ = np.zeros(self.size), np.full(self.size, np.inf)
-        model.col_lower_ = np.zeros(self.size)
-        model.integrality_ = [self._kinds.kContinuous] * self.size
-        model.row_lower_ = model.row_upper_ = np.array([float(b * keys) for b in sides])
-        model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-        model.a_matrix_.start_ = np.cumsum([0, *(len(row) for row in rows)]).astype(np.int32)
-        model.a_matrix_.index_ = np.array([j for row in rows for j in row], np.int32)
-        model.a_matrix_.value_ = np.array([float(a) for row in rows for a in row.values()])
-        self._solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]
-        for option, setting in (("output_flag", False), ("threads", 1), ("mip_rel_gap", _GAP), ("random_seed", 1)):
-            self._solver.setOptionValue(option, setting)
-        self._solver.passModel(model)
+        nothing, right = np.zeros(self.size), np.array([float(b * keys) for b in sides])
+        coefficients = Rows.of(
+            np.cumsum([0, *(len(row) for row in rows)]),
+            [j for row in rows for j in row],
+            np.array([float(a) for row in rows for a in row.values()]),
+        )
+        self._solver = Highs({"mip_rel_gap": _GAP, "random_seed": 1})
+        self._solver.load(Model(nothing, nothing, np.full(self.size, np.inf), coefficients, right, right))
 
     def solve(
         self,
@@ -101,10 +92,8 @@ class _KeyProgram:
         start
             Values of all variables to start from.
         """
-        import highspy
-
-        cost, lower, upper = np.zeros(self.size), np.zeros(self.size), np.full(self.size, highspy.kHighsInf)
-        kinds = np.full(self.size, int(self._kinds.kContinuous), np.uint8)
+        cost, lower, upper = np.zeros(self.size), np.zeros(self.size), np.full(self.size, np.inf)
+        in_whole_keys = np.zeros(self.size, dtype=bool)
         lower[self.delta], upper[self.delta] = 1.0, most  # no table has a delta below one key
         if calmest is None:
             cost[self.delta] = 1.0
@@ -113,29 +102,18 @@ class _KeyProgram:
                 if n in fixed:
                     lower[j] = upper[j] = fixed[n].get(z, 0)
                 elif n in whole:
-                    kinds[j] = int(self._kinds.kInteger)
+                    in_whole_keys[j] = True
                 if n == calmest:
                     cost[j] = z * z
-        everything = np.arange(self.size, dtype=np.int32)
         solver = self._solver
-        solver.clearSolver()
-        solver.changeColsCost(self.size, everything, cost)
-        solver.changeColsBounds(self.size, everything, lower, upper)
-        solver.changeColsIntegrality(self.size, everything, kinds)
-        solver.setOptionValue("mip_max_nodes", nodes)
-        solver.setOptionValue("time_limit", solver.getRunTime() + _SECONDS)  # its clock goes on from solve to solve
+        solver.forget()
+        solver.change_columns(cost, lower, upper, in_whole_keys)
+        solver.set_options(mip_max_nodes=nodes)
         if start is not None:
-            known = highspy.HighsSolution()
-            known.col_value = list(start)
-            solver.setSolution(known)
-        solver.run()
-        status, info = solver.getModelStatus(), solver.getInfo()
-        known_point = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
-        values = list(solver.getSolution().col_value) if known_point else None
-        return _Outcome(
-            values, info.mip_dual_bound, status == highspy.HighsModelStatus.kOptimal,
-            status == highspy.HighsModelStatus.kInfeasible,
-        )  # fmt: skip
+            solver.start_with(start)
+        status = solver.run(seconds=_SECONDS)
+        found = solver.integer_point()
+        return _Outcome(found.values, found.bound, status is Status.OPTIMAL, status is Status.INFEASIBLE)
 
     def row(self, values: Sequence[float], count: int) -> dict[int, int]:
         return {z: round(values[j]) for z, j in self._columns[count].items()}

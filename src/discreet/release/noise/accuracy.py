@@ -13,23 +13,21 @@ exact numbers; windows of tables in doubles, with more than their rounding error
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...errors import InvalidInput, Unsupported
+from ...exact.arrays import BoolArray, FloatArray, IntArray
 from ...exact.kernels import Noise
 from ...exact.laws import Finite, GeometricTails, Law, float_log
 from ...exact.rationals import as_fraction, float_up
 from ...mechanism import Mechanism
 from ...spaces import LARGEST_INTEGER, Counts, Integers
-
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
 
 #: The upper end of an interval that has none: the true count may lie beyond the bound of the mechanism.
 NO_END = int(np.iinfo(np.int64).max)
@@ -69,7 +67,7 @@ class Accuracy:
     exact: FloatArray
 
     @property
-    def open(self) -> NDArray[np.bool_]:
+    def open(self) -> BoolArray:
         """Which intervals have no upper end."""
         return np.asarray(self.high == NO_END)
 
@@ -133,11 +131,8 @@ def quantile(law: Law, share: Fraction) -> int:
     above = 0
     while not exceeds_at_most(law, above, share):
         above = 2 * above + 1
-    below = (above - 1) // 2 if above else -1
-    while above - below > 1:
-        middle = (above + below) // 2
-        below, above = (below, middle) if exceeds_at_most(law, middle, share) else (middle, above)
-    return above
+    first = (above - 1) // 2 + 1  # one more than the last that was tried before
+    return first + bisect_left(range(first, above), True, key=lambda z: exceeds_at_most(law, z, share))
 
 
 def noise_window(law: Law, level: Fraction) -> tuple[int, int]:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import InvalidInput, Unsupported, WrongType
+from ...exact.arrays import FloatArray, IntArray
 from ...exact.bits import Bits
 from ...exact.kernels import refuse_large
 from ...exact.laws import Law
@@ -34,8 +35,6 @@ from .accuracy import (
     Accuracy,
     Behaviour,
     Expected,
-    FloatArray,
-    IntArray,
     read_level,
 )
 

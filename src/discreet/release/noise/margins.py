@@ -22,17 +22,17 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...errors import InvalidInput
+from ...exact.arrays import BoolArray, IntArray
 from ...exact.laws import Law
 from ...exact.rationals import float_down, float_up
 from ...spaces import LARGEST_INTEGER
-from .accuracy import FREE_ABOVE, FREE_BELOW, NO_END, IntArray, mirrored, quantile, read_level
+from .accuracy import FREE_ABOVE, FREE_BELOW, NO_END, mirrored, quantile, read_level
 from .cells import CellNoise
 from .sums import Part, sum_quantile
 
-Mask = NDArray[np.bool_]
+Mask = BoolArray
 
 #: The status of a cell that cannot have anybody in it, and of one that was withheld.
 STRUCTURAL_ZERO, SUPPRESSED = "M", "Q"

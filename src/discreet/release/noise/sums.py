@@ -15,13 +15,11 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...exact.arrays import FloatArray
 from ...exact.laws import Finite, Law
 from ...exact.rationals import float_down
 from .accuracy import FREE_ABOVE, Sides, mirrored, quantile
-
-FloatArray = NDArray[np.float64]
 
 #: The transform has about this many places at most.
 PLACES = 1 << 20

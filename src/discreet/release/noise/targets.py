@@ -5,6 +5,7 @@ Answers are decimals of four digits, rounded to the side where the wish holds; t
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from fractions import Fraction
 from statistics import NormalDist
 
@@ -61,10 +62,8 @@ def epsilon_for(name: str, half_width: int, level: object = Fraction(19, 20)) ->
         raise InvalidInput(f"no epsilon up to 500 keeps the error within {wide} so often; allow a larger error.")
     if holds(first):
         return SMALLEST_EPSILON
-    while last - first > 1:
-        middle = (first + last) // 2
-        first, last = (first, middle) if holds(middle) else (middle, last)
-    return _four_digits(last)
+    between = range(first + 1, last)
+    return _four_digits(first + 1 + bisect_left(between, True, key=holds))
 
 
 def sigma2_for(half_width: int, level: object = Fraction(19, 20)) -> Fraction:
@@ -92,10 +91,8 @@ def sigma2_for(half_width: int, level: object = Fraction(19, 20)) -> Fraction:
     while last <= most and holds(last):
         first, last, step = last, last + step, 2 * step
     last = min(last, most + 1)
-    while last - first > 1:
-        middle = (first + last) // 2
-        first, last = (middle, last) if holds(middle) else (first, middle)
-    return _four_digits(first)
+    between = range(first + 1, last)
+    return _four_digits(first + bisect_left(between, True, key=lambda number: not holds(number)))
 
 
 def _number_below(value: float) -> int:

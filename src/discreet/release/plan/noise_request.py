@@ -7,10 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ...errors import InvalidInput
+from ...exact.arrays import IntArray
 from ...exact.rationals import claimed, text_up
 from ...ledger.budget import Cost
 from ...mechanism import Mechanism
@@ -21,8 +19,6 @@ from ..noise.targets import epsilon_for, sigma2_for
 from .plan import TablePlan
 from .pricing import composition, weakest_noise
 from .request import ReleaseRequest
-
-IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...exact.arrays import BoolArray, FloatArray, IntArray
 from ...mechanism import Mechanism
 from .page import guarantee_text, page_html
 from .tables import ERROR_COLUMNS, STATUS_MEANING, SUPPRESSED, ReleasedTable
@@ -89,7 +90,7 @@ def csv_text(table: ReleasedTable) -> str:
     return "\n".join([",".join(map(written, table.headings)), *lines]) + "\n"
 
 
-def _told_apart(columns: Sequence[NDArray[Any]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _told_apart(columns: Sequence[NDArray[Any]]) -> tuple[IntArray, IntArray]:
     """Where each different row stands first, and which of those each row is like.
 
     A million noisy counts have a few thousand values, and what is said of a count mostly follows from it: each such
@@ -140,14 +141,14 @@ def _needs_mark(text: str) -> bool:
     return text == "NULL" or text.lstrip()[:1] in tuple("=+-@'＝＋－＠") or text[:1] in ("\t", "\r", "\n")
 
 
-def _integers(values: NDArray[np.int64], empty: NDArray[np.bool_]) -> list[str]:
+def _integers(values: IntArray, empty: BoolArray) -> list[str]:
     texts = list(map(str, values.tolist()))
     for k in np.flatnonzero(empty).tolist():
         texts[k] = ""
     return texts
 
 
-def _rounded(values: NDArray[np.float64], empty: NDArray[np.bool_], direction: str) -> list[str]:
+def _rounded(values: FloatArray, empty: BoolArray, direction: str) -> list[str]:
     """Six digits of each; few values are different, so each is written once."""
     distinct, places = np.unique(values, return_inverse=True)
     texts = np.array([_decimal(value, direction) for value in distinct.tolist()], dtype=object)[places.reshape(-1)]

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InvalidInput
+from ...exact.arrays import BoolArray, IntArray
 from ...plots.chart import Chart
 from ...plots.counts import MOST_CELLS, label
 from ...questions.groups import Groups, Value
@@ -23,9 +24,6 @@ from ...questions.question import Question
 from ..noise.accuracy import NO_END
 from ..noise.cells import CellNoise
 from ..plan.plan import TablePlan
-
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
 
 #: The flags of SDMX's CL_OBS_STATUS that are used, and what they mean here.
 STATUS_MEANING = {

@@ -1,0 +1,238 @@
+"""Solving a design: HiGHS (:mod:`.highs`) is handed the scaled program and asked for a vertex.
+
+A solve goes in stages, so that the same request has one answer whatever path the solver takes. After the first stage,
+everything whose price is not zero is held where it is (the optimal face); the next stages minimise other objectives on
+that face: the preferences of :mod:`.designing`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ...errors import NotCertified
+from ...exact.arrays import BoolArray, FloatArray
+from .highs import LOOSE, SMALL_COEFFICIENTS, TIGHT, Basis, Highs, Model, Rows, Status
+from .program import Program
+
+#: Beyond this many inequalities the interior point method with a crossover to a vertex beats the simplex method.
+SIMPLEX_ROWS = 8_000
+
+#: Ways to solve, each tried where those before gave no answer: as the solver likes, without presolve, primal simplex.
+WAYS: tuple[dict[str, Any], ...] = (
+    {"presolve": "choose", "simplex_strategy": 1},
+    {"presolve": "off", "simplex_strategy": 1},
+    {"presolve": "off", "simplex_strategy": 4},
+)
+
+#: A price below this share of the largest one counts as zero.
+FREE = 1e-10
+
+
+class SolverFailed(NotCertified):
+    """The solver gave up, or what it found could not be proved."""
+
+
+class Infeasible(Exception):
+    """No mechanism meets all inequalities; a signal between modules, never shown to people."""
+
+
+@dataclass(frozen=True, eq=False)
+class Vertex:
+    """What the solver found, in scaled numbers, and where it is: which columns and rows are at their bounds."""
+
+    values: FloatArray
+    prices: FloatArray
+    reduced: FloatArray
+    objective: float
+    #: For each variable and each row, whether it is basic (free to move) or at a bound.
+    basic_columns: BoolArray
+    basic_rows: BoolArray
+    basis: Basis | None = field(repr=False, default=None)
+
+    @property
+    def unique(self) -> bool:
+        """Whether every bound that holds has a price: then no other point is as good."""
+        return not (self.free_columns.any() or self.free_rows.any())
+
+    @property
+    def free_columns(self) -> BoolArray:
+        return np.asarray(~self.basic_columns & (np.abs(self.reduced) <= FREE * self._unit))
+
+    @property
+    def free_rows(self) -> BoolArray:
+        return np.asarray(~self.basic_rows & (np.abs(self.prices) <= FREE * self._unit))
+
+    @property
+    def _unit(self) -> float:
+        return max(float(np.abs(self.prices).max(initial=0)), 1e-300)
+
+
+class Session:
+    """One program in one solver. Solves start from the last vertex, or from one of a neighbouring problem."""
+
+    def __init__(self, program: Program, start: Vertex | None = None) -> None:
+        self.program = program
+        self._solver = Highs(SMALL_COEFFICIENTS, watched=True)
+        self._rows, self.lower, self.upper, self.row_sizes = assemble(program)
+        self.column_upper = np.where(program.zero, 0.0, np.inf)
+        self._preferred = np.concatenate(
+            [np.full(len(block), block.preferred) for block in program.pairs]
+            + [np.zeros(len(program.rows), dtype=bool)]
+        ).astype(bool)
+        self.lower[self._preferred] = -np.inf
+        self._last = start
+        #: Programs with tied tails have others to fall back on, which is quicker than to insist.
+        self._last_resort = program.reach == program.request.n
+
+    @property
+    def rows(self) -> int:
+        return len(self.lower)
+
+    @property
+    def stalled(self) -> bool:
+        """Whether the last run was given up because it got nowhere."""
+        return self._solver.stalled
+
+    def minimise(self, cost: FloatArray) -> Vertex:
+        """The best vertex for this cost per unit of each variable."""
+        if self._last is None:
+            self._last = self._run(cost, LOOSE)
+        try:
+            self._last = self._run(cost, TIGHT)
+        except SolverFailed:
+            if not self._last_resort:
+                raise
+            # some programs cannot be solved so closely; what comes of it is proved, or not, anyway
+            self._last = self._run(cost, LOOSE)
+        return self._last
+
+    def hold(self, vertex: Vertex) -> None:
+        """From now on, consider only what is as good as this vertex was: everything with a price stays where it is."""
+        self.upper = np.where(~vertex.basic_rows & ~vertex.free_rows, self.lower, self.upper)
+        self.column_upper = np.where(~vertex.basic_columns & ~vertex.free_columns, 0.0, self.column_upper)
+        self._last = vertex
+
+    def prefer(self, cost: FloatArray) -> Vertex | None:
+        """The best vertex that also meets the preferred inequalities; None, and as before, if there is none."""
+        before, last = self.lower.copy(), self._last
+        self.lower[self._preferred] = 0.0
+        try:
+            return self.minimise(cost)
+        except (Infeasible, SolverFailed):
+            self.lower, self._last = before, last
+            return None
+
+    def contradiction(self) -> FloatArray | None:
+        """After :class:`Infeasible`: prices of the rows that make doing nothing cost something, if the solver has them.
+
+        (A dual ray, Farkas. What it proves is for :func:`.bounds.impossible` to say.)
+        """
+        solver = self._solver
+        solver.set_options(solver="simplex", **WAYS[1])
+        solver.forget()
+        solver.run()
+        return solver.dual_ray()
+
+    def shortage(self) -> FloatArray | None:
+        """Dual values of the least shortage: what must be given to rows that nothing at all would not meet.
+
+        That program can always be met, by nothing and full gifts, so the solver does not lose its way. Where the least
+        shortage is above zero its dual values are a Farkas certificate; :func:`.bounds.impossible` says what it proves.
+        """
+        solver = self._solver
+        self._load(np.zeros(self.program.count))
+        solver.add_surpluses(np.flatnonzero(self.lower > 0).tolist())
+        solver.set_options(solver="simplex")
+        return solver.point().duals if solver.run() is Status.OPTIMAL else None
+
+    def _load(self, cost: FloatArray) -> None:
+        nothing = np.zeros(len(cost))
+        self._solver.load(Model(cost, nothing, self.column_upper, self._rows, self.lower, self.upper))
+
+    def _run(self, cost: FloatArray, tolerances: Mapping[str, Any]) -> Vertex:
+        solver = self._solver
+        solver.set_options(**tolerances)
+        self._load(cost)
+        basis = self._last.basis if self._last is not None else None
+        solver.set_options(solver="simplex" if basis is not None or len(self.lower) <= SIMPLEX_ROWS else "ipm")
+        if basis is not None:
+            solver.start_at(basis)
+        for way in WAYS if self._last_resort else WAYS[:1]:
+            solver.set_options(**way)
+            status = solver.run()
+            # a program on which the solver got lost is better tried in another form than in another way
+            if status is not Status.UNSOLVED or self.stalled:
+                break
+            solver.forget()
+        solver.set_options(**WAYS[0])
+        if self.stalled:
+            solver.forget()
+        if status is Status.INFEASIBLE:
+            raise Infeasible
+        if status is not Status.OPTIMAL:
+            reason = "it got nowhere" if self.stalled else solver.reason
+            raise SolverFailed(
+                f"the linear solver stopped without an answer ({reason}). Ask for fewer "
+                "requirements, a smaller n, or a privacy parameter further from the ends of its range."
+            )
+        return self._vertex()
+
+    def _vertex(self) -> Vertex:
+        point, basis = self._solver.point(), self._solver.basis()
+        return Vertex(point.values, point.duals, point.reduced_costs, point.objective, basis.columns, basis.rows, basis)
+
+
+def assemble(program: Program) -> tuple[Rows, FloatArray, FloatArray, FloatArray]:
+    """The program's rows, their lower and upper sides, and what each row was divided by.
+
+    Pairs are written between variables, so that the powers of alpha cancel; rows are divided by their largest
+    coefficient. Auxiliary variables are in units of their size.
+    """
+    log_alpha = program.log_alpha
+    index, values, widths, lower, upper, sizes = [], [], [], [], [], []
+    for block in program.pairs:
+        ratio = float(block.factor) * np.exp(program.powers(block) * log_alpha)
+        largest = np.maximum(1.0, ratio)
+        index.append(program.variable[np.stack([block.first, block.second], axis=1)].ravel())
+        values.append(np.stack([1 / largest, -ratio / largest], axis=1).ravel())
+        widths.append(np.full(len(block), 2))
+        lower.append(np.zeros(len(block)))
+        upper.append(np.full(len(block), 0.0 if block.sense == "==" else np.inf))
+        sizes.append(largest * np.exp(program.exponent[block.first] * log_alpha))
+    scales = place_scales(program)
+    for row in program.rows:
+        factors = np.array([float(a) for a in row.coefficients]) * scales[row.places]
+        variables, where = np.unique(program.variable[row.places], return_inverse=True)
+        merged = np.bincount(where, weights=factors)
+        largest_one = float(np.abs(merged).max()) or 1.0
+        index.append(variables)
+        values.append(merged / largest_one)
+        widths.append(np.array([len(variables)]))
+        right = float(row.right) / largest_one
+        lower.append(np.array([right]))
+        upper.append(np.array([right if row.sense == "==" else np.inf]))
+        sizes.append(np.array([largest_one]))
+    starts = np.concatenate([[0], np.cumsum(np.concatenate(widths))])
+    return (
+        Rows.of(starts, np.concatenate(index), np.concatenate(values)),
+        np.concatenate(lower), np.concatenate(upper), np.concatenate(sizes),
+    )  # fmt: skip
+
+
+def place_scales(program: Program) -> FloatArray:
+    """What one unit of its variable is worth at each place."""
+    auxiliary = np.array(program.auxiliary_size)
+    probabilities = np.exp(program.exponent[: program.size**2] * program.log_alpha)
+    return np.concatenate([probabilities, auxiliary])
+
+
+def variable_cost(program: Program, cost: FloatArray | None = None) -> FloatArray:
+    """A cost by place (the program's own if none is given) as a cost per unit of each variable, in floats."""
+    if cost is None:
+        cost = np.array([c / program.cost_scale for c in program.cost.tolist()])
+    summed = np.bincount(program.variable, weights=cost * place_scales(program), minlength=program.count)
+    return summed.astype(np.float64)

@@ -1,0 +1,69 @@
+"""A request is checked wherever it comes from: what no plan would write is refused, NumPy's numbers are numbers."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+import pytest
+from proposals import proposed
+
+from discreet.errors import InvalidInput
+from discreet.release.plan.plan import plan_from_request
+
+
+def forged(change: dict[str, Any], table: dict[str, Any], **options: Any) -> dict[str, Any]:
+    request = copy.deepcopy(proposed(**options).request)
+    request.update(change)
+    request["tables"][0].update(table)
+    return request
+
+
+def test_groups_that_are_not_those_of_the_question_are_refused() -> None:
+    """One group instead of many would make a substitution move one cell instead of two."""
+    from discreet.questions.groups import TOTAL
+
+    assert proposed(relation="substitution").tables[0].sensitivity == 2
+    with pytest.raises(InvalidInput, match="do not fit"):
+        plan_from_request(forged({}, {"groups": TOTAL.describe()}, relation="substitution"))
+
+
+@pytest.mark.parametrize(
+    ("change", "table"),
+    [
+        ({"level": "7"}, {}),
+        ({"epsilon": "1e999999999"}, {}),
+        ({"delta": "1e-999999999"}, {}),
+        ({}, {"share": "1e999999999"}),
+        ({}, {"suppress_below": "3"}),
+    ],
+)
+def test_damaged_numbers_in_a_request_are_refused_at_once(change: dict[str, Any], table: dict[str, Any]) -> None:
+    """A number with a huge exponent kept whoever checked the bundle busy for ever."""
+    with pytest.raises(InvalidInput):
+        plan_from_request(forged(change, table))
+
+
+def test_noise_for_another_number_of_cells_is_refused() -> None:
+    sizes = [{"site": site, "size": 9} for site in range(3)]
+    other = [{"site": site, "size": 9} for site in range(4)]
+    noise = proposed(sizes=other, domain={"site": range(4)}).request["tables"][0]["noise"]
+    with pytest.raises(InvalidInput, match="another number of cells"):
+        plan_from_request(forged({}, {"noise": noise}, sizes=sizes))
+
+
+# ------------------------------------------------------------------------------------------------ the request in Python
+
+
+def test_numbers_of_numpy_make_the_same_request() -> None:
+    """They could not be written as JSON, which showed as a TypeError."""
+    assert (
+        proposed(max_groups=np.int64(2), suppress_below=np.int64(3)).key == proposed(max_groups=2, suppress_below=3).key
+    )
+
+
+@pytest.mark.parametrize("edition", ["\udc80", "2026\n11", "\x1b[31m"])
+def test_an_edition_is_printable(edition: str) -> None:
+    with pytest.raises(InvalidInput, match="printable"):
+        proposed(edition=edition)
