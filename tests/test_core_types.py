@@ -78,12 +78,12 @@ def _alike(a: Any, within: float, b: Any, also_within: float) -> bool:
 
 
 def test_every_file_of_tests_is_numerical_or_said_not_to_be() -> None:
-    """A new one is not forgotten. Folders are numerical as wholes, but for that of releases."""
+    """A new one is not forgotten. Folders are numerical as wholes, but for those of releases and of the ledger."""
     tests = Path(__file__).parent
     for file in tests.glob("test_*.py"):
         assert is_numerical(file) != (file.name in NOT_NUMERICAL), f"{file.name}: say in numerical.py or here"
     folders = {folder.name for folder in tests.iterdir() if folder.is_dir() and list(folder.glob("test_*.py"))}
-    assert folders <= {*NUMERICAL, "release"}, folders
+    assert folders <= {*NUMERICAL, "ledger", "release"}, folders
 
 
 @pytest.mark.parametrize("core", core_types())

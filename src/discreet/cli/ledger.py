@@ -172,12 +172,13 @@ def verify(
     """
     from ..errors import UnreadableFile
     from ..ledger.ledger import verify_store
-    from ..ledger.store import SqliteStore
+    from ..ledger.stores.opening import open_store
 
-    if not path.exists():
+    store = open_store(path)
+    if not store.exists():
         raise UnreadableFile(f"there is no ledger {path}.")
     heads = {folder: _head(folder) for folder in bundle or []}
-    report = verify_store(SqliteStore(path), list(heads.values()))
+    report = verify_store(store, list(heads.values()))
     if json:
         print_json(_report_as_json(path, report, heads))
     else:

@@ -184,7 +184,7 @@ def test_who_works_beside_a_killed_process_goes_on(tmp_path: Path) -> None:
 #: Writes a half transaction, as a process would that is killed while it writes its pages, and dies.
 DIE_INSIDE = """
 import os, signal, sys
-from discreet.ledger import store as ledger_store
+from discreet.ledger.stores import sqlite as ledger_store
 from discreet.ledger.ledger import Cost, Ledger
 from fractions import Fraction
 ledger = Ledger.open(sys.argv[1])
@@ -227,7 +227,8 @@ def test_a_process_killed_inside_a_transaction_has_done_nothing(tmp_path: Path, 
 
 def test_a_creation_that_was_killed_is_no_ledger(tmp_path: Path) -> None:
     script = (
-        "import os, signal, sys; from discreet.ledger import ledger, store as ledger_store\n"
+        "import os, signal, sys; from discreet.ledger import ledger\n"
+        "from discreet.ledger.stores import sqlite as ledger_store\n"
         "ledger_store.SqliteSession.append = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
         "ledger.Ledger.create(sys.argv[1], dataset='d', unit='row', epsilon=1)"
     )

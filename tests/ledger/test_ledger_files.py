@@ -17,11 +17,9 @@ import pytest
 from ledgers import make, pay, tamper
 
 from discreet.errors import UnreadableFile
-from discreet.ledger import store as ledger_store
 from discreet.ledger.ledger import Ledger, init_line, verify_store
-from discreet.ledger.store import (
-    SqliteStore,
-)
+from discreet.ledger.stores import sqlite as ledger_store
+from discreet.ledger.stores.sqlite import SqliteStore
 
 # ------------------------------------------------------------------------------------------------ files that are none
 
@@ -76,7 +74,7 @@ def test_a_folder_is_refused(tmp_path: Path) -> None:
 def test_a_newer_format_asks_for_an_upgrade(used: Ledger) -> None:
     tamper(used, f"PRAGMA user_version = {ledger_store.FORMAT + 1}")
     for read in (lambda: Ledger.open(used.name), used.spent, lambda: pay(used, "c")):
-        with pytest.raises(UnreadableFile, match=r"format 3; this program reads formats up to 2. Upgrade discreet"):
+        with pytest.raises(UnreadableFile, match=r"format 4; this program reads formats up to 3. Upgrade discreet"):
             read()
 
 
@@ -136,7 +134,7 @@ def test_a_ledger_cannot_be_made_where_nothing_can_be_written(open_folder: Path)
 
 
 def test_a_creation_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ledger_store, "_GUARDS", ("CREATE nonsense",))
+    monkeypatch.setattr(ledger_store, "_LAYOUTS", {ledger_store.FORMAT: ("CREATE nonsense",)})
     with pytest.raises(UnreadableFile):
         make(tmp_path)
     assert list(tmp_path.iterdir()) == []
