@@ -72,7 +72,7 @@ def do_something(books: Books, session: SqliteSession, chance: random.Random) ->
             books.append(session, "reserve", {"key": key, "request": session.keep(b"{}"), "cost": cost}, WHEN)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_every_part_of_the_chain_adds_up_to_the_same(tmp_path: Path, seed: int, monkeypatch) -> None:
     """From whichever checkpoint one begins: the same sum, the same answers, and the same about later reservations."""
     monkeypatch.setattr(bookkeeping, "STRIDE", 4)
@@ -80,7 +80,7 @@ def test_every_part_of_the_chain_adds_up_to_the_same(tmp_path: Path, seed: int, 
     chance = random.Random(seed)
     with ledger._store.writing() as session:
         books = Books(session)
-        for _ in range(150):
+        for _ in range(100):
             do_something(books, session, chance)  # type: ignore[arg-type]
             whole = Books(session)
             assert (whole.problems, whole.tally, whole.answered) == ([], books.tally, books.answered)
@@ -96,7 +96,7 @@ def test_every_part_of_the_chain_adds_up_to_the_same(tmp_path: Path, seed: int, 
                 assert part.answer_to(session, key) == whole.committed.get(key)
             number = chance.randrange(1, len(whole.events) + 1)
             assert part.event(session, number) == whole.events[number - 1]
-    assert ledger.verify().holds and len(whole.events) > 100
+    assert ledger.verify().holds and len(whole.events) > 80
 
 
 def test_each_way_of_writing_meets_checkpoints_anywhere(tmp_path: Path) -> None:

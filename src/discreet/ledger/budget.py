@@ -65,6 +65,28 @@ def short(value: Fraction, *, up: bool, digits: int = 6) -> str:
     return f"{float(rounded):.{digits + 1}g}"
 
 
+def typed(value: Fraction) -> str:
+    """A number as a person would type it: decimal, of at most six digits, and never less than it is.
+
+    >>> typed(Fraction(3, 2)), typed(Fraction(1, 3)), typed(Fraction(1, 10**5)), typed(Fraction(30))
+    ('1.5', '0.333334', '1e-5', '30')
+    """
+    return re.sub(r"e([+-])0*", r"e\1", short(value, up=True)).replace("e+", "e")
+
+
+def lifetime_budget(one: Fraction) -> Fraction:
+    """A round number that pays for at least three releases of this cost: 1, 2, 3 or 5 times a power of ten.
+
+    >>> [typed(lifetime_budget(Fraction(one))) for one in ("1", "0.5", "1/3", "0.03", "1e-6")]
+    ['3', '2', '1', '0.1', '3e-6']
+    """
+    if not one:
+        return Fraction(1)
+    least = 3 * one
+    power = Fraction(10) ** math.floor(math.log10(least.numerator) - math.log10(least.denominator) - 1e-9)
+    return next(step * power for step in (1, 2, 3, 5, 10, 20) if step * power >= least)
+
+
 def exact_text(value: Fraction) -> str:
     """A fraction as text, losslessly: "3" or "1/3"."""
     top, bottom = show_integer(value.numerator), show_integer(value.denominator)

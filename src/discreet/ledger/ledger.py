@@ -19,12 +19,13 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from ..errors import BudgetExceeded, DiscreetError, InvalidInput, UnreadableFile, WrongType
 from .books import VERSION, Books, Entry, LedgerReport, Recorded, Reservation, read_reason
-from .budget import Cost, Terms, read_name
+from .budget import Cost, Terms, lifetime_budget, read_name, typed
 from .chain import Event, canonical_json, digest_of, next_event
 from .stores.base import Session, Store, StoreUnavailable
 from .stores.opening import create_store, open_store
@@ -87,15 +88,13 @@ class Ledger:
     def open(cls, path: str | Path, *, hint: Mapping[str, object] | None = None) -> Ledger:
         """Open a ledger that exists.
 
-        ``hint`` holds what is known of the options of ``discreet ledger init`` (data, unit, relation, epsilon, delta,
-        filter): a missing ledger is refused with the line to type.
+        ``hint`` holds what is known of the options of ``discreet ledger init`` (data, dataset, unit, relation, epsilon,
+        delta, filter), and the ``cost`` of the release that needs a ledger: a missing one is refused with the line to
+        type.
         """
         store = open_store(path)
         if not store.exists():
-            raise UnreadableFile(
-                f"there is no ledger {path}. A ledger is made once for a data set, with the budget of everything that "
-                f"will ever be released from it:\n  {init_line(path, hint or {})}"
-            )
+            raise UnreadableFile(f"there is no ledger {path}. {_proposal(path, hint or {})}")
         return cls(store)
 
     @property
@@ -414,17 +413,37 @@ def verify_store(store: Store, heads: Sequence[str] = ()) -> LedgerReport:
 def init_line(path: str | Path, hint: Mapping[str, object]) -> str:
     """The line that makes a ledger, with what is known filled in.
 
+    A release's own cost is not a budget: it is proposed with room for two more like it, as a number people type.
+
     >>> init_line("study.ledger", {"data": "my visits.csv", "unit": "person"})
     "discreet ledger init study.ledger --data 'my visits.csv' --unit person --epsilon 1"
+    >>> init_line("study.ledger", {"dataset": "visits", "unit": "row", "cost": Cost("0.4", "1e-6")})
+    'discreet ledger init study.ledger --data visits --unit row --epsilon 2 --delta 3e-6'
     """
     known = {"data": hint.get("dataset", "NAME"), "unit": "COLUMN", "epsilon": 1}
+    if isinstance(cost := hint.get("cost"), Cost):
+        budget = {"epsilon": cost.epsilon, "delta": cost.delta}
+        known |= {what: lifetime_budget(one) for what, one in budget.items() if one}
     known |= {option: value for option, value in hint.items() if value is not None}
     usual = {"relation": "add-remove", "delta": "0", "filter": "sum"}
     words = ["discreet", "ledger", "init", str(path)]
     for option in ("data", "unit", "epsilon", "delta", "relation", "filter"):
-        if option in known and str(known[option]) != usual.get(option):
-            words += [f"--{option}", str(known[option])]
+        if option not in known:
+            continue
+        value = known[option]
+        text = typed(value) if isinstance(value, Fraction) else str(value)
+        if text != usual.get(option):
+            words += [f"--{option}", text]
     return shlex.join(words)
+
+
+def _proposal(path: str | Path, hint: Mapping[str, object]) -> str:
+    """What to type where there is no ledger, and what the number in it is for."""
+    life = "A ledger's budget is for everything that will ever be released from the data, and cannot be changed."
+    how = "Make one with:"
+    if isinstance(cost := hint.get("cost"), Cost):
+        how = f"This release costs epsilon {typed(cost.epsilon)}; with room for two more like it:"
+    return f"{life} {how}\n  {init_line(path, hint)}"
 
 
 def release_line(path: str | Path, number: int) -> str:

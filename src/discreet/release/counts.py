@@ -83,8 +83,7 @@ def open_ledger(path: str | Path, plan: Plan) -> Ledger:
             "dataset": plan.dataset,
             "unit": plan.protection.unit,
             "relation": plan.protection.relation,
-            "epsilon": plan.cost.epsilon,
-            "delta": plan.cost.delta,
+            "cost": plan.cost,
         },
     )
 
