@@ -7,6 +7,7 @@ import multiprocessing
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from typing import Any
@@ -47,7 +48,7 @@ def by_the_program(visits: Path, book: dc.Ledger) -> dict[str, Any]:
 
 #: Spends a little again and again, until it is ended.
 SPENDER = """
-import sys
+import sys, time
 from fractions import Fraction
 from discreet.ledger.ledger import Cost, Ledger
 ledger, k = Ledger.open(sys.argv[1]), 0
@@ -55,28 +56,33 @@ while True:
     k += 1
     ledger.reserve(f"another question {k}", {}, Cost(Fraction(1, 10**6)))
     print(k, flush=True)
+    time.sleep(0.02)
 """
 
 
-@pytest.fixture
-def spender(book: dc.Ledger) -> Iterator[subprocess.Popen[str]]:
+@contextmanager
+def spending(book: dc.Ledger) -> Iterator[None]:
+    """Meanwhile another process spends from the same ledger."""
     process = subprocess.Popen([sys.executable, "-c", SPENDER, book.name], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None and process.stdout.readline() == "1\n"  # it is at work
-    yield process
-    process.kill()
-    process.communicate()
+    try:
+        yield
+        assert process.poll() is None
+    finally:
+        process.kill()
+        process.communicate()
 
 
-def test_a_recorded_answer_is_recorded_while_another_process_spends(visits: Path, book, spender) -> None:
+def test_a_recorded_answer_is_recorded_while_another_process_spends(visits: Path, book) -> None:
     """A balance that fell meanwhile says "fresh", and is wrong."""
     first = dc.release_counts(BY_SITE, **asked(visits, book))
-    before = book.left()
-    said = by_the_program(visits, book)
+    with spending(book):
+        before = book.left()
+        said = by_the_program(visits, book)
+        again = dc.release_counts(BY_SITE, **asked(visits, book))
     assert said["left"] != before.describe()  # what an answer that is paid for would look like
     assert said["recorded"] is True and said["ledger"] == dict(first.ledger)
-    again = dc.release_counts(BY_SITE, **asked(visits, book))
     assert not again.fresh and not again.paid and again.rows() == first.rows()
-    assert spender.poll() is None
 
 
 def ask_at_once(visits: Path, paths: list[str], gate: Barrier, results: Any) -> None:
