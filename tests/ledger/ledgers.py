@@ -8,7 +8,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 
-from discreet.ledger.books import Books
+from discreet.ledger.books import STRIDE, Books
 from discreet.ledger.budget import Cost
 from discreet.ledger.chain import Event, next_event
 from discreet.ledger.ledger import Ledger, Reservation
@@ -38,6 +38,7 @@ def hold(ledger: Ledger, key: str, epsilon: object = 1, **more: object) -> Reser
 def tamper(ledger: Ledger, *statements: str, guards: bool = True) -> None:
     """Alter the file as somebody with SQLite would, who takes care to put the guards back."""
     connection = sqlite3.connect(ledger.name, isolation_level=None)
+    connection.execute("BEGIN")
     triggers = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
     for name, _ in triggers:
         connection.execute(f"DROP TRIGGER {name}")
@@ -45,6 +46,7 @@ def tamper(ledger: Ledger, *statements: str, guards: bool = True) -> None:
         connection.execute(statement)
     for _, sql in triggers if guards else []:
         connection.execute(sql)
+    connection.execute("COMMIT")
     connection.close()
 
 
@@ -76,6 +78,10 @@ def rebuilt(ledger: Ledger, change: Callable[[int, str, dict[str, object]], None
     events: list[Event] = []
     for event in ledger.events():
         content = json.loads(json.dumps(event.content))
+        if event.kind == "checkpoint":
+            steps = [STRIDE << step for step in range(20)]
+            earlier = [events[event.number - step - 1].hash for step in steps if step < event.number]
+            content |= {"first": events[0].hash, "earlier": earlier}
         change(event.number, event.kind, content)
         events.append(next_event(events, event.kind, event.time, content))
     rewrite(ledger, *events)

@@ -309,6 +309,30 @@ def test_verify_works_out_again_what_a_checkpoint_states(
     assert any(says in problem for problem in long.verify().problems), long.verify().problems
 
 
+@pytest.mark.parametrize(
+    ("number", "changes"),
+    [(896, {"earlier": []}), (896, {"earlier": 7}), (384, {"earlier": None}), (95, {"reservation": "x"}),
+     (95, {"reservation": 1}), (95, {"reservation": 90}), (95, {"reservation": 10**9}), (95, {"key": "another"})],
+    ids=str,
+)  # fmt: skip
+def test_a_chain_written_anew_that_leads_nowhere_is_refused_in_words(
+    long: Ledger, number: int, changes: dict[str, object]
+) -> None:
+    """Event 95 answers a question that was asked in 93; a release that is asked it again follows the links to both."""
+    key = long.events()[94].content["key"]
+
+    def change(place: int, kind: str, content: dict[str, object]) -> None:
+        if place == number:
+            content.update(changes)
+
+    rebuilt(long, lambda *_: None)
+    assert long.verify().holds and long.recorded(key) is not None  # a forger who knows the rule
+    rebuilt(long, change)
+    with pytest.raises(UnreadableFile, match="was altered"):
+        long.recorded(key)
+    assert not long.verify().holds
+
+
 # ------------------------------------------------------------------------------------------------ kills
 
 #: Dies when the checkpoint is written, after the event before it in the same transaction.

@@ -189,7 +189,7 @@ class Books:
     def _begin(self, event: Event, session: Session) -> None:
         """Read the terms from the first event."""
         if event.kind != "init":
-            raise InvalidInput("no such event belongs here.")
+            raise InvalidInput("it is not the event that opens a ledger.")
         secret = session.secret()
         if digest_of(secret) != event.content["key_sha256"]:
             raise InvalidInput("the secret key is not the one the ledger was opened with.")
@@ -236,7 +236,8 @@ class Books:
         elif event.kind == "checkpoint" and _has_checkpoints(self.version):
             self._compare(event)
         else:
-            raise InvalidInput("no such event belongs here.")
+            kind = str(event.kind)[:40]
+            raise InvalidInput(f"a ledger of version {self.version} has no {kind!r} event after its first.")
 
     def refuse_used(self, number: object, verb: str) -> None:
         """Refuse to open or give back what is not a reservation that only stands there."""
@@ -261,7 +262,9 @@ class Books:
         """Refuse a commit that is not the one answer to an opened reservation."""
         key, number = read_name(said["key"], "key"), said["reservation"]
         if not self._is_older(number):
-            reservation = self.reserved[number]
+            reservation = self.reserved.get(number)
+            if reservation is None:
+                raise InvalidInput("it is a commit without a reservation.")
             if self.version > 1 and number not in self.opened:
                 raise InvalidInput(f"it answers reservation {number}, which was not opened.")
             if reservation.key != key:
@@ -285,9 +288,11 @@ class Books:
         """Refuse a checkpoint that does not state what the events before it add up to."""
         links = checkpoint.content["earlier"]
         numbers = _linked_checkpoints(checkpoint.number)
-        # of checkpoints before those that were read, the hash is not known here
-        known = [self.events[number - self.start].hash if number >= self.start else None for number in numbers]
-        if len(links) != len(known) or any(hash not in (None, link) for hash, link in zip(known, links, strict=True)):
+        # the hashes of checkpoints before those that were read are not known here
+        known = {number: self.events[number - self.start].hash for number in numbers if number >= self.start}
+        if len(links) != len(numbers) or any(
+            known.get(number, link) != link for number, link in zip(numbers, links, strict=True)
+        ):
             raise InvalidInput("it does not name the checkpoints before it.")
         if checkpoint.content != self._state(links):
             raise InvalidInput("it states another sum than the events before it add up to.")
@@ -315,16 +320,19 @@ class Books:
         Links lead from checkpoint to checkpoint, at most half of the way is left after each, and from the first
         checkpoint after the event back to it.
         """
+        if not isinstance(number, int) or not 1 <= number < self.start + len(self.events):
+            raise UnreadableFile(_unlinked(number))
         if number >= self.start:
-            if number - self.start >= len(self.events):
-                raise UnreadableFile(_unlinked(number))
             return self.events[number - self.start]
         place, checkpoint = self.start, self.events[0]
         goal = -(-number // STRIDE) * STRIDE
         while place > goal:
             step = ((place - goal) // STRIDE).bit_length() - 1
             place -= STRIDE << step
-            checkpoint = _read_linked(session, place, place, checkpoint.content["earlier"][step])
+            links = checkpoint.content.get("earlier")
+            if not isinstance(links, list) or step >= len(links):
+                raise UnreadableFile(_unlinked(number))
+            checkpoint = _read_linked(session, place, place, links[step])
         return _read_linked(session, number, place, checkpoint.hash)
 
     # -------------------------------------------------------------------------------------------- answers
@@ -339,6 +347,13 @@ class Books:
         event = self.event(session, number)
         if not self._is_older(number) or event.kind != "commit" or event.content.get("key") != key:
             raise UnreadableFile(_wrong_list("it names an event that does not answer the question."))
+        return event
+
+    def reserved_for(self, session: Session, commit: Event) -> Event:
+        """The reservation that an event answers, as it was written."""
+        event = self.event(session, commit.content["reservation"])
+        if event.kind != "reserve" or event.content.get("key") != commit.content["key"]:
+            raise UnreadableFile(_unlinked(event.number))
         return event
 
     def refuse_lost_answers(self, session: Session) -> None:
@@ -398,7 +413,7 @@ def _read_linked(session: Session, first: int, last: int, head: str) -> Event:
     return events[0]
 
 
-def _unlinked(number: int) -> str:
+def _unlinked(number: object) -> str:
     return (
         f"the ledger was altered or is damaged: event {number} is missing, or the chain does not lead to it. See: "
         "discreet ledger verify."

@@ -8,8 +8,12 @@ opened can be given back (:meth:`Ledger.release`), after which it can never open
 How costs add up, and why that is valid for questions that depend on earlier answers, is in :mod:`.budget`.
 
 The hash chain shows alterations to whoever has the file, and a restored old copy to whoever has a bundle that was
-published since: its head is then unknown. It is no signature: who can write the file and has no bundle to answer to can
-write a new chain.
+published since: its head is then unknown. It is not a signature: who can write the file and has no bundle to answer to
+can write a new chain.
+
+Paying, opening, committing, giving back and looking up an answer read the end of the chain, as :mod:`.books` explains.
+:meth:`Ledger.verify`, :meth:`Ledger.events`, :meth:`Ledger.entries`, :meth:`Ledger.orphans` and
+:meth:`Ledger.contains` read all of it.
 """
 
 from __future__ import annotations
@@ -333,7 +337,7 @@ class Ledger:
         return any(event.hash == head for event in self._read_whole().events)
 
     def verify(self, heads: Sequence[str] = ()) -> LedgerReport:
-        """Check the file, the chain, the sums, the contents, and that these published heads are known."""
+        """Check the store, the whole chain, the sums, the contents, and that these published heads are known."""
         return verify_store(self._store, heads)
 
     def _read(self) -> Books:
@@ -363,7 +367,7 @@ class Ledger:
         event = books.answer_to(session, key)
         if event is None:
             return None
-        reserved = books.event(session, event.content["reservation"])
+        reserved = books.reserved_for(session, event)
         request = self._request(session, reserved)
         answer = self._content(session, event, "answer")
         cost = Cost.from_description(reserved.content["cost"])
