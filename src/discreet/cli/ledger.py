@@ -166,8 +166,9 @@ def verify(
 ) -> None:
     """Check the chain of events, the sums, and that published bundles are known.
 
-    This reads every event; a release reads only those since the last checkpoint. An old copy that was put back is intact,
-    and it lacks the later releases: only their bundles show it.
+    This reads every event; a release reads only those since the last checkpoint.
+
+    An old copy that was put back is intact, and it lacks the later releases: only their bundles show it.
 
     Example: `discreet ledger verify study.ledger --bundle health_by_site`
     """
