@@ -13,6 +13,7 @@ import design
 import estimation
 import face
 import judge
+import ledger
 import release
 
 
@@ -21,7 +22,7 @@ def main() -> int:
     for heading in ("what", "ours", "theirs", "ratio", "wanted", ""):
         table.add_column(heading, justify="right" if heading == "ratio" else "left")
     missed = 0
-    for room in (release, judge, face, composition, counting, estimation, design):
+    for room in (release, ledger, judge, face, composition, counting, estimation, design):
         for line in room.lines():
             table.add_row(
                 line.what, line.ours, line.theirs, f"{line.ratio:.3g}", line.wanted, "" if line.holds else "MISSED"

@@ -166,18 +166,21 @@ def verify(
 ) -> None:
     """Check the chain of events, the sums, and that published bundles are known.
 
+    This reads every event; a release reads only those since the last checkpoint.
+
     An old copy that was put back is intact, and it lacks the later releases: only their bundles show it.
 
     Example: `discreet ledger verify study.ledger --bundle health_by_site`
     """
     from ..errors import UnreadableFile
     from ..ledger.ledger import verify_store
-    from ..ledger.store import SqliteStore
+    from ..ledger.stores.opening import open_store
 
-    if not path.exists():
+    store = open_store(path)
+    if not store.exists():
         raise UnreadableFile(f"there is no ledger {path}.")
     heads = {folder: _head(folder) for folder in bundle or []}
-    report = verify_store(SqliteStore(path), list(heads.values()))
+    report = verify_store(store, list(heads.values()))
     if json:
         print_json(_report_as_json(path, report, heads))
     else:

@@ -3,20 +3,31 @@
 A reservation is *reserved*, then *opened* (from then on rows may have been read), then *committed* with its answer. One
 that was never opened may be given back by a *release*; after that its number neither opens nor commits. Ledgers of
 version 1 do not record openings: there a reservation that was not committed stays spent.
+
+From version 3 on every 64th event is a *checkpoint*. It states what all events before it add up to, so that a release
+adds up only what follows the last one. It names the first event, which holds the budget, and earlier checkpoints at
+distances 1, 2, 4, 8 and so on. By these links any older event is found and proven to stand before the head in a few
+steps. A ledger is only ever written from a state that was added up from a checkpoint before everything it depends on:
+who opens or gives back an old reservation adds up from the checkpoint before that reservation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import DiscreetError, InvalidInput, UnreadableFile
-from .budget import NOTHING, Cost, Terms, read_name
-from .store import Event, Session, digest_of, read_chain
+from .budget import NOTHING, Cost, Tally, Terms, read_name
+from .chain import Event, digest_of, next_event, read_chain
+from .stores.base import Session
 
-#: What the first event of a new ledger says it keeps: openings are recorded. Version 1, which says nothing, has none.
-VERSION = 2
+#: What the first event of a new ledger says it keeps: openings (from version 2 on) and checkpoints (from version 3 on).
+#: Version 1 says nothing and has neither.
+VERSION = 3
+
+#: The numbers of checkpoints are the multiples of this.
+STRIDE = 64
 
 
 @dataclass(frozen=True)
@@ -115,12 +126,26 @@ class LedgerReport:
 
 
 class Books:
-    """The events of a ledger added up, and everything found wrong on the way."""
+    """The events of a ledger added up, and everything found wrong on the way.
 
-    def __init__(self, session: Session) -> None:
-        self.events, self.problems = read_chain(session.rows())
+    Attributes
+    ----------
+    start
+        The number of the first event that was read: 1, or that of a checkpoint. Of reservations before it, only what
+        happened to them since is known.
+    tally
+        What is spent, by all events of the ledger.
+    answered
+        How many questions are answered, in all of the ledger.
+    """
+
+    def __init__(self, session: Session, start: int = 1) -> None:
+        self.start = start
+        self.events, self.problems = read_chain(session.rows(start), start)
+        self.first: Event | None = None
         self.terms: Terms | None = None
-        self.total = NOTHING
+        self.tally = Tally()
+        self.answered = 0
         self.version = 1
         self.reserved: dict[int, Reservation] = {}
         self.opened: dict[int, Event] = {}
@@ -128,7 +153,12 @@ class Books:
         self.committed: dict[str, Event] = {}
         for event in self.events:
             try:
-                self._enter(event, session)
+                if event.number == start > 1:
+                    self._resume(event, session)
+                elif event.number == 1:
+                    self._begin(event, session)
+                else:
+                    self._enter(event)
             except (DiscreetError, KeyError, TypeError, ValueError) as problem:
                 why = str(problem) if isinstance(problem, DiscreetError) else "it lacks what such an event says."
                 self.problems.append(f"event {event.number} cannot be: {why}")
@@ -136,58 +166,206 @@ class Books:
         if self.terms is None and not self.problems:
             self.problems.append("there is no event that opens the ledger.")
 
-    def _enter(self, event: Event, session: Session) -> None:
+    @classmethod
+    def recent(cls, session: Session, since: int | None = None) -> Books:
+        """The books from the last checkpoint on, or from the last one before the event with a number.
+
+        A checkpoint that is the last event is itself checked against the one before it. A ledger without checkpoints is
+        read whole.
+        """
+        first, _ = read_chain(session.rows(1, 1))
+        if not first or not _has_checkpoints(first[0].content.get("version", 1)):
+            return cls(session)
+        last = session.last_number()
+        place = last if since is None else min(since, last)
+        return cls(session, max((place - 1) // STRIDE * STRIDE, 1))
+
+    @property
+    def total(self) -> Cost:
+        return self.tally.total
+
+    # -------------------------------------------------------------------------------------------- adding up
+
+    def _begin(self, event: Event, session: Session) -> None:
+        """Read the terms from the first event."""
+        if event.kind != "init":
+            raise InvalidInput("it is not the event that opens a ledger.")
+        secret = session.secret()
+        if digest_of(secret) != event.content["key_sha256"]:
+            raise InvalidInput("the secret key is not the one the ledger was opened with.")
+        self.version = read_version(event.content)
+        self.terms = Terms.from_description(event.content, secret)
+        self.first = event
+
+    def _resume(self, checkpoint: Event, session: Session) -> None:
+        """Take over what a checkpoint states."""
+        said = checkpoint.content
+        first, problems = read_chain(session.rows(1, 1))
+        if checkpoint.kind != "checkpoint" or problems or not first or first[0].hash != said["first"]:
+            raise InvalidInput("it is not a checkpoint that names the first event of this ledger.")
+        self._begin(first[0], session)
+        self.tally = Tally.from_description(said["spent"])
+        self.answered = int(said["answered"])
+
+    def _enter(self, event: Event) -> None:
         said = event.content
-        if event.kind == "init" and self.terms is None:
-            secret = session.secret()
-            if digest_of(secret) != said["key_sha256"]:
-                raise InvalidInput("the secret key is not the one the ledger was opened with.")
-            self.version = read_version(said)
-            self.terms = Terms.from_description(said, secret)
-        elif event.kind == "reserve" and self.terms is not None:
+        if _has_checkpoints(self.version) and (event.kind == "checkpoint") != (event.number % STRIDE == 0):
+            raise InvalidInput(f"every {STRIDE}th event is a checkpoint, and no other.")
+        if event.kind == "reserve" and self.terms is not None:
             cost, key = Cost.from_description(said["cost"]), read_name(said["key"], "key")
-            total = self.terms.add(self.total, cost)
-            if not self.terms.allow(total):
+            tally = self.tally.plus(self.terms.add(NOTHING, cost))
+            if not self.terms.allow(tally.total):
                 raise InvalidInput("it costs more than was left.")
-            self.total = total
+            self.tally = tally
             self.reserved[event.number] = Reservation(
                 self.terms.ledger, event.number, key, cost, event.hash, event.time
             )
         elif event.kind == "opened" and self.version > 1:
             self.refuse_used(said["reservation"], "opened")
             self.opened[said["reservation"]] = event
-        elif event.kind == "release" and self.version > 1:
+        elif event.kind == "release" and self.version > 1 and self.terms is not None:
             read_reason(said["because"])
             self.refuse_used(said["reservation"], "given back")
+            cost = self._given_back(said)
+            self.tally = self.tally.minus(self.terms.add(NOTHING, cost))
             self.given_back[said["reservation"]] = event
-            self.total = self._spent()
         elif event.kind == "commit":
-            reservation = self.reserved[said["reservation"]]
-            if self.version > 1 and reservation.number not in self.opened:
-                raise InvalidInput(f"it answers reservation {reservation.number}, which was not opened.")
-            if reservation.key != said["key"] or said["key"] in self.committed:
-                raise InvalidInput("it is not the one answer to what was reserved.")
-            self.committed[reservation.key] = event
+            self._refuse_answer(said)
+            self.committed[said["key"]] = event
+            self.answered += 1
+        elif event.kind == "checkpoint" and _has_checkpoints(self.version):
+            self._compare(event)
         else:
-            raise InvalidInput("no such event belongs here.")
+            kind = str(event.kind)[:40]
+            raise InvalidInput(f"a ledger of version {self.version} has no {kind!r} event after its first.")
 
     def refuse_used(self, number: object, verb: str) -> None:
         """Refuse to open or give back what is not a reservation that only stands there."""
-        if not isinstance(number, int) or number not in self.reserved:
+        if not isinstance(number, int) or not (self._is_older(number) or number in self.reserved):
             raise InvalidInput(f"event {number} is not a reservation, so it cannot be {verb}.")
         if number in self.given_back:
             raise InvalidInput(f"reservation {number} was given back, so it cannot be {verb}.")
         if number in self.opened:
             raise InvalidInput(f"reservation {number} was opened, so it cannot be {verb}.")
 
-    def _spent(self) -> Cost:
-        """The sum of what was reserved and not given back; the numbers are exact, so their order does not matter."""
-        assert self.terms is not None
-        total = NOTHING
-        for number, reservation in self.reserved.items():
-            if number not in self.given_back:
-                total = self.terms.add(total, reservation.cost)
-        return total
+    def _given_back(self, said: Mapping[str, Any]) -> Cost:
+        """The cost that a release gives back: from version 3 on it says so itself, and must say what was reserved."""
+        reserved = self.reserved.get(said["reservation"])
+        if reserved is not None and not _has_checkpoints(self.version):
+            return reserved.cost
+        cost = Cost.from_description(said["cost"])
+        if reserved is not None and cost != reserved.cost:
+            raise InvalidInput(f"it gives back another cost than reservation {reserved.number} has.")
+        return cost
+
+    def _refuse_answer(self, said: Mapping[str, Any]) -> None:
+        """Refuse a commit that is not the one answer to an opened reservation."""
+        key, number = read_name(said["key"], "key"), said["reservation"]
+        if not self._is_older(number):
+            reservation = self.reserved.get(number)
+            if reservation is None:
+                raise InvalidInput("it is a commit without a reservation.")
+            if self.version > 1 and number not in self.opened:
+                raise InvalidInput(f"it answers reservation {number}, which was not opened.")
+            if reservation.key != key:
+                raise InvalidInput("it is not the one answer to what was reserved.")
+        if key in self.committed:
+            raise InvalidInput("it is not the one answer to what was reserved.")
+
+    def _is_older(self, number: object) -> bool:
+        """Whether an event is before those that were read."""
+        return isinstance(number, int) and 1 <= number < self.start
+
+    # -------------------------------------------------------------------------------------------- checkpoints
+
+    def _state(self, earlier: Sequence[str]) -> dict[str, Any]:
+        """What a checkpoint states that follows the events so far."""
+        assert self.first is not None
+        spent = self.tally.describe()
+        return {"first": self.first.hash, "spent": spent, "answered": self.answered, "earlier": list(earlier)}
+
+    def _compare(self, checkpoint: Event) -> None:
+        """Refuse a checkpoint that does not state what the events before it add up to."""
+        links = checkpoint.content["earlier"]
+        numbers = _linked_checkpoints(checkpoint.number)
+        # the hashes of checkpoints before those that were read are not known here
+        known = {number: self.events[number - self.start].hash for number in numbers if number >= self.start}
+        if len(links) != len(numbers) or any(
+            known.get(number, link) != link for number, link in zip(numbers, links, strict=True)
+        ):
+            raise InvalidInput("it does not name the checkpoints before it.")
+        if checkpoint.content != self._state(links):
+            raise InvalidInput("it states another sum than the events before it add up to.")
+
+    def append(self, session: Session, kind: str, content: Mapping[str, Any], time: str) -> Event:
+        """Add an event to the ledger, and the checkpoint that is due after it."""
+        event = self._append(session, kind, content, time)
+        if kind == "commit" and _has_checkpoints(self.version):
+            session.record_answer(content["key"], event.number)
+        if _has_checkpoints(self.version) and (event.number + 1) % STRIDE == 0:
+            links = [self.event(session, number).hash for number in _linked_checkpoints(event.number + 1)]
+            self._append(session, "checkpoint", self._state(links), time)
+        return event
+
+    def _append(self, session: Session, kind: str, content: Mapping[str, Any], time: str) -> Event:
+        event = next_event(self.events, kind, time, content)
+        self._enter(event)
+        self.events.append(event)
+        session.append(event.row)
+        return event
+
+    def event(self, session: Session, number: int) -> Event:
+        """An event by its number; an older one than were read is proven to stand before the head.
+
+        Links lead from checkpoint to checkpoint, at most half of the way is left after each, and from the first
+        checkpoint after the event back to it.
+        """
+        if not isinstance(number, int) or not 1 <= number < self.start + len(self.events):
+            raise UnreadableFile(_unlinked(number))
+        if number >= self.start:
+            return self.events[number - self.start]
+        place, checkpoint = self.start, self.events[0]
+        goal = -(-number // STRIDE) * STRIDE
+        while place > goal:
+            step = ((place - goal) // STRIDE).bit_length() - 1
+            place -= STRIDE << step
+            links = checkpoint.content.get("earlier")
+            if not isinstance(links, list) or step >= len(links):
+                raise UnreadableFile(_unlinked(number))
+            checkpoint = _read_linked(session, place, place, links[step])
+        return _read_linked(session, number, place, checkpoint.hash)
+
+    # -------------------------------------------------------------------------------------------- answers
+
+    def answer_to(self, session: Session, key: str) -> Event | None:
+        """The event that answers a question; None if there is none."""
+        if key in self.committed or self.start == 1:
+            return self.committed.get(key)
+        number = session.answer_number(key)
+        if number is None:
+            return None
+        event = self.event(session, number)
+        if not self._is_older(number) or event.kind != "commit" or event.content.get("key") != key:
+            raise UnreadableFile(_wrong_list("it names an event that does not answer the question."))
+        return event
+
+    def reserved_for(self, session: Session, commit: Event) -> Event:
+        """The reservation that an event answers, as it was written."""
+        event = self.event(session, commit.content["reservation"])
+        if event.kind != "reserve" or event.content.get("key") != commit.content["key"]:
+            raise UnreadableFile(_unlinked(event.number))
+        return event
+
+    def refuse_lost_answers(self, session: Session) -> None:
+        """Refuse a store that lists fewer or more answers than were recorded: a question could be paid for twice."""
+        if self.start > 1 and session.answer_count() != self.answered:
+            raise UnreadableFile(_wrong_list("it has another length."))
+
+    def answers(self) -> dict[int, Event]:
+        """The events that committed, by the number of what they committed."""
+        return {event.content["reservation"]: event for event in self.committed.values()}
+
+    # -------------------------------------------------------------------------------------------- what is wrong
 
     def sound(self, name: str) -> Terms:
         """The terms; refuses books with anything wrong in them."""
@@ -195,29 +373,65 @@ class Books:
             raise UnreadableFile(f"{name} was altered or is damaged: {self.problems[0]} See: discreet ledger verify.")
         return self.terms
 
-    def answers(self) -> dict[int, Event]:
-        """The events that committed, by the number of what they committed."""
-        return {event.content["reservation"]: event for event in self.committed.values()}
-
     def orphans(self) -> tuple[Reservation, ...]:
         done = {*self.answers(), *self.given_back}
         return tuple(entry for number, entry in self.reserved.items() if number not in done)
 
     def lost_contents(self, session: Session) -> list[str]:
         """Requests and answers that events name and the store no longer has as they were."""
-        return [
+        lost = [
             f"the {what} of event {event.number} is missing or was altered."
             for event in self.events
             for what in ("request", "answer")
             if what in event.content and session.content(str(event.content[what])) is None
         ]
+        if _has_checkpoints(self.version) and not self.problems:
+            committed = {key: event.number for key, event in self.committed.items()}
+            if session.answer_numbers() != committed:
+                lost.append("the list of recorded answers is not that of the events.")
+        return lost
+
+
+def _has_checkpoints(version: object) -> bool:
+    return isinstance(version, int) and version >= 3
+
+
+def _linked_checkpoints(number: int) -> list[int]:
+    """The earlier checkpoints that a checkpoint names: those at distances 1, 2, 4, 8 and so on.
+
+    >>> _linked_checkpoints(5 * STRIDE) == [4 * STRIDE, 3 * STRIDE, STRIDE]
+    True
+    """
+    return [number - (STRIDE << step) for step in range(number.bit_length()) if number > STRIDE << step]
+
+
+def _read_linked(session: Session, first: int, last: int, head: str) -> Event:
+    """The first of some events whose last one has a known hash."""
+    events, problems = read_chain(session.rows(first, last), first)
+    if problems or not events or (events[-1].number, events[-1].hash) != (last, head):
+        raise UnreadableFile(_unlinked(first))
+    return events[0]
+
+
+def _unlinked(number: object) -> str:
+    return (
+        f"the ledger was altered or is damaged: event {number} is missing, or the chain does not lead to it. See: "
+        "discreet ledger verify."
+    )
+
+
+def _wrong_list(why: str) -> str:
+    return (
+        f"the ledger was altered or is damaged: its list of recorded answers is not that of the events; {why} See: "
+        "discreet ledger verify."
+    )
 
 
 def read_version(said: Mapping[str, Any]) -> int:
     """The version of a ledger, from its first event."""
     version = said.get("version", 1)
-    if type(version) is not int or version not in (1, VERSION):
-        raise UnreadableFile(f"the ledger is of version {version!r}; this program reads 1 and {VERSION}.")
+    if type(version) is not int or not 1 <= version <= VERSION:
+        raise UnreadableFile(f"the ledger is of version {version!r}; this program reads 1 to {VERSION}.")
     return version
 
 

@@ -65,6 +65,28 @@ def short(value: Fraction, *, up: bool, digits: int = 6) -> str:
     return f"{float(rounded):.{digits + 1}g}"
 
 
+def typed(value: Fraction) -> str:
+    """A number as a person would type it: decimal, of at most six digits, and never less than it is.
+
+    >>> typed(Fraction(3, 2)), typed(Fraction(1, 3)), typed(Fraction(1, 10**5)), typed(Fraction(30))
+    ('1.5', '0.333334', '1e-5', '30')
+    """
+    return re.sub(r"e([+-])0*", r"e\1", short(value, up=True)).replace("e+", "e")
+
+
+def lifetime_budget(one: Fraction) -> Fraction:
+    """A round number that pays for at least three releases of this cost: 1, 2, 3 or 5 times a power of ten.
+
+    >>> [typed(lifetime_budget(Fraction(one))) for one in ("1", "0.5", "1/3", "0.03", "1e-6")]
+    ['3', '2', '1', '0.1', '3e-6']
+    """
+    if not one:
+        return Fraction(1)
+    least = 3 * one
+    power = Fraction(10) ** math.floor(math.log10(least.numerator) - math.log10(least.denominator) - 1e-9)
+    return next(step * power for step in (1, 2, 3, 5, 10, 20) if step * power >= least)
+
+
 def exact_text(value: Fraction) -> str:
     """A fraction as text, losslessly: "3" or "1/3"."""
     top, bottom = show_integer(value.numerator), show_integer(value.denominator)
@@ -213,6 +235,56 @@ def _not_long(value: Fraction) -> Fraction:
 
 
 NOTHING = Cost(Fraction(0), Fraction(0), Fraction(0))
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Costs added up, so that one of them can be taken off again exactly.
+
+    Attributes
+    ----------
+    epsilon, delta, rho
+        The sums; that of rho is over the costs that have one.
+    without_rho
+        How many costs have none. While there are any, the total has none.
+
+    >>> spent = Tally().plus(Cost(Fraction(1, 2))).plus(Cost(Fraction(1, 3), rho=Fraction(1, 18)))
+    >>> spent.total.epsilon, spent.total.rho, spent.minus(Cost(Fraction(1, 2))).total.rho
+    (Fraction(5, 6), None, Fraction(1, 18))
+    """
+
+    epsilon: Fraction = Fraction(0)
+    delta: Fraction = Fraction(0)
+    rho: Fraction = Fraction(0)
+    without_rho: int = 0
+
+    @property
+    def total(self) -> Cost:
+        return Cost(self.epsilon, self.delta, None if self.without_rho else self.rho)
+
+    def plus(self, cost: Cost, sign: int = 1) -> Tally:
+        rho = self.rho + sign * (cost.rho or 0)
+        unknown = self.without_rho + sign * (cost.rho is None)
+        return Tally(self.epsilon + sign * cost.epsilon, self.delta + sign * cost.delta, rho, unknown)
+
+    def minus(self, cost: Cost) -> Tally:
+        """Without one of the costs; one that was never added is refused where that shows."""
+        rest = self.plus(cost, -1)
+        if min(rest.epsilon, rest.delta, rest.rho) < 0 or rest.without_rho < 0:
+            raise InvalidInput("more would be given back than was spent.")
+        return rest
+
+    def describe(self) -> dict[str, Any]:
+        """For JSON, losslessly."""
+        sums = {what: exact_text(getattr(self, what)) for what in ("epsilon", "delta", "rho")}
+        return {**sums, "without_rho": self.without_rho}
+
+    @classmethod
+    def from_description(cls, said: Mapping[str, Any]) -> Tally:
+        number = said["without_rho"]
+        if type(number) is not int or number < 0:
+            raise InvalidInput("a number of costs is a whole number, at least 0.")
+        return cls(read_exact(said["epsilon"]), read_exact(said["delta"]), read_exact(said["rho"]), number)
 
 
 # ------------------------------------------------------------------------------------------------ terms

@@ -8,8 +8,12 @@ opened can be given back (:meth:`Ledger.release`), after which it can never open
 How costs add up, and why that is valid for questions that depend on earlier answers, is in :mod:`.budget`.
 
 The hash chain shows alterations to whoever has the file, and a restored old copy to whoever has a bundle that was
-published since: its head is then unknown. It is no signature: who can write the file and has no bundle to answer to can
-write a new chain.
+published since: its head is then unknown. It is not a signature: who can write the file and has no bundle to answer to
+can write a new chain.
+
+Paying, opening, committing, giving back and looking up an answer read the end of the chain, as :mod:`.books` explains.
+:meth:`Ledger.verify`, :meth:`Ledger.events`, :meth:`Ledger.entries`, :meth:`Ledger.orphans` and
+:meth:`Ledger.contains` read all of it.
 """
 
 from __future__ import annotations
@@ -19,22 +23,16 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from ..errors import BudgetExceeded, DiscreetError, InvalidInput, UnreadableFile, WrongType
 from .books import VERSION, Books, Entry, LedgerReport, Recorded, Reservation, read_reason
-from .budget import Cost, Terms, read_name
-from .store import (
-    Event,
-    Session,
-    SqliteStore,
-    Store,
-    StoreUnavailable,
-    canonical_json,
-    digest_of,
-    next_event,
-)
+from .budget import Cost, Terms, lifetime_budget, read_name, typed
+from .chain import Event, canonical_json, digest_of, next_event
+from .stores.base import Session, Store, StoreUnavailable
+from .stores.opening import create_store, open_store
 
 __all__ = [
     "Cost",
@@ -69,7 +67,7 @@ class Ledger:
     def __init__(self, store: Store) -> None:
         self._store = store
         with store.reading() as session:
-            self._terms = Books(session).sound(store.name)
+            self._terms = Books.recent(session).sound(store.name)
 
     @classmethod
     def create(
@@ -88,23 +86,20 @@ class Ledger:
         # The digest ties the secret to the chain and says nothing about it.
         said = {**terms.describe(), "version": VERSION, "key_sha256": digest_of(terms.key)}
         first = next_event([], "init", _now(), said)
-        return cls(SqliteStore.create(path, first.row, terms.key))
+        return cls(create_store(path, first.row, terms.key))
 
     @classmethod
     def open(cls, path: str | Path, *, hint: Mapping[str, object] | None = None) -> Ledger:
         """Open a ledger that exists.
 
-        ``hint`` holds what is known of the options of ``discreet ledger init`` (data, unit, relation, epsilon, delta,
-        filter): a missing ledger is refused with the line to type.
+        ``hint`` holds what is known of the options of ``discreet ledger init`` (data, dataset, unit, relation, epsilon,
+        delta, filter), and the ``cost`` of the release that needs a ledger: a missing one is refused with the line to
+        type.
         """
-        if not Path(path).exists():
-            raise UnreadableFile(
-                f"there is no ledger {path}. A ledger is made once for a data set, with the budget of everything that "
-                f"will ever be released from it:\n  {init_line(path, hint or {})}"
-            )
-        if Path(path).is_dir():
-            raise UnreadableFile(f"{path} is a folder; a ledger is a file.")
-        return cls(SqliteStore(path))
+        store = open_store(path)
+        if not store.exists():
+            raise UnreadableFile(f"there is no ledger {path}. {_proposal(path, hint or {})}")
+        return cls(store)
 
     @property
     def terms(self) -> Terms:
@@ -114,6 +109,11 @@ class Ledger:
     def name(self) -> str:
         """Where it is kept."""
         return self._store.name
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder whose disk an answer takes room on; None if it is not on this machine."""
+        return self._store.folder
 
     def __repr__(self) -> str:
         return f"<Ledger {self.name} of {self._terms.dataset!r}, unit {self._terms.unit!r}>"
@@ -176,14 +176,14 @@ class Ledger:
             known = self._recorded(session, books, key)
             if known is not None:
                 return known
+            books.refuse_lost_answers(session)
             if not self._terms.allow(self._terms.add(books.total, cost)):
                 raise BudgetExceeded(
                     f"not enough budget in {self.name}: {self._terms.refusal(books.total, cost)}. Nothing was spent. "
                     "Ask for at most what is left; a question that was answered before is free."
                 )
             said = {"key": key, "request": session.keep(asked), "cost": cost.describe()}
-            event = next_event(books.events, "reserve", _now(), said)
-            session.append(event.row)
+            event = books.append(session, "reserve", said, _now())
         return Reservation(self._terms.ledger, event.number, key, cost, event.hash, event.time)
 
     def commit(self, reservation: Reservation, answer: bytes) -> Recorded:
@@ -201,12 +201,10 @@ class Ledger:
                     f"reservation {reservation.number} of {self.name} was not opened, so no answer to it is recorded. "
                     "Call mark_opened before the first row is read."
                 )
-            first = reservation.key not in books.committed
+            first = books.answer_to(session, reservation.key) is None
             if first:
                 said = {"key": reservation.key, "reservation": reservation.number, "answer": session.keep(answer)}
-                event = next_event(books.events, "commit", _now(), said)
-                session.append(event.row)
-                books.committed[reservation.key] = event
+                books.append(session, "commit", said, _now())
             recorded = self._recorded(session, books, reservation.key)
         assert recorded is not None
         return replace(recorded, fresh=first, paid=True)
@@ -229,7 +227,7 @@ class Ledger:
                     "nothing is read for it now. Ask again; what it reserved is not spent."
                 )
             books.refuse_used(reservation.number, "opened")
-            session.append(next_event(books.events, "opened", _now(), {"reservation": reservation.number}).row)
+            books.append(session, "opened", {"reservation": reservation.number}, _now())
 
     def release(self, number: int, *, because: str) -> Cost:
         """Give back a reservation for which no row was read; its number can never open or commit afterwards.
@@ -254,7 +252,7 @@ class Ledger:
         """
         reason = read_reason(because)
         with self._store.writing() as session:
-            books = self._sound(session)
+            books = self._sound(session, number if isinstance(number, int) else 1)
             reservation = books.reserved.get(number)
             if reservation is None:
                 raise InvalidInput(
@@ -274,7 +272,9 @@ class Ledger:
                 )
             books.refuse_used(number, "given back")
             said = {"reservation": number, "because": reason}
-            session.append(next_event(books.events, "release", _now(), said).row)
+            if books.version > 2:
+                said["cost"] = reservation.cost.describe()
+            books.append(session, "release", said, _now())
         return reservation.cost
 
     def answer(self, key: str, request: Mapping[str, Any], cost: Cost, draw: Callable[[], bytes]) -> Recorded:
@@ -308,12 +308,13 @@ class Ledger:
             return self._recorded(session, self._sound(session), key)
 
     def events(self) -> list[Event]:
-        return self._read().events
+        """Every event, in order."""
+        return self._read_whole().events
 
     def entries(self) -> list[Entry]:
         """Every reservation, in order."""
         with self._store.reading() as session:
-            books = self._sound(session)
+            books = self._sound(session, 1)
             done = books.answers()
             return [
                 Entry(
@@ -329,41 +330,48 @@ class Ledger:
 
     def orphans(self) -> tuple[Reservation, ...]:
         """Reservations that are spent and have no answer: given up, or under way in another process."""
-        return self._read().orphans()
+        return self._read_whole().orphans()
 
     def contains(self, head: str) -> bool:
         """Whether this hash, which a bundle published, is that of an event of this ledger."""
-        return any(event.hash == head for event in self._read().events)
+        return any(event.hash == head for event in self._read_whole().events)
 
     def verify(self, heads: Sequence[str] = ()) -> LedgerReport:
-        """Check the file, the chain, the sums, the contents, and that these published heads are known."""
+        """Check the store, the whole chain, the sums, the contents, and that these published heads are known."""
         return verify_store(self._store, heads)
 
     def _read(self) -> Books:
+        """The books from the last checkpoint on."""
         with self._store.reading() as session:
             return self._sound(session)
 
-    def _sound(self, session: Session) -> Books:
-        books = Books(session)
+    def _read_whole(self) -> Books:
+        with self._store.reading() as session:
+            return self._sound(session, 1)
+
+    def _sound(self, session: Session, since: int | None = None) -> Books:
+        """The books from the last checkpoint on, or from the last one before an event; refuses what does not hold."""
+        books = Books.recent(session, since)
         if books.sound(self.name) != self._terms:
             raise UnreadableFile(f"{self.name} was replaced by another ledger while it was in use.")
         return books
 
     def _own(self, session: Session, reservation: Reservation, verb: str) -> Books:
-        """The books, if the reservation is theirs."""
-        books = self._sound(session)
+        """The books, if the reservation is theirs, with all that happened to it."""
+        books = self._sound(session, reservation.number)
         if books.reserved.get(reservation.number) != reservation:
             raise InvalidInput(f"this is not a reservation of the ledger {self.name}: reserve first, then {verb}.")
         return books
 
     def _recorded(self, session: Session, books: Books, key: str) -> Recorded | None:
-        event = books.committed.get(key)
+        event = books.answer_to(session, key)
         if event is None:
             return None
-        entry = books.reserved[event.content["reservation"]]
-        request = self._request(session, books.events[entry.number - 1])
+        reserved = books.reserved_for(session, event)
+        request = self._request(session, reserved)
         answer = self._content(session, event, "answer")
-        return Recorded(key, request, answer, event.number, event.hash, event.time, entry.cost)
+        cost = Cost.from_description(reserved.content["cost"])
+        return Recorded(key, request, answer, event.number, event.hash, event.time, cost)
 
     def _request(self, session: Session, event: Event) -> Mapping[str, Any]:
         content = self._content(session, event, "request")
@@ -409,17 +417,37 @@ def verify_store(store: Store, heads: Sequence[str] = ()) -> LedgerReport:
 def init_line(path: str | Path, hint: Mapping[str, object]) -> str:
     """The line that makes a ledger, with what is known filled in.
 
+    A release's own cost is not a budget: it is proposed with room for two more like it, as a number people type.
+
     >>> init_line("study.ledger", {"data": "my visits.csv", "unit": "person"})
     "discreet ledger init study.ledger --data 'my visits.csv' --unit person --epsilon 1"
+    >>> init_line("study.ledger", {"dataset": "visits", "unit": "row", "cost": Cost("0.4", "1e-6")})
+    'discreet ledger init study.ledger --data visits --unit row --epsilon 2 --delta 3e-6'
     """
     known = {"data": hint.get("dataset", "NAME"), "unit": "COLUMN", "epsilon": 1}
+    if isinstance(cost := hint.get("cost"), Cost):
+        budget = {"epsilon": cost.epsilon, "delta": cost.delta}
+        known |= {what: lifetime_budget(one) for what, one in budget.items() if one}
     known |= {option: value for option, value in hint.items() if value is not None}
     usual = {"relation": "add-remove", "delta": "0", "filter": "sum"}
     words = ["discreet", "ledger", "init", str(path)]
     for option in ("data", "unit", "epsilon", "delta", "relation", "filter"):
-        if option in known and str(known[option]) != usual.get(option):
-            words += [f"--{option}", str(known[option])]
+        if option not in known:
+            continue
+        value = known[option]
+        text = typed(value) if isinstance(value, Fraction) else str(value)
+        if text != usual.get(option):
+            words += [f"--{option}", text]
     return shlex.join(words)
+
+
+def _proposal(path: str | Path, hint: Mapping[str, object]) -> str:
+    """What to type where there is no ledger, and what the number in it is for."""
+    life = "A ledger's budget is for everything that will ever be released from the data, and cannot be changed."
+    how = "Make one with:"
+    if isinstance(cost := hint.get("cost"), Cost):
+        how = f"This release costs epsilon {typed(cost.epsilon)}; with room for two more like it:"
+    return f"{life} {how}\n  {init_line(path, hint)}"
 
 
 def release_line(path: str | Path, number: int) -> str:

@@ -81,8 +81,7 @@ def open_ledger(path: str | Path, plan: Plan) -> Ledger:
             "dataset": plan.dataset,
             "unit": plan.protection.unit,
             "relation": plan.protection.relation,
-            "epsilon": plan.cost.epsilon,
-            "delta": plan.cost.delta,
+            "cost": plan.cost,
         },
     )
 
@@ -150,7 +149,8 @@ def _release(plan: Plan, source: Source, book: Ledger, out: str | Path | None, b
 
 def _rehearse(plan: Plan, source: Source, book: Ledger) -> None:
     """Do all of it once on a table without rows, so that what is missing here is missed before it costs anything."""
-    refuse_without_room(Path(book.name).parent, plan.cells)
+    if book.folder is not None:
+        refuse_without_room(book.folder, plan.cells)
     source.rehearse(countings_of(plan, book.terms.key))
     try:
         for table in plan.tables:

@@ -95,6 +95,35 @@ def test_a_ledger_that_looks_before_it_locks_loses_the_race(tmp_path: Path) -> N
     assert "costs more than was left" in ledger.verify().problems[0]
 
 
+def spend_it_all(me: int, path: str, gate: Barrier, results: Any) -> None:
+    """Release one question after the other until the budget is spent."""
+    ledger, done = Ledger.open(path), 0
+    gate.wait(300)
+    while True:
+        try:
+            ledger.answer(f"question {done} of {me}", {}, Cost(SHARE), lambda: b"noisy")
+        except BudgetExceeded:
+            break
+        done += 1
+    results.put(done)
+
+
+def test_processes_that_spend_it_all_through_several_checkpoints_spend_exactly_that(tmp_path: Path) -> None:
+    ledger = Ledger.create(tmp_path / "x.ledger", dataset="d", unit="row", epsilon=60 * SHARE)
+    context = multiprocessing.get_context("spawn")
+    gate, results = context.Barrier(4), context.Queue()
+    processes = [context.Process(target=spend_it_all, args=(me, ledger.name, gate, results)) for me in range(4)]
+    for process in processes:
+        process.start()
+    done = [results.get(timeout=600) for _ in processes]
+    for process in processes:
+        process.join()
+        assert process.exitcode == 0
+    assert sum(done) == 60 and ledger.left().epsilon == 0 and ledger.orphans() == ()
+    assert [event.number for event in ledger.events() if event.kind == "checkpoint"] == [64, 128]
+    assert ledger.verify().holds and not ledger.answer("question 0 of 0", {}, Cost(SHARE), pytest.fail).fresh
+
+
 # ------------------------------------------------------------------------------------------------ kills
 
 #: Reserves and commits for ever, and says what is done only after it is done.
@@ -184,7 +213,7 @@ def test_who_works_beside_a_killed_process_goes_on(tmp_path: Path) -> None:
 #: Writes a half transaction, as a process would that is killed while it writes its pages, and dies.
 DIE_INSIDE = """
 import os, signal, sys
-from discreet.ledger import store as ledger_store
+from discreet.ledger.stores import sqlite as ledger_store
 from discreet.ledger.ledger import Cost, Ledger
 from fractions import Fraction
 ledger = Ledger.open(sys.argv[1])
@@ -227,7 +256,8 @@ def test_a_process_killed_inside_a_transaction_has_done_nothing(tmp_path: Path, 
 
 def test_a_creation_that_was_killed_is_no_ledger(tmp_path: Path) -> None:
     script = (
-        "import os, signal, sys; from discreet.ledger import ledger, store as ledger_store\n"
+        "import os, signal, sys; from discreet.ledger import ledger\n"
+        "from discreet.ledger.stores import sqlite as ledger_store\n"
         "ledger_store.SqliteSession.append = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
         "ledger.Ledger.create(sys.argv[1], dataset='d', unit='row', epsilon=1)"
     )

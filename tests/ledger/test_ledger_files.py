@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shlex
 import shutil
 import sqlite3
 import stat
@@ -17,11 +18,10 @@ import pytest
 from ledgers import make, pay, tamper
 
 from discreet.errors import UnreadableFile
-from discreet.ledger import store as ledger_store
+from discreet.ledger.budget import Cost
 from discreet.ledger.ledger import Ledger, init_line, verify_store
-from discreet.ledger.store import (
-    SqliteStore,
-)
+from discreet.ledger.stores import sqlite as ledger_store
+from discreet.ledger.stores.sqlite import SqliteStore
 
 # ------------------------------------------------------------------------------------------------ files that are none
 
@@ -30,7 +30,7 @@ def test_a_missing_ledger_is_refused_with_the_line_to_type(tmp_path: Path) -> No
     path = tmp_path / "my study.ledger"
     with pytest.raises(UnreadableFile) as problem:
         Ledger.open(path, hint={"data": "data/visits.csv", "unit": "person", "epsilon": Fraction(3, 2), "delta": 0})
-    line = f"discreet ledger init '{path}' --data data/visits.csv --unit person --epsilon 3/2"
+    line = f"discreet ledger init '{path}' --data data/visits.csv --unit person --epsilon 1.5"
     assert str(problem.value).endswith(line)
     assert not path.exists()
 
@@ -40,6 +40,29 @@ def test_the_line_to_type_names_what_is_unusual() -> None:
     assert init_line("l", hint) == (
         "discreet ledger init l --data v --unit COLUMN --epsilon 1 --delta 1e-6 --relation substitution --filter zcdp"
     )
+
+
+@pytest.mark.parametrize(
+    ("cost", "options"),
+    [
+        (Cost(Fraction(1)), ["--epsilon", "3"]),
+        (Cost(Fraction(1, 3)), ["--epsilon", "1"]),
+        (Cost(Fraction(999999, 10**7), Fraction(1, 10**6)), ["--epsilon", "0.3", "--delta", "3e-6"]),
+        (Cost(Fraction("2.000000001")), ["--epsilon", "10"]),
+        (Cost(Fraction(0)), ["--epsilon", "1"]),
+    ],
+    ids=str,
+)
+def test_a_missing_ledger_is_proposed_with_a_budget_for_the_life_of_the_data(
+    tmp_path: Path, cost: Cost, options: list[str]
+) -> None:
+    """One release's cost is not a budget for life, and nobody types fractions."""
+    with pytest.raises(UnreadableFile, match="everything that will ever be released from the data") as problem:
+        Ledger.open(tmp_path / "l", hint={"dataset": "visits", "unit": "row", "cost": cost})
+    assert "with room for two more like it" in str(problem.value)
+    words = shlex.split(str(problem.value).splitlines()[-1])
+    assert words[words.index("--epsilon") :] == options
+    assert Fraction(options[1]) >= 3 * cost.epsilon
 
 
 @pytest.mark.parametrize(
@@ -76,7 +99,7 @@ def test_a_folder_is_refused(tmp_path: Path) -> None:
 def test_a_newer_format_asks_for_an_upgrade(used: Ledger) -> None:
     tamper(used, f"PRAGMA user_version = {ledger_store.FORMAT + 1}")
     for read in (lambda: Ledger.open(used.name), used.spent, lambda: pay(used, "c")):
-        with pytest.raises(UnreadableFile, match=r"format 3; this program reads formats up to 2. Upgrade discreet"):
+        with pytest.raises(UnreadableFile, match=r"format 4; this program reads formats up to 3. Upgrade discreet"):
             read()
 
 
@@ -136,7 +159,7 @@ def test_a_ledger_cannot_be_made_where_nothing_can_be_written(open_folder: Path)
 
 
 def test_a_creation_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ledger_store, "_GUARDS", ("CREATE nonsense",))
+    monkeypatch.setattr(ledger_store, "_LAYOUTS", {ledger_store.FORMAT: ("CREATE nonsense",)})
     with pytest.raises(UnreadableFile):
         make(tmp_path)
     assert list(tmp_path.iterdir()) == []

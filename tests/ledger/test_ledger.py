@@ -18,11 +18,11 @@ import pytest
 from ledgers import make, pay
 
 from discreet.errors import BudgetExceeded, InvalidInput, UnreadableFile, WrongType
-from discreet.ledger import store as ledger_store
 from discreet.ledger.budget import (
     Cost,
 )
 from discreet.ledger.ledger import Ledger, Recorded, Reservation
+from discreet.ledger.stores import sqlite as ledger_store
 
 MILLIONTH = Fraction(1, 10**6)
 

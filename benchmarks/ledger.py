@@ -1,0 +1,65 @@
+"""What a long ledger costs a release: one cell, with 10,000 entries in the ledger, beside the same with none."""
+
+from __future__ import annotations
+
+import itertools
+import tempfile
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import discreet as dc
+import measure
+from discreet.ledger.books import Books
+from discreet.ledger.budget import Cost
+from discreet.ledger.stores.opening import open_store
+from measure import Line
+
+ENTRIES = 10_000
+
+
+def lines() -> Iterator[Line]:
+    with tempfile.TemporaryDirectory() as folder:
+        table = Path(folder) / "visits.csv"
+        table.write_text("person,site\n" + "".join(f"{person},{person % 3}\n" for person in range(100)))
+        short, long = _ledger(table, "short.ledger", 0), _ledger(table, "long.ledger", ENTRIES)
+        yield _more("a release of 1 cell", *measure.in_turn(_new(table, short), _new(table, long), rounds=5))
+        yield _more("a recorded answer", *measure.in_turn(_again(table, short), _again(table, long), rounds=5))
+
+
+def _more(what: str, none: float, many: float) -> Line:
+    """The difference in seconds, not a ratio."""
+    ours, theirs = f"{many * 1e3:.0f} ms", f"with none {none * 1e3:.0f} ms"
+    return measure.at_most(f"{what}, {ENTRIES:,} entries in the ledger: seconds more", ours, theirs, many - none, 0.2)
+
+
+def _ledger(table: Path, name: str, entries: int) -> str:
+    """A ledger with one release, and after it so many questions and answers, written in one transaction."""
+    book = dc.Ledger.create(table.parent / name, dataset="visits", unit="person", epsilon=1000)
+    _ask(table, book.name, "the first")
+    cost, when = Cost(Fraction(1, 1000)).describe(), "2026-01-01T00:00:00Z"
+    with open_store(book.name).writing() as session:
+        books = Books(session)
+        for k in range(entries):
+            asked = {"key": f"{k:064x}", "request": session.keep(b'{"k":%d}' % k), "cost": cost}
+            number = books.append(session, "reserve", asked, when).number
+            books.append(session, "opened", {"reservation": number}, when)
+            said = {"key": asked["key"], "reservation": number, "answer": session.keep(b"%d" % k)}
+            books.append(session, "commit", said, when)
+    return book.name
+
+
+def _ask(table: Path, ledger: str, edition: str) -> Any:
+    return dc.release_counts(
+        "SELECT COUNT(*) FROM visits", data=table, unit="person", epsilon="1/1000", ledger=ledger, edition=edition
+    )
+
+
+def _new(table: Path, ledger: str) -> Callable[[], Any]:
+    editions = itertools.count()
+    return lambda: _ask(table, ledger, f"edition {next(editions)}")
+
+
+def _again(table: Path, ledger: str) -> Callable[[], Any]:
+    return lambda: _ask(table, ledger, "the first")

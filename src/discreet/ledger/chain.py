@@ -1,0 +1,145 @@
+"""The hash chain of a ledger, the same in every store: numbered events, each naming the hash of the one before it.
+
+An event is canonical JSON (sorted keys, no spaces, no floats) that names the hash of the event before it; its own hash
+is the SHA-256 of its text. A changed, missing, added or reordered event therefore breaks the chain. Events removed from
+the end do not: only a published hash, a *head*, shows that they were there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import DiscreetError, InvalidInput, WrongType
+
+#: What the first event names as the one before it.
+NO_EVENT = "0" * 64
+
+
+def canonical_json(content: Any, *, floats: bool = False) -> str:
+    """JSON text that is equal for equal content: sorted keys, no spaces, plain ASCII, and no floats unless allowed.
+
+    >>> canonical_json({"b": [1, None], "a": "1/3"})
+    '{"a":"1/3","b":[1,null]}'
+    """
+    _refuse_unclear(content, floats)
+    try:
+        return json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        raise WrongType("a ledger keeps text, whole numbers, booleans, None, lists and mappings only.") from None
+
+
+def _refuse_unclear(content: Any, floats: bool, depth: int = 0) -> None:
+    """Other programs may spell a float otherwise, and names that are not text would become text unasked."""
+    if depth > 50:
+        raise InvalidInput("what a ledger keeps may be nested at most 50 deep.")
+    if isinstance(content, float) and not floats:
+        raise WrongType("the events of a ledger have no floats: write the number as text, such as '1/10'.")
+    if content is None or isinstance(content, str | int):
+        return
+    if isinstance(content, dict):
+        if not all(isinstance(name, str) for name in content):
+            raise WrongType("the names in what a ledger keeps must be text.")
+        content = content.values()
+    elif not isinstance(content, list | tuple):
+        return
+    for value in content:
+        _refuse_unclear(value, floats, depth + 1)
+
+
+def digest_of(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+@dataclass(frozen=True)
+class Row:
+    """An event as it is stored: its place, its text, and the hash it claims."""
+
+    number: int
+    body: str
+    hash: str
+
+
+@dataclass(frozen=True)
+class Event:
+    """One entry of a ledger: "init", "reserve", "opened", "commit" or "release", with what it says.
+
+    Attributes
+    ----------
+    number
+        Its place in the ledger, from 1 on.
+    kind, time, content
+        What happened, when (UTC), and the details; fractions are text.
+    previous, hash
+        The links of the chain: the hash of the event before it, and its own.
+    """
+
+    number: int
+    kind: str
+    time: str
+    content: Mapping[str, Any]
+    previous: str
+    hash: str
+
+    @property
+    def row(self) -> Row:
+        return Row(self.number, self._body(), self.hash)
+
+    def _body(self) -> str:
+        return canonical_json(
+            {
+                "number": self.number,
+                "kind": self.kind,
+                "time": self.time,
+                "content": self.content,
+                "previous": self.previous,
+            }
+        )
+
+
+def next_event(events: Sequence[Event], kind: str, time: str, content: Mapping[str, Any]) -> Event:
+    """The event that would follow these, which need not begin with the first."""
+    number, previous = (events[-1].number + 1, events[-1].hash) if events else (1, NO_EVENT)
+    event = Event(number, kind, time, content, previous, "")
+    return Event(number, kind, time, content, previous, digest_of(event._body().encode()))
+
+
+def read_chain(rows: Sequence[Row], first: int = 1) -> tuple[list[Event], list[str]]:
+    """The events of a chain as far as it holds, and what breaks it: nothing, or one sentence.
+
+    A chain that is read from a later event on (``first`` above 1) does not look at what that event names as the one
+    before it.
+    """
+    events: list[Event] = []
+    for place, row in enumerate(rows, start=first):
+        if row.number != place:
+            return events, [f"event {place} is missing; the next one there is has number {row.number}."]
+        if not isinstance(row.body, str) or digest_of(row.body.encode("utf-8", "replace")) != row.hash:
+            return events, [f"event {place} was altered: its hash is not that of its text."]
+        event = _read_event(row)
+        if event is None:
+            return events, [f"event {place} is not written as this program writes events."]
+        if place > 1 and not events:
+            pass  # whoever reads from here on knows by other means what came before
+        elif event.previous != (events[-1].hash if events else NO_EVENT):
+            return events, [f"event {place} does not follow event {place - 1}: one of them was replaced or moved."]
+        events.append(event)
+    return events, []
+
+
+def _read_event(row: Row) -> Event | None:
+    """The event of a row, or None if it is not exactly what :attr:`Event.row` writes."""
+    try:
+        said = json.loads(row.body)
+        if set(said) != {"number", "kind", "time", "content", "previous"} or not isinstance(said["content"], dict):
+            return None
+        if not re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", said["time"], re.ASCII):
+            return None
+        event = Event(said["number"], said["kind"], said["time"], said["content"], said["previous"], row.hash)
+        return event if event.row == row else None
+    except (ValueError, TypeError, RecursionError, DiscreetError):
+        return None
