@@ -217,7 +217,7 @@ class LossComparison:
         return "\n".join([f"calibrated to {self.target}", *rows])
 
 
-def _fitting(space: Space) -> list[str]:
+def _default_families(space: Space) -> list[str]:
     """The families that are compared by default: those for such values alone, then those for any."""
     offered = FAMILIES.offered("reconstruct")
     firsts = dict.fromkeys((FIRST_PARAMETER[type(space)], "space"))
@@ -276,7 +276,7 @@ def compare_reconstruction(
     if distance is not None:
         wish = {"distance": distance, "prior": prior.tolist()}
     found, losses = {}, {}
-    for family in _fitting(space) if families is None else families:
+    for family in _default_families(space) if families is None else families:
         name = family if isinstance(family, str) else family.__name__
         found[name] = calibrate(family, space, **wish)
         losses[name] = reconstruction_loss(

@@ -1,9 +1,9 @@
 """The families of mechanisms: one description each, read by everything that knows mechanisms by name.
 
-A :class:`Family` is data, and this module imports nothing heavy: where a family is built stands as ``module:function``
-and is loaded when it is built. :data:`CLOSED_FORMS` has the families of this package. A package further down that has
-families of its own extends it (``optimise/families.py``), and whatever stands below that reads the sum: the verbs and
-their help, ``dc.compare``, ``dc.calibrate``, ``dc.release_counts``, the documentation.
+A :class:`Family` is data, and this module imports nothing heavy: functions are written ``module:function`` and loaded
+when they are used. :data:`CLOSED_FORMS` has the families of this package. A package further down that has families of
+its own extends it (``optimise/families.py``), and everything below that reads the sum: the verbs and their help,
+``dc.compare``, ``dc.calibrate``, ``dc.release_counts``, the documentation.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class Family:
     kind
         What kind of law it has.
     build
-        Where the function stands that builds it: ``module:function``, the module absolute or relative to ``discreet``.
-        Its first argument is the first of the parameters, if that says where values live; others are given by name.
+        The function that builds it, written ``module:function``, with a module that is absolute or relative to
+        ``discreet``. Its first argument is n, space or grid if that is the first parameter; the others go by name.
     parameters
         What it is built from.
     uses
@@ -60,12 +60,11 @@ class Family:
     saved
         The arguments that a file keeps and from which a mechanism is rebuilt. Without them a file keeps exact integers.
     unbounded
-        Where the function stands that builds the same noise on all integers, from epsilon or sigma2. A release then
-        needs one mechanism for groups of all sizes; without it, each size has a table of its own.
+        The function that builds the same noise on all integers, from epsilon or sigma2. A release then needs one
+        mechanism for groups of all sizes; without it, each size has a table of its own.
     kernel, steps
-        For calibration, where building spends most of its time on the proof. ``kernel``: where the function stands that
-        makes the law alone, from a space and an epsilon. ``steps``: where the least and the largest epsilon per unit of
-        the space stand.
+        For calibration, where building spends most of its time on the proof: the function that makes the law alone,
+        from a space and an epsilon, and the least and the largest epsilon times the unit of the space.
 
     Examples
     --------
@@ -110,7 +109,7 @@ class Family:
 
 
 def resolve(place: str) -> Any:
-    """What stands at ``module:name``; the module is loaded now.
+    """The object written ``module:name``; its module is loaded now.
 
     >>> resolve(".mechanisms.fair:explicit_fair").__name__
     'explicit_fair'
