@@ -166,8 +166,8 @@ def test_what_can_match_is_answered_and_what_may_surprise_is_noted(typed: Path, 
 @pytest.mark.parametrize(
     ("column", "domain", "says"),
     [
-        ("b", "True,False", "holds truth values, and 'True' of its domain is none"),
-        ("b", "0,1", "holds truth values, and 0 of its domain is none"),
+        ("b", "True,False", "holds truth values, and 'True' of its domain can match no row"),
+        ("b", "0,1", "holds truth values, and 0 of its domain can match no row"),
         ("d", "31.01.2020", "holds dates"),
         ("d", "2020,2021", "holds dates"),
         ("t", "2020-01-31,2020-02-01", "holds moments"),
