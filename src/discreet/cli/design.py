@@ -373,6 +373,7 @@ def calibrate(
     from ..names import MECHANISMS, find_name, plain
     from ..optimise.improve.calibration import FAMILIES
     from ..optimise.improve.calibration import calibrate as find
+    from ..wording import listed
 
     if family.strip().lower() == "list":
         for one in FAMILIES:
@@ -383,7 +384,7 @@ def calibrate(
         raise InvalidInput("give exactly one of -n (counts 0..n), --labels and --grid.")
     wanted = _OPTIONS[_families()[name][1][0]][0]
     if not any({"n": n, "labels": labels, "grid": grid}[option] is not None for option in wanted):
-        raise InvalidInput(f"{name} needs {' or '.join(map(_flag, wanted))}.")
+        raise InvalidInput(f"{name} needs {listed([_flag(one) for one in wanted], 'or')}.")
     if border is not None and grid is None:
         raise InvalidInput("--border is for planar families, with --grid.")
     wishes = {"distance": distance, "truth": truth, "mean-error": mean_error, "within": within, "ratio": ratio}

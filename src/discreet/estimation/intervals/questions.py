@@ -19,8 +19,9 @@ from ...errors import InvalidInput
 from ...exact.arrays import FloatArray
 from ...exact.kernels import Noise, Response
 from ...exact.lattice import Lattice
+from ...wording import rounded
 from ..interior import Solution
-from ..statistics import DUST, Reconstruction, indicator, numbers, read_share, read_weights, show, unknown
+from ..statistics import DUST, Reconstruction, indicator, numbers, read_share, read_weights, unknown
 from . import intervals, moments
 from .intervals import Profiled
 from .moments import Unbiased
@@ -82,9 +83,8 @@ class Interval:
         return iter((self.low, self.high))
 
     def __str__(self) -> str:
-        return (
-            f"{self.statistic}: {show(self.estimate)}, {self.level:.4g} interval {show(self.low)} to {show(self.high)}"
-        )
+        estimate, low, high = (rounded(value, 4) for value in (self.estimate, self.low, self.high))
+        return f"{self.statistic}: {estimate}, {self.level:.4g} interval {low} to {high}"
 
 
 @dataclass(frozen=True, eq=False)

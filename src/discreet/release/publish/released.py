@@ -21,6 +21,7 @@ from ...errors import InvalidInput
 from ...exact.arrays import BoolArray, IntArray
 from ...plots.chart import printable
 from ...plots.counts import MOST_CELLS, label
+from ...wording import listed, percent, plural
 from ..noise.accuracy import NO_END
 
 if TYPE_CHECKING:
@@ -194,16 +195,7 @@ class ReleasedTable:
 
         rows = self.rows(MOST_CELLS)
         cut = (f"The first {len(rows):,} of {self.counts.size:,} cells.",) if len(rows) < self.counts.size else ()
-        return counts(rows, self.by, self.title, *cut, level=percent(self.level))
-
-
-def listed(names: Sequence[str]) -> str:
-    """Names in a sentence: "site, year and health"."""
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
-
-
-def percent(level: Fraction) -> str:
-    return f"{float(level) * 100:.6g}%"
+        return counts(rows, self.by, self.title, *cut, level=percent(self.level, 6))
 
 
 def _first(groups: Groups, column: int, most: int) -> list[Value]:
@@ -377,7 +369,7 @@ class Release:
 
     def __repr__(self) -> str:
         cells = sum(table.counts.size for table in self.tables)
-        return f"<Release: {self.title}, {cells:,} cell{'s' * (cells != 1)}, epsilon {float(self.cost.epsilon):.6g}>"
+        return f"<Release: {self.title}, {plural(cells, 'cell')}, epsilon {float(self.cost.epsilon):.6g}>"
 
 
 # ------------------------------------------------------------------------------------------------ for a terminal
@@ -403,7 +395,7 @@ def _as_text(table: ReleasedTable, most: int, width: int) -> str:
     if len(table.measures) > 1:
         drawn.add_column("measure", overflow="fold")
     drawn.add_column("count", justify="right")
-    drawn.add_column(f"{percent(table.level)} interval", justify="right")
+    drawn.add_column(f"{percent(table.level, 6)} interval", justify="right")
     drawn.add_column("", no_wrap=True)
     for row in rows:
         labels = [Text(label(row[name])) for name in table.by]
