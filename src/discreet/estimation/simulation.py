@@ -20,7 +20,7 @@ from ..exact.rationals import text_up
 from ..mechanism import Mechanism
 from ..optimise.improve.calibration import Calibration, calibrate
 from ..spaces import Counts, Grid, Labels, Space, positive_integer
-from ..utility import kantorovich, read_prior
+from ..utility import kantorovich, read_prior, transport_solver
 from .methods import Method, estimate
 
 #: Families that are compared by default, by kind of space.
@@ -130,6 +130,8 @@ def reconstruction_loss(
     if goal not in ("population", "sample"):
         raise InvalidInput(f"against must be 'population' or 'sample'; got {against!r}.")
     times = positive_integer(repeats, "repeats")
+    if isinstance(space, Grid):
+        transport_solver()  # missing, it should be missed before the surveys
     number = int(fixed.sum()) if fixed is not None else positive_integer(people, "people")
     rng = np.random.default_rng(seed)
     losses, distances = np.empty(times), np.empty(times)
