@@ -94,7 +94,7 @@ def asked(what: str, e: dc.Estimate) -> Iterator[Result]:
         i = e.interval(statistic)
         yield exactly(f"{what}: interval of {i.statistic} by", i.by)
         # each of the two is off by this share at most, of the distance on the scale of the root of the deviance
-        share = 4 * intervals.CLOSE if "profile" in i.by else 1e-6
+        share = 4 * intervals.DEVIANCE_TOLERANCE if "profile" in i.by else 1e-6
         yield f"{what}: interval of {i.statistic}", [i.low, i.high], share * (i.high - i.low) + e.tolerance
     yield exactly(f"{what}: interval of the median", tuple(e.interval(("quantile", 0.5))))
     yield exactly(f"{what}: fit, spiky", (e.fit.plausible, bool(e.spikes)))

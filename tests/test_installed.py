@@ -29,7 +29,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("installed")]
 INSTALL = "pip install 'discreet[plots]'"
 
 #: Of other extras, and of the tools of development.
-ABSENT = ("pandas", "polars", "pyarrow", "vl_convert", "psycopg", "pyspark", "dp_accounting", "hypothesis", "pytest")
+ABSENT = (
+    "pandas", "polars", "pyarrow", "vl_convert", "psycopg", "pyspark", "dp_accounting", "ot", "hypothesis", "pytest",
+)  # fmt: skip
 
 
 class Installed(NamedTuple):
@@ -271,6 +273,18 @@ def test_what_needs_an_extra_says_how_to_install_it_and_leaves_nothing(
     assert (done.returncode, done.stdout) == (2, ""), f"{line}\n{done.stdout}\n{done.stderr}"
     assert INSTALL in done.stderr
     assert sorted(desk.rglob("*")) == before
+
+
+def test_a_distance_on_a_map_says_how_to_install_its_extra(installed: Installed, tmp_path: Path) -> None:
+    script = tmp_path / "distance.py"
+    script.write_text(
+        "import discreet as dc\n"
+        "try:\n    dc.kantorovich([1, 0], [0, 1], dc.Grid(1, 2))\n"
+        "except dc.errors.MissingExtra as missing:\n    print(missing)\n",
+        encoding="utf-8",
+    )
+    done = installed.run(f"{shlex.quote(str(installed.python))} {shlex.quote(str(script))}", tmp_path)
+    assert "pip install 'discreet[transport]'" in done.stdout, done.stderr
 
 
 def test_the_commands_of_the_readme_run_without_extras(installed: Installed, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+import sys
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
@@ -16,8 +17,9 @@ from hypothesis import strategies as st
 
 import discreet as dc
 from discreet import losses
-from discreet.errors import InvalidInput, Unsupported, WrongType
+from discreet.errors import InvalidInput, MissingExtra, Unsupported, WrongType
 from discreet.exact.tables import Table
+from discreet.mechanism import Mechanism
 from discreet.spaces import Counts, Grid, Integers, Labels
 from discreet.utility import bias, cost, expected_loss, kantorovich, probability_of_truth, tail, variance
 from oracles import linear_minimum
@@ -325,6 +327,17 @@ def test_kantorovich_takes_counts_and_tiny_differences():
 def test_bad_distributions_are_refused(p, q, space, error, words):
     with pytest.raises(error, match=words):
         kantorovich(p, q, space)
+
+
+def test_without_the_extra_only_distances_on_maps_are_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And a simulation that would need them says so before its surveys."""
+    monkeypatch.setitem(sys.modules, "ot", None)
+    assert kantorovich([1, 0, 0], [0, 0, 1], Counts(2)) == 2 and kantorovich([1, 0], [1, 0], Grid(1, 2)) == 0
+    with pytest.raises(MissingExtra, match=r"pip install 'discreet\[transport\]'"):
+        kantorovich([1, 0], [0, 1], Grid(1, 2))
+    monkeypatch.setattr(Mechanism, "simulate", lambda *_, **__: pytest.fail("a survey was simulated"))
+    with pytest.raises(MissingExtra, match=r"pip install 'discreet\[transport\]'"):
+        dc.reconstruction_loss(dc.planar_geometric(Grid(2, 2), epsilon=1), [0.25] * 4, people=10, repeats=2)
 
 
 @pytest.mark.parametrize("n", [10**4, 10**6])

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any, Literal, overload
 
@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from . import losses
 from .channels import Channel
-from .errors import DiscreetError, InvalidInput, Unsupported, WrongType
+from .errors import DiscreetError, InvalidInput, MissingExtra, Unsupported, WrongType
 from .exact.arrays import FloatArray
 from .exact.rationals import Number, as_fraction
 from .losses import Loss
@@ -296,7 +296,7 @@ def kantorovich(p: Sequence[float] | NDArray[Any], q: Sequence[float] | NDArray[
 
     On counts, the sum of the differences of the cumulative sums. On labels, where any two are at distance 1, the
     total variation. On a grid, an exact optimal transport between centres (POT's network simplex) of what p and q do
-    not share, in the unit of the cells.
+    not share, in the unit of the cells; this needs the extra ``transport``: ``pip install 'discreet[transport]'``.
 
     Parameters
     ----------
@@ -326,18 +326,32 @@ def kantorovich(p: Sequence[float] | NDArray[Any], q: Sequence[float] | NDArray[
     return _transport(surplus, space)
 
 
+def transport_solver() -> Callable[..., Any]:
+    """The solver of optimal transport on maps, which is an extra.
+
+    Raises
+    ------
+    MissingExtra
+        With the command that installs it.
+    """
+    try:
+        from ot import emd2  # slow to import, and needed here only
+    except ImportError:
+        raise MissingExtra("pot", "transport") from None
+    return emd2  # type: ignore[no-any-return]
+
+
 def _transport(surplus: FloatArray, space: Space) -> float:
     """The least cost of moving the surplus where it is positive to where it is negative."""
     sources, targets = np.flatnonzero(surplus > 0), np.flatnonzero(surplus < 0)
     if not len(sources) or not len(targets):
         return 0.0
-    import ot  # slow to import, and needed here only
-
+    emd2 = transport_solver()
     give, take = surplus[sources], -surplus[targets]
     costs = np.sqrt(space.squared_distance(sources[:, None], targets[None, :])) * float(space.unit)
     with warnings.catch_warnings():  # the outcome is read from the log instead
         warnings.simplefilter("ignore")
-        value, log = ot.emd2(give / give.sum(), take / take.sum(), costs, numItermax=100_000_000, log=True)
+        value, log = emd2(give / give.sum(), take / take.sum(), costs, numItermax=100_000_000, log=True)
     if log["warning"] is not None or not math.isfinite(value):
         raise DiscreetError(
             f"the optimal transport did not finish: {log['warning']}. Report this with p and q, please."

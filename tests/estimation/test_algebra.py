@@ -58,14 +58,14 @@ def threads() -> list[int]:
 
 def test_small_problems_take_one_core_and_give_the_others_back() -> None:
     with threadpool_limits(2, user_api="blas"):
-        with algebra.calmly(100):
-            with algebra.calmly(100):
+        with algebra.single_threaded_blas(100):
+            with algebra.single_threaded_blas(100):
                 assert set(threads()) == {1}
             assert set(threads()) == {1}
         assert set(threads()) == {2}
-        with algebra.calmly(algebra.MANY_PLACES):
+        with algebra.single_threaded_blas(algebra.MANY_ENTRIES):
             assert set(threads()) == {2}
-        with pytest.raises(ZeroDivisionError), algebra.calmly(100):
+        with pytest.raises(ZeroDivisionError), algebra.single_threaded_blas(100):
             _ = 1 / 0
         assert set(threads()) == {2}
 

@@ -13,7 +13,7 @@ import pytest
 import discreet as dc
 from discreet.errors import InvalidInput
 from discreet.estimation import algebra
-from discreet.estimation.algebra import calmly
+from discreet.estimation.algebra import single_threaded_blas
 
 
 def _threads() -> list[int]:
@@ -65,13 +65,13 @@ def test_threads_come_back_when_another_thread_leaves_last() -> None:
     inside, leave = threading.Event(), threading.Event()
 
     def work() -> None:
-        with calmly(1):
+        with single_threaded_blas(1):
             inside.set()
             leave.wait()
 
     other = threading.Thread(target=work)
     try:
-        with calmly(1):
+        with single_threaded_blas(1):
             other.start()
             inside.wait()
         leave.set()
@@ -91,7 +91,7 @@ def test_a_child_does_not_wait_for_a_lock_that_a_thread_of_its_parent_held() -> 
             import signal
 
             signal.alarm(5)
-            with calmly(1):
+            with single_threaded_blas(1):
                 os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 

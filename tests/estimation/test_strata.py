@@ -20,14 +20,14 @@ def both() -> dc.Stratified:
 
 @pytest.mark.parametrize("name", STATISTICS)
 def test_strata_are_one_problem_whose_truths_are_pairs_of_a_group_and_a_value(name: str) -> None:
-    f, ground = STATISTICS[name], both()._ground
+    f, inputs = STATISTICS[name], both()._interval_inputs
     whole = np.zeros((14, 14))
     whole[:7, :7], whole[7:, 7:] = BOLD.matrix, CAREFUL.matrix
     e = dc.estimate(np.concatenate(COUNTS), whole)
-    assert ground.top.p == pytest.approx(e.distribution, abs=1e-4)
+    assert inputs.top.p == pytest.approx(e.distribution, abs=1e-4)
     by_hand = intervals.ends(e._likelihood, e._top, np.tile(f, 2), 0.95, 0)
-    assert intervals.ends(ground.likelihood, ground.top, np.tile(f, 2), 0.95, 0) == pytest.approx(by_hand, abs=1e-3)
-    assert ground._unbiased(f, 0.95) == pytest.approx(e._ground._unbiased(np.tile(f, 2), 0.95), rel=1e-6)
+    assert intervals.ends(inputs.likelihood, inputs.top, np.tile(f, 2), 0.95, 0) == pytest.approx(by_hand, abs=1e-3)
+    assert inputs._unbiased(f, 0.95) == pytest.approx(e._interval_inputs._unbiased(np.tile(f, 2), 0.95), rel=1e-6)
 
 
 def test_everything_can_be_asked_of_strata() -> None:

@@ -54,6 +54,7 @@ def perturb(
     """
     from ..collect.tables import Source, perturb_column
     from ..explanation import local_guarantee
+    from ..wording import plural
 
     made = _mechanisms(mechanism, group)
     words = {name: local_guarantee(one) for name, one in made.items()}
@@ -68,7 +69,7 @@ def perturb(
             content["groups"] = {name: _guarantee(one) for name, one in words.items()}
         print_json(content)
         return
-    say(f"{total:,} report{'s' * (total != 1)} in {output}; the true values were not written")
+    say(f"{plural(total, 'report')} in {output}; the true values were not written")
     for name, one in words.items():
         for sentence in one.sentences:
             say(f"privacy   {f'{name}: ' if group is not None else ''}{sentence}")
@@ -289,6 +290,7 @@ def _as_json(found: Estimate, level: float) -> dict[str, Any]:
 def _tell(found: Estimate, level: float) -> None:
     from ..estimation.describing import answers, stratified_answers, with_stratified
     from ..estimation.intervals.questions import COVERS
+    from ..wording import rounded
 
     for line in found.header():
         say(in_options(line, {"method": "--method"}))
@@ -301,7 +303,7 @@ def _tell(found: Estimate, level: float) -> None:
         below = [("  stratified", value, ends) for _, value, ends in stratified]
         told = [answer for pair in zip(told, below, strict=True) for answer in pair]
     cells = [
-        [words, f"{value:.4g}", *(["", ""] if ends is None else [f"{ends.low:.4g}", f"{ends.high:.4g}"])]
+        [words, rounded(value, 4), *(["", ""] if ends is None else [rounded(ends.low, 4), rounded(ends.high, 4)])]
         for words, value, ends in told
     ]
     print_table(["", "estimate", f"low ({level:g})", f"high ({level:g})"], cells, numbers=(1, 2, 3))

@@ -369,6 +369,7 @@ def calibrate(
     from ..errors import InvalidInput
     from ..optimise.improve.calibration import calibrate as find
     from ..optimise.improve.calibration import find_family
+    from ..wording import listed
 
     if family.strip().lower() == "list":
         _list("calibrate")
@@ -378,7 +379,7 @@ def calibrate(
         raise InvalidInput("give exactly one of -n (counts 0..n), --labels and --grid.")
     wanted = _OPTIONS[chosen.parameters[0]][0]
     if not any({"n": n, "labels": labels, "grid": grid}[option] is not None for option in wanted):
-        raise InvalidInput(f"{chosen.written} needs {' or '.join(map(_flag, wanted))}.")
+        raise InvalidInput(f"{chosen.written} needs {listed([_flag(one) for one in wanted], 'or')}.")
     if border is not None and grid is None:
         raise InvalidInput("--border is for planar families, with --grid.")
     wishes = {"distance": distance, "truth": truth, "mean-error": mean_error, "within": within, "ratio": ratio}

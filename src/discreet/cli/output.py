@@ -50,12 +50,12 @@ def refuse_unwritable(path: Path | None, endings: Sequence[str], what: str, draw
         Endings of files that need the program that draws.
     """
     from ..errors import InvalidInput
+    from ..wording import listed
 
     if path is None:
         return
     if endings and path.suffix.lower() not in endings:
-        listed = endings[0] if len(endings) == 1 else f"{', '.join(endings[:-1])} or {endings[-1]}"
-        raise InvalidInput(f"{what} ends in {listed}; got {str(path)!r}.")
+        raise InvalidInput(f"{what} ends in {listed(endings, 'or')}; got {str(path)!r}.")
     if not path.parent.is_dir():
         raise InvalidInput(f"there is no folder {path.parent} to write {path.name} to; make it first.")
     if path.is_dir():

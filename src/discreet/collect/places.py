@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 from ..errors import InvalidInput
 from ..spaces import Grid
+from ..wording import listed
 
 _LATITUDE = {"lat", "lats", "latitude", "latitudes"}
 _LONGITUDE = {"lon", "lons", "lng", "lngs", "long", "longitude", "longitudes"}
@@ -79,7 +80,7 @@ def _is_degrees(name: str, kind: str, columns: int) -> bool:
 
 def _words(grid: Grid, degrees: Sequence[str]) -> str:
     """What is wrong, what was given, what to type."""
-    named = " and ".join(repr(name) for name in degrees)
+    named = listed([repr(name) for name in degrees])
     cell = f"{float(grid.unit):g}"
     return (
         f"these columns look like degrees: {named}; this map takes metres east and north of its south-west corner, in "

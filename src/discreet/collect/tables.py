@@ -25,6 +25,7 @@ from ..names import nearest
 from ..sources.files import open_files
 from ..sources.sql import quoted, text_literal
 from ..spaces import Labels, Space
+from ..wording import first_of, plural
 from .readings import Reading, is_text, reading_of
 
 #: Told how much of a file has been read, from 0 to 1.
@@ -98,7 +99,7 @@ class Source:
         if not names and self._files.shared_names:
             shared = sorted(self._files.shared_names)
             raise InvalidInput(f"{self.path} has several columns called {shared[0]!r}; give each a name of its own.")
-        raise InvalidInput(f"{self.path} has {len(names)} columns; name one with column=...: {_listed(names)}.")
+        raise InvalidInput(f"{self.path} has {len(names)} columns; name one with column=...: {first_of(names)}.")
 
     def _refuse_one_column_twice(self) -> None:
         """The column of groups is written as it is, so it must never be one of true values, in whatever case."""
@@ -130,7 +131,7 @@ class Source:
             return self._files.spelled(wanted)
         tables = [name for name in names if self._files.view(name) is None]
         if len(tables) != 1:
-            raise InvalidInput(f"{self.path} has {len(tables)} tables; name one with table=...: {_listed(names)}.")
+            raise InvalidInput(f"{self.path} has {len(tables)} tables; name one with table=...: {first_of(names)}.")
         return tables[0]
 
     def _spelled(self, wanted: str, names: list[str]) -> str:
@@ -143,7 +144,7 @@ class Source:
         self._refuse_data_as_heading(names, f" has no column {wanted!r}")
         near = nearest(wanted, names)
         meant = f"did you mean {near!r}? Its" if near else "its"
-        raise InvalidInput(f"{self.path} has no column {wanted!r}; {meant} columns are {_listed(names)}.")
+        raise InvalidInput(f"{self.path} has no column {wanted!r}; {meant} columns are {first_of(names)}.")
 
     @property
     def column(self) -> str:
@@ -290,8 +291,8 @@ class Source:
     def _of_rows(self, wrong: Mapping[tuple[type[DiscreetError], str], int]) -> DiscreetError:
         """What is wrong with how many rows, the most common first."""
         (kind, words), *others = sorted(wrong, key=lambda one: -wrong[one])
-        also = "".join(f" Of {_rows(wrong[one])} more: {one[1]}" for one in others)
-        return kind(f"{_rows(wrong[kind, words])} of column {self.column!r} of {self.path}: {words}{also}")
+        also = "".join(f" Of {plural(wrong[one], 'row')} more: {one[1]}" for one in others)
+        return kind(f"{plural(wrong[kind, words], 'row')} of column {self.column!r} of {self.path}: {words}{also}")
 
     def _counted(self, reading: Reading, tell: Tell | None) -> list[tuple[Any, ...]] | DiscreetError:
         import duckdb
@@ -328,7 +329,7 @@ def _told(engine: Any, tell: Tell | None) -> Iterator[None]:
 def _no_mechanism(column: str, groups: Iterable[str | None]) -> InvalidInput:
     return InvalidInput(
         f"the group, in column {column!r}, has no mechanism; those that have one are "
-        f"{_listed([str(name) for name in groups])}. Give its mechanism too, or drop such rows."
+        f"{first_of([str(name) for name in groups])}. Give its mechanism too, or drop such rows."
     )
 
 
@@ -344,14 +345,6 @@ _NO_HEADING = (
 def _written(space: Space | None) -> set[str]:
     """Labels as a file may have them, in one case."""
     return {str(label).casefold() for label in space.labels} if isinstance(space, Labels) else set()
-
-
-def _rows(number: int) -> str:
-    return f"{number:,} row{'s' * (number > 1)}"
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join([*names[:20], *(["..."] if len(names) > 20 else [])]) or "none"
 
 
 # ------------------------------------------------------------------------------------------------ writing reports

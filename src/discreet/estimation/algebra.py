@@ -4,7 +4,7 @@ These libraries start a thread for each core and let it spin for a while after e
 values that is slower than one core, and where cores are busy, or where NumPy's library (``@``, ``numpy.linalg``) is
 called in turn with SciPy's, 10 to 200 times slower (measured on two cores: 200 values in 6 ms instead of 60 to 260; a
 map of 30 x 30 cells in 40 ms instead of 8 s beside three other processes). So the solvers of this room call one of the
-two libraries, and :func:`calmly`.
+two libraries, and :func:`single_threaded_blas`.
 
 Matrices are C-contiguous, symmetric ones are their upper triangles (what is below the diagonal is never read).
 """
@@ -25,7 +25,7 @@ from scipy.linalg.lapack import dgesv, dpotrf, dpotrs
 from ..exact.arrays import FloatArray
 
 #: From so many places of a matrix on, more cores are worth their trouble.
-MANY_PLACES = 4_000_000
+MANY_ENTRIES = 4_000_000
 
 _lock = threading.Lock()
 _inside = 0  # how many are
@@ -33,14 +33,14 @@ _before: list[int] = []  # the threads of each library when the first of them ca
 
 
 @contextmanager
-def calmly(places: int) -> Iterator[None]:
-    """One core for linear algebra with a matrix of so many places, unless it is large.
+def single_threaded_blas(entries: int) -> Iterator[None]:
+    """One core for linear algebra with a matrix of so many entries, unless it is large.
 
     The number of threads belongs to the whole process: the first who comes in lowers it, and the last who leaves
     restores what the first one found.
     """
     global _inside
-    if places >= MANY_PLACES:
+    if entries >= MANY_ENTRIES:
         yield
         return
     with _lock:

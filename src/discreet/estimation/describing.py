@@ -11,9 +11,9 @@ import numpy as np
 from ..errors import Unsupported
 from ..exact.rationals import text_up
 from ..spaces import Counts
+from ..wording import plural, rounded
 from . import spikes
 from .intervals.questions import COVERS, Interval
-from .statistics import show
 
 if TYPE_CHECKING:
     from .result import Estimate
@@ -43,20 +43,11 @@ def title(estimate: Estimate) -> str:
     return f"distribution of {size:,} true {estimate.space.noun}s, from {plural(estimate.people, 'report')}{of}"
 
 
-def plural(number: int, noun: str) -> str:
-    """So many of something.
-
-    >>> plural(1, "report"), plural(20190, "report")
-    ('1 report', '20,190 reports')
-    """
-    return f"{number:,} {noun}{'s' * (number != 1)}"
-
-
 def header(estimate: Estimate) -> list[str]:
     """How it was made and how good it is, in a few lines."""
     steps, how = estimate.iterations, _METHODS[estimate.method]
     if steps:
-        how += f", {steps:,} iteration{'s' * (steps > 1)}"
+        how += f", {plural(steps, 'iteration')}"
     elif estimate.method == "mle":
         how += ", in closed form"
     lines = [
@@ -162,11 +153,11 @@ def _only_interval(estimate: Estimate, words: str, statistic: Any, level: float)
 
 
 def _with(value: Any, interval: Interval | None) -> str:
-    return show(value) + ("" if interval is None else f" ({_ends(interval)})")
+    return rounded(value, 4) + ("" if interval is None else f" ({_ends(interval)})")
 
 
 def _ends(interval: Interval) -> str:
-    return f"{show(interval.low)} to {show(interval.high)}"
+    return f"{rounded(interval.low, 4)} to {rounded(interval.high, 4)}"
 
 
 def table(estimate: Estimate, most: int, level: float) -> tuple[list[str], list[list[str]]]:

@@ -12,7 +12,7 @@ from ..errors import InvalidInput, Unsupported
 from ..exact.arrays import FloatArray
 from ..spaces import Counts, positive_integer
 from ..utility import read_prior
-from .algebra import calmly
+from .algebra import single_threaded_blas
 from .interior import Solution
 from .model.problem import read
 from .result import Estimate, finish, of_problem
@@ -99,7 +99,7 @@ def estimate(
     likelihood = Likelihood(problem, tolerance)
     if method == "ibu":
         times = PAPER_ITERATIONS if iterations is None else positive_integer(iterations, "iterations")
-        with calmly(problem.places):
+        with single_threaded_blas(problem.places):
             solution = em.iterate(likelihood.model, times, _full_support(start, problem.size))
         note = f"{times:,} updates are not the maximum of the likelihood; the gap says how much is missing at most"
         return finish(likelihood, solution, method, () if solution.gap <= likelihood.tolerance else (note,))
@@ -108,7 +108,7 @@ def estimate(
             raise InvalidInput(
                 f"cross-validation needs at least {smoothing.FOLDS} reports; got {problem.people}. Use method='mle'."
             )
-        with calmly(problem.places):
+        with single_threaded_blas(problem.places):
             solution, note = smoothing.choose(likelihood, 0 if seed is None else _seed(seed))
         return finish(likelihood, solution, method, (note,))
     return _inverse(likelihood)

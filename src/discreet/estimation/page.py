@@ -16,10 +16,10 @@ from ..pages import Ruler, drawing, facts, page, text
 from ..plots.counts import label
 from ..privacy.certificate import Certificate
 from ..spaces import Grid
+from ..wording import noun, plural, rounded
 from . import pictures, spikes
 from .describing import Answer, answers, stratified_answers, title, with_stratified
 from .intervals.questions import COVERS, Interval
-from .statistics import show
 
 if TYPE_CHECKING:
     from .result import Estimate
@@ -83,11 +83,11 @@ def page_html(estimate: Estimate, level: float, origin: Origin | None = None) ->
 def _facts(estimate: Estimate, told: list[Answer], stratified: list[Answer], level: float) -> str:
     words, value, interval = told[0]
     first = "the mean true count" if words == "mean" else f"{label(words, 60)}, the likeliest value"
-    found = [(show(value), f"{first}{_reach(interval, level)}")]
+    found = [(rounded(value, 4), f"{first}{_reach(interval, level)}")]
     if stratified:
         _, value, interval = stratified[0]
-        found.append((show(value), f"the same by the stratified estimate{_reach(interval, level)}"))
-    found.append((f"{estimate.people:,}", "report" if estimate.people == 1 else "reports"))
+        found.append((rounded(value, 4), f"the same by the stratified estimate{_reach(interval, level)}"))
+    found.append((f"{estimate.people:,}", noun(estimate.people, "report")))
     found += _protection_fact(estimate)
     if not math.isnan(estimate.gap):
         most = f"≤ {text_up(estimate.gap, 2)}" if estimate.gap > 0 else "0"
@@ -96,7 +96,9 @@ def _facts(estimate: Estimate, told: list[Answer], stratified: list[Answer], lev
 
 
 def _reach(interval: Interval | None, level: float) -> str:
-    return "" if interval is None else f", {level:.4g} interval {show(interval.low)} to {show(interval.high)}"
+    return (
+        "" if interval is None else f", {level:.4g} interval {rounded(interval.low, 4)} to {rounded(interval.high, 4)}"
+    )
 
 
 def _misfit(estimate: Estimate) -> str:
@@ -163,8 +165,8 @@ def _summary(told: list[Answer], stratified: list[Answer], level: float) -> str:
     for line in zip(*(column for _, column in columns), strict=True):
         cells = f"<td><bdi>{text(label(line[0][0], 200))}</bdi></td>"
         for _, value, interval in line:
-            ends = "–" if interval is None else f"{show(interval.low)} to {show(interval.high)}"
-            cells += f"<td class=n><strong>{text(show(value))}</strong></td><td class=n>{text(ends)}</td>"
+            ends = "–" if interval is None else f"{rounded(interval.low, 4)} to {rounded(interval.high, 4)}"
+            cells += f"<td class=n><strong>{text(rounded(value, 4))}</strong></td><td class=n>{text(ends)}</td>"
         rows.append(f"<tr>{cells}</tr>")
     return f"<table class=small><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
 
@@ -246,7 +248,7 @@ def _privacy(estimate: Estimate, origin: Origin) -> str:
         if not isinstance(group.subject, Mechanism):
             continue
         family = group.subject.family.replace("_", " ")
-        people = "1 person" if group.people == 1 else f"{group.people:,} people"
+        people = plural(group.people, "person", "people")
         who = f"{label(origin.group(number), 80)}, {people}: mechanism" if len(groups) > 1 else "Mechanism:"
         lines = "".join(f"<li>{text(line)}</li>" for line in _guarantee(group.subject))
         parts.append(f"<p>{text(who)} <strong>{text(family)}</strong>.</p><ul>{lines}</ul>")

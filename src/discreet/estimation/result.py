@@ -17,7 +17,7 @@ from . import describing, page, pictures, spikes
 from .fit import Fit, examine
 from .interior import Solution
 from .intervals.moments import Unbiased
-from .intervals.questions import Answers, Ground
+from .intervals.questions import Answers, IntervalInputs
 from .model.problem import Problem
 from .solvers.likelihood import Likelihood
 from .spikes import Spikes
@@ -112,8 +112,8 @@ class Estimate(Answers):
         return self._solution if self.method == "mle" else self._likelihood.maximum()
 
     @cached_property
-    def _ground(self) -> Ground:
-        return Ground(self._likelihood, self._top, (Unbiased(self.problem, self._top.p),))
+    def _interval_inputs(self) -> IntervalInputs:
+        return IntervalInputs(self._likelihood, self._top, (Unbiased(self.problem, self._top.p),))
 
     # ------------------------------------------------------------------------------------------------ groups
 

@@ -21,7 +21,7 @@ from ..mechanism import Mechanism
 from ..optimise.families import FAMILIES
 from ..optimise.improve.calibration import Calibration, calibrate
 from ..spaces import Counts, Grid, Labels, Space, positive_integer
-from ..utility import kantorovich, read_prior
+from ..utility import kantorovich, read_prior, transport_solver
 from .methods import Method, estimate
 
 #: What the first parameter of a family is where true values are these; "space" takes any of them.
@@ -127,6 +127,8 @@ def reconstruction_loss(
     if goal not in ("population", "sample"):
         raise InvalidInput(f"against must be 'population' or 'sample'; got {against!r}.")
     times = positive_integer(repeats, "repeats")
+    if isinstance(space, Grid):
+        transport_solver()  # missing, it should be missed before the surveys
     number = int(fixed.sum()) if fixed is not None else positive_integer(people, "people")
     rng = np.random.default_rng(seed)
     losses, distances = np.empty(times), np.empty(times)

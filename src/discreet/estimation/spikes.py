@@ -12,7 +12,7 @@ import numpy as np
 
 from ..exact.arrays import FloatArray
 from ..spaces import Counts, Grid, Space
-from .algebra import calmly
+from .algebra import single_threaded_blas
 from .intervals import intervals
 from .solvers.likelihood import Likelihood
 
@@ -93,7 +93,7 @@ def examine(likelihood: Likelihood, p: FloatArray) -> Spikes | None:
     model, people = likelihood.model, likelihood.problem.people
     allowed = intervals.quantile(LEVEL, intervals.DEGREES) ** 2
     seen = model.q > 0  # far from all truths, a report that did not occur may have a chance of 0
-    with calmly(likelihood.problem.places):
+    with single_threaded_blas(likelihood.problem.places):
         best = float(model.q[seen] @ np.log(model.forward(p)[seen]))
         q = (p + around) / 2
         for _ in range(MOST_UPDATES):

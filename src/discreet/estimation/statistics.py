@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -144,8 +143,3 @@ def read_weights(values: ArrayLike, size: int) -> FloatArray:
     if not np.isfinite(weights).all():
         raise InvalidInput("weights must be finite numbers; got NaN or infinity.")
     return weights
-
-
-def show(value: float) -> str:
-    """A number for people."""
-    return f"{value:.4g}" if math.isfinite(value) else str(value)

@@ -22,7 +22,7 @@ from ..exact.arrays import FloatArray, IntArray
 from . import interior
 from .interior import Model, Newton, Solution
 from .intervals.moments import Unbiased
-from .intervals.questions import Answers, Ground
+from .intervals.questions import Answers, IntervalInputs
 from .model.problem import Problem
 from .solvers.large import Structured
 from .solvers.likelihood import Likelihood
@@ -92,12 +92,12 @@ class Stratified(Answers):
     strata: tuple[Estimate, ...] = field(repr=False)
 
     @cached_property
-    def _ground(self) -> Ground:
+    def _interval_inputs(self) -> IntervalInputs:
         shares = tuple(one.people / self.people for one in self.strata)
         parts = [Likelihood(one.problem, one.tolerance) for one in self.strata]
         p = np.concatenate([share * one._top.p for share, one in zip(shares, self.strata, strict=True)])
         unbiased = tuple(Unbiased(one.problem, one._top.p) for one in self.strata)
-        return Ground(Apart(parts, shares), Solution(p, 0.0, ((0.0, 0.0),)), unbiased, shares)
+        return IntervalInputs(Apart(parts, shares), Solution(p, 0.0, ((0.0, 0.0),)), unbiased, shares)
 
     def _surveys(self, wanted: int) -> int:
         if wanted:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from fractions import Fraction
 from typing import Literal
 
 import numpy as np
@@ -12,8 +11,9 @@ from ..channels import Channel
 from ..errors import InvalidInput, Unsupported
 from ..exact.arrays import FloatArray
 from ..privacy.verify import verify
-from ..privacy.witness import Witness, show
+from ..privacy.witness import Witness
 from ..spaces import Grid
+from ..wording import rounded
 from .chart import ACCENT, DARK, INK, PALE, QUIET, RAMP, WIDTH, Chart, Spec, band, describe, finish, values_of
 
 ColourScale = Literal["linear", "sqrt", "log"]
@@ -209,16 +209,12 @@ def _sentence(witness: Witness) -> str:
     report = f"{witness.report}" + (" or less" if witness.at_most else " or more" if witness.at_least else "")
     truth, noun = witness.truth, witness.noun
     if witness.other_probability == 0:
-        possible = f"a true {noun} of {truth} ({_short(witness.probability)})"
+        possible = f"a true {noun} of {truth} ({rounded(witness.probability)})"
         return f"report {report} is possible for {possible}, not for {witness.other}."
     return (
-        f"report {report} is {_short(witness.ratio)} times as likely for a true {noun} of {truth} "
-        f"({_short(witness.probability)}) as for {witness.other} ({_short(witness.other_probability)})."
+        f"report {report} is {rounded(witness.ratio)} times as likely for a true {noun} of {truth} "
+        f"({rounded(witness.probability)}) as for {witness.other} ({rounded(witness.other_probability)})."
     )
-
-
-def _short(number: Fraction | float) -> str:
-    return f"{float(number):.3g}" if float(number) > 0 else show(number)
 
 
 def sized(layers: list[Spec], step: int, title: str, *sentences: str) -> Chart:

@@ -11,10 +11,10 @@ from ..errors import InvalidInput, NotPrivate, Unsupported
 from ..exact.kernels import Kernel
 from ..exact.rationals import as_fraction, bound_up, claimed, log_up, text_up
 from ..spaces import Grid, Space
+from ..wording import rounded
 from .notions import NOTIONS, read_notion
 from .pairs import Evidence
 from .verify import Verdict, evidence_for
-from .witness import show
 
 
 @dataclass(frozen=True)
@@ -182,6 +182,6 @@ def _refuse_false_claims(verdict: Verdict, epsilon: Fraction | None, ratio: Frac
         )
     if ratio is not None and not verdict.ratio <= ratio:
         raise NotPrivate(
-            f"a largest ratio of {show(ratio)} (epsilon = {log_up(ratio):.6g}) does not hold under the "
-            f"{verdict.notion} notion: it is {show(verdict.ratio)}; {verdict.witness}."
+            f"a largest ratio of {rounded(ratio, 6)} (epsilon = {log_up(ratio):.6g}) does not hold under the "
+            f"{verdict.notion} notion: it is {rounded(verdict.ratio, 6)}; {verdict.witness}."
         )

@@ -7,15 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-
-def show(p: Fraction | float) -> str:
-    """A probability or ratio for people."""
-    if isinstance(p, Fraction) and p:
-        exponent = p.numerator.bit_length() - p.denominator.bit_length()
-        if abs(exponent) > 1000:
-            return f"about 1e{math.floor(exponent * math.log10(2))}"
-    value = float(p)
-    return "infinity" if math.isinf(value) else f"{value:.6g}"
+from ..wording import rounded
 
 
 @dataclass(frozen=True, repr=False)
@@ -72,9 +64,9 @@ class Witness:
         times = (
             f"which a true {self.noun} of {self.other} never gives"
             if self.other_probability == 0
-            else f"with a true {self.noun} of {self.other} it has probability {show(self.other_probability)}"
+            else f"with a true {self.noun} of {self.other} it has probability {rounded(self.other_probability, 6)}"
         )
-        gives = f"gives {self._event()} with probability {show(self.probability)}"
+        gives = f"gives {self._event()} with probability {rounded(self.probability, 6)}"
         return f"a true {self.noun} of {self.truth} {gives}, {times}"
 
     def __repr__(self) -> str:

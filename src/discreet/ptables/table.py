@@ -8,7 +8,6 @@ noise: that is :class:`CellKeys`, which has no guarantee that composes.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -26,6 +25,7 @@ from ..exact.laws import Finite
 from ..exact.rationals import as_fraction, text_up
 from ..mechanism import Mechanism, finish
 from ..spaces import Counts, Integers
+from ..wording import percent
 from .writing import write_ptable
 
 #: Noise v and how many keys select it, in the order of the keys.
@@ -205,16 +205,6 @@ class PTable:
 
     def __repr__(self) -> str:
         return f"<PTable: blocks 0..{len(self.blocks) - 1}, {self.keys} keys, reach {self.reach}>"
-
-
-def percent(probability: Fraction) -> str:
-    """A probability for people: three digits as a percentage.
-
-    >>> percent(Fraction(2, 3)), percent(Fraction(1)), percent(Fraction(1, 65536))
-    ('66.7%', '100%', '0.00153%')
-    """
-    share = float(100 * probability)
-    return f"{share:.3g}%" if share < 99.95 or probability == 1 else f"{math.floor(share * 1000) / 1000:g}%"
 
 
 def _mean(block: Block, keys: int) -> Fraction:

@@ -29,6 +29,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ..errors import InvalidInput, Unsupported
+from ..wording import listed
 from .expressions import (
     FLIPPED,
     LARGEST_WHOLE,
@@ -288,7 +289,7 @@ class _Reader:
         if not literals:
             raise refused(f"{shown(node)} lists nothing", "List at least one value.")
         if len(kinds := sorted({literal.type for literal in literals})) > 1:
-            raise refused(f"a list mixes {' and '.join(kinds)}", "Write all its values in quotes, or none.")
+            raise refused(f"a list mixes {listed(kinds)}", "Write all its values in quotes, or none.")
         for literal in literals:
             _checked(Compare(term, "=", literal))
         distinct = sorted(set(literals), key=lambda literal: literal.value)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import InvalidInput
 from ..names import nearest
+from ..wording import first_of
 from .conditions import Condition, bare, column_name, only, read_condition, refused, shown
 from .exclusion import most_together
 from .expressions import Missing, Term, name_text
@@ -121,10 +122,9 @@ def find_column(name: str, columns: Iterable[str]) -> str:
         return alike[0]
     if alike:
         raise refused(f"{name!r} could be any of the columns {', '.join(map(repr, alike))}", "Spell it exactly.")
-    listed = ", ".join(known[:20]) + (", ..." if len(known) > 20 else "")
     near = nearest(name, known)
     meant = f"Did you mean {near!r}? " if near else ""
-    raise refused(f"there is no column {name!r}", f"{meant}The columns are {listed}.")
+    raise refused(f"there is no column {name!r}", f"{meant}The columns are {first_of(known)}.")
 
 
 def read_question(sql: str, *, unit: str) -> Question:

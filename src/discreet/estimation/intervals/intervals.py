@@ -37,7 +37,7 @@ from ..model.problem import Problem
 from ..solvers.likelihood import Likelihood
 
 #: Ends are found to this share of the distance on the scale of the root of the deviance.
-CLOSE = 5e-4
+DEVIANCE_TOLERANCE = 5e-4
 
 #: t stays this share away from where a cost would be zero.
 SHORT = 1e-9
@@ -172,7 +172,7 @@ def end(likelihood: Profiled, top: Solution, f: FloatArray, goal: float) -> End:
     side_before, p = 0, top.p
     for _ in range(60):
         p, root = _point(likelihood, top, f, best, t)
-        if abs(root - goal) <= CLOSE * goal:
+        if abs(root - goal) <= DEVIANCE_TOLERANCE * goal:
             break
         if root < goal and t >= most:
             return End(least)
@@ -212,7 +212,7 @@ def _between(likelihood: Profiled, best: float, inside: FloatArray, outside: Flo
         share = (low + high) / 2
         p = (1 - share) * inside + share * outside
         root = _root(likelihood, best, p)
-        if abs(root - goal) <= CLOSE * goal:
+        if abs(root - goal) <= DEVIANCE_TOLERANCE * goal:
             break
         low, high = (share, high) if root < goal else (low, share)
     return p

@@ -21,7 +21,7 @@ import numpy as np
 
 from ...exact.arrays import FloatArray
 from ...exact.kernels import Response
-from ..algebra import calmly, cholesky, gram, left_solve, left_times, times
+from ..algebra import cholesky, gram, left_solve, left_times, single_threaded_blas, times
 from ..model.columns import block
 from ..model.models import Geometric
 from ..model.problem import Group, Problem
@@ -101,7 +101,7 @@ class Unbiased:
         rows, columns = A.shape
         if columns < rows:
             return None
-        with calmly(A.size):
+        with single_threaded_blas(A.size):
             try:
                 if rows == columns:
                     g = left_solve(A.T, f)

@@ -19,8 +19,9 @@ from ...errors import InvalidInput
 from ...exact.arrays import FloatArray
 from ...exact.kernels import Noise, Response
 from ...exact.lattice import Lattice
+from ...wording import rounded
 from ..interior import Solution
-from ..statistics import DUST, Reconstruction, indicator, numbers, read_share, read_weights, show, unknown
+from ..statistics import DUST, Reconstruction, indicator, numbers, read_share, read_weights, unknown
 from . import intervals, moments
 from .intervals import Profiled
 from .moments import Unbiased
@@ -82,9 +83,8 @@ class Interval:
         return iter((self.low, self.high))
 
     def __str__(self) -> str:
-        return (
-            f"{self.statistic}: {show(self.estimate)}, {self.level:.4g} interval {show(self.low)} to {show(self.high)}"
-        )
+        estimate, low, high = (rounded(value, 4) for value in (self.estimate, self.low, self.high))
+        return f"{self.statistic}: {estimate}, {self.level:.4g} interval {low} to {high}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +125,7 @@ class Band:
 
 
 @dataclass(frozen=True)
-class Ground:
+class IntervalInputs:
     """What intervals are computed from.
 
     Attributes
@@ -151,7 +151,7 @@ class Ground:
         """A statistic of the values as one of the values in every stratum."""
         return np.tile(f, len(self.shares)) if len(self.shares) > 1 else f
 
-    def both(self, f: FloatArray, level: float, surveys: int) -> tuple[float, float, str]:
+    def interval(self, f: FloatArray, level: float, surveys: int) -> tuple[float, float, str]:
         """The ends of an interval of f.p, and how they were found."""
         tiled, around = self.everywhere(f), float(self.everywhere(f) @ self.top.p)
         if surveys:
@@ -159,7 +159,7 @@ class Ground:
             return low, high, "calibrated profile likelihood"
         possible = (float(f.min()), float(f.max()))
         found = _reaching(self._unbiased(f, level), possible)
-        if found is not None and self._surely(found, tiled, level):
+        if found is not None and self._unbiased_is_shorter(found, tiled, level):
             return _within(found, possible, around)
         low, high = intervals.ends(self.likelihood, self.top, tiled, level, 0)
         if found is not None and found[1] - found[0] <= self.margin * (high - low):
@@ -167,9 +167,9 @@ class Ground:
         return low, high, "profile likelihood"
 
     def profiled(self, f: FloatArray, level: float, surveys: int) -> bool:
-        """Whether an interval of f.p is surely the profile's, so that its two ends can be found one by one."""
+        """Whether an interval of f.p is always the profile's, so that its two ends can be found one by one."""
         found = None if surveys else self._unbiased(f, level)
-        return found is None or self._never(found, f)
+        return found is None or self._profile_is_shorter(found, f)
 
     def profile_end(self, f: FloatArray, level: float, surveys: int, side: int) -> float:
         """The lower end (side = 1) or the upper (side = -1) of the profile's interval."""
@@ -188,7 +188,7 @@ class Ground:
         centre = None if surveys else self._estimated(x)
         possible = (0.0, float(np.ptp(x)) ** 2 / 4)
         found = None if centre is None else _reaching(self._unbiased((x - centre) ** 2, level), possible)
-        if found is not None and self._surely(found, (tiled - mean) ** 2, level):
+        if found is not None and self._unbiased_is_shorter(found, (tiled - mean) ** 2, level):
             return _within(found, possible, around)
         ends = intervals.variance_ends(self.likelihood, self.top, tiled, level, surveys)
         if found is not None and found[1] - found[0] <= self.margin * (ends[1] - ends[0]):
@@ -208,17 +208,17 @@ class Ground:
             return math.inf
         return 1.0 if all(isinstance(kernel, Noise | Lattice) for kernel in kernels) else FAR_SHORTER
 
-    def _surely(self, found: tuple[float, float], f: FloatArray, level: float) -> bool:
+    def _unbiased_is_shorter(self, found: tuple[float, float], f: FloatArray, level: float) -> bool:
         """Whether the profile's interval need not be worked out, because it would be longer."""
         if math.isinf(self.margin):
             return True
-        if self._never(found, f):
+        if self._profile_is_shorter(found, f):
             return False
         rough = intervals.rough_length(self.likelihood, self.top, f, level)
         return found[1] - found[0] <= SURE * self.margin * rough
 
-    def _never(self, found: tuple[float, float], f: FloatArray) -> bool:
-        """Whether the profile's interval is surely the shorter one, because it is never longer than this."""
+    def _profile_is_shorter(self, found: tuple[float, float], f: FloatArray) -> bool:
+        """Whether the profile's interval is the shorter one, because it is never longer than this."""
         return found[1] - found[0] > self.margin * float(np.ptp(f))
 
     def _weights(self, f: FloatArray) -> tuple[FloatArray, FloatArray] | None:
@@ -260,7 +260,7 @@ class Answers(Reconstruction):
     """A reconstruction that can be asked for intervals and bands."""
 
     @property
-    def _ground(self) -> Ground:
+    def _interval_inputs(self) -> IntervalInputs:
         raise NotImplementedError
 
     def interval(self, statistic: Any = "mean", level: float = 0.95, *, surveys: int = 0) -> Interval:
@@ -317,29 +317,29 @@ class Answers(Reconstruction):
         return wanted
 
     def _linear(self, f: FloatArray, level: float, surveys: int, words: str) -> Interval:
-        ground = self._ground
-        low, high, by = ground.both(f, level, surveys)
-        return Interval(low, high, float(ground.everywhere(f) @ ground.top.p), level, words, by)
+        inputs = self._interval_inputs
+        low, high, by = inputs.interval(f, level, surveys)
+        return Interval(low, high, float(inputs.everywhere(f) @ inputs.top.p), level, words, by)
 
     def _variance(self, level: float, surveys: int) -> Interval:
         x = numbers(self.space, "an interval for the variance")
-        low, high, by = self._ground.variance(x, level, surveys)
-        x, p = self._ground.everywhere(x), self._ground.top.p
+        low, high, by = self._interval_inputs.variance(x, level, surveys)
+        x, p = self._interval_inputs.everywhere(x), self._interval_inputs.top.p
         return Interval(low, high, float(p @ (x - p @ x) ** 2), level, "variance", by)
 
     def _quantile(self, q: float, level: float, surveys: int) -> Interval:
         """The counts k whose interval for P(at most k) leaves q possible, and P(at most k - 1) less than q."""
         size = len(numbers(self.space, "an interval for a quantile"))
 
-        ground = self._ground
-        both = cache(lambda k: ground.both(_at_most(k, size), level, surveys))
+        inputs = self._interval_inputs
+        interval = cache(lambda k: inputs.interval(_at_most(k, size), level, surveys))
 
         def limit(k: int, side: int) -> float:
             if k == size - 1:
                 return 1.0
-            if ground.profiled(_at_most(k, size), level, surveys):
-                return ground.profile_end(_at_most(k, size), level, surveys, side)
-            least, most, _ = both(k)
+            if inputs.profiled(_at_most(k, size), level, surveys):
+                return inputs.profile_end(_at_most(k, size), level, surveys, side)
+            least, most, _ = interval(k)
             return least if side > 0 else most
 
         low = bisect_left(range(size - 1), True, key=lambda k: limit(k, -1) >= q)
@@ -349,9 +349,9 @@ class Answers(Reconstruction):
             low -= 2
         while high < size - 1 and limit(high + 1, 1) < q:
             high += 2
-        p = ground.top.p.reshape(-1, size).sum(axis=0)
+        p = inputs.top.p.reshape(-1, size).sum(axis=0)
         centre = int(np.flatnonzero(np.cumsum(p) >= q - DUST)[0])
-        by = both(min(high, size - 2))[2] if size > 1 else "profile likelihood"
+        by = interval(min(high, size - 2))[2] if size > 1 else "profile likelihood"
         return Interval(min(low, centre), max(high, centre), centre, level, f"{q:.4g}-quantile", by)
 
     def band(
@@ -398,7 +398,7 @@ class Answers(Reconstruction):
         size = len(numbers(self.space, "a cumulative band"))
         places = self._spread(size, points)
         each = 1 - (1 - level) / len(places) if simultaneous and places else level
-        ends = [self._ground.both(_at_most(k, size), each, times)[:2] for k in places]
+        ends = [self._interval_inputs.interval(_at_most(k, size), each, times)[:2] for k in places]
         low, high = np.array([(0.0, 0.0), *ends, (1.0, 1.0)]).T
         if simultaneous:  # all of them hold at once, so that each may use the others
             low, high = np.maximum.accumulate(low), np.minimum.accumulate(high[::-1])[::-1]
@@ -409,7 +409,7 @@ class Answers(Reconstruction):
     def _cells(self, level: float, simultaneous: bool, surveys: int) -> Band:
         size = len(self.distribution)
         each = 1 - (1 - level) / size if simultaneous else level
-        ends = [self._ground.both(row, each, surveys)[:2] for row in np.eye(size)]
+        ends = [self._interval_inputs.interval(row, each, surveys)[:2] for row in np.eye(size)]
         low, high = np.array(ends).T
         return Band(low, high, level, simultaneous, "cells")
 
@@ -418,7 +418,7 @@ class Answers(Reconstruction):
         if size - 1 <= points:
             return list(range(size - 1))
         evenly = np.linspace(0, size - 2, points // 2).round().astype(int)
-        total = np.cumsum(self._ground.top.p.reshape(-1, size).sum(axis=0))
+        total = np.cumsum(self._interval_inputs.top.p.reshape(-1, size).sum(axis=0))
         likely = np.searchsorted(total, np.linspace(0.01, 0.99, points - points // 2))
         return sorted({int(k) for k in [*evenly, *np.minimum(likely, size - 2)]})
 

@@ -25,17 +25,17 @@ from ...exact.laws import GeometricTails
 from ...exact.tables import Table
 from ...mechanism import Mechanism
 from ...spaces import Counts, Integers, Space
-from ..algebra import calmly
+from ..algebra import single_threaded_blas
 from .columns import WIDEST, block
 
 #: The most true values that can be estimated: half a gigabyte for a million of them.
 MOST_TRUTHS = 10_000_000
 
 #: Chances below this are as good as none: doubles have fewer and fewer digits there.
-HARDLY = 1e-290
+SMALLEST_CHANCE = 1e-290
 
 #: Noise that is less likely than this share of none at all is not left to Fourier transforms.
-FAR = 1e-8
+FOURIER_RELATIVE_MASS = 1e-8
 
 
 def _spread(places: IntArray, values: NDArray[Any], size: int) -> FloatArray:
@@ -135,7 +135,7 @@ class Group:
         far = (self.reports < 0) | (self.reports >= self.size)
         if far.any():
             likeliest = block(kernel, np.array([0, self.size - 1]), self.reports).max(axis=0)
-            far &= likeliest < FAR * float(kernel.law.floats(0, 0)[0])
+            far &= likeliest < FOURIER_RELATIVE_MASS * float(kernel.law.floats(0, 0)[0])
         columns = block(kernel, np.arange(self.size), self.reports[far]) if far.any() else np.zeros((self.size, 0))
         return far, columns
 
@@ -381,15 +381,15 @@ def _refuse_impossible(group: Group) -> None:
     """Reports that no truth can give: another mechanism made them, or the range of truths is too small."""
     if isinstance(group.kernel, Response) and group.kernel.other:
         return
-    with calmly(group.size * len(group.reports)):
+    with single_threaded_blas(group.size * len(group.reports)):
         chances = group.forward(np.full(group.size, 1 / group.size))
-    wrong = np.flatnonzero(~(chances > HARDLY))
+    wrong = np.flatnonzero(~(chances > SMALLEST_CHANCE))
     if wrong.size:
         value = group.outputs.value(int(group.reports[wrong[0]]))
         raise InvalidInput(
             f"{wrong.size} of the reported values, such as {value!r}, cannot come from any of the {group.size} true "
-            f"values (the chance is below {HARDLY:g}). Is it the right mechanism (and, for counts without end, a large "
-            "enough over=Counts(n))?"
+            f"values (the chance is below {SMALLEST_CHANCE:g}). Is it the right mechanism (and, for counts without "
+            "end, a large enough over=Counts(n))?"
         )
 
 

@@ -11,7 +11,7 @@ from ...exact.kernels import Noise
 from ...exact.kernels import Response as ResponseKernel
 from ...exact.lattice import Lattice
 from .. import interior
-from ..algebra import calmly, left_solve
+from ..algebra import left_solve, single_threaded_blas
 from ..interior import Model, Solution, gap_of
 from ..model.columns import block
 from ..model.models import Dense, Geometric, Response
@@ -90,7 +90,7 @@ class Likelihood:
         A ``start`` near the answer saves time on large maps; interior points gain nothing by it (measured).
         """
         places = self.model.width**2 if isinstance(self.model, Banded) else self.problem.places
-        with calmly(places):
+        with single_threaded_blas(places):
             return self._maximise(costs, start)
 
     def _maximise(self, costs: FloatArray | None, start: FloatArray | None) -> Solution:
@@ -115,18 +115,18 @@ class Likelihood:
             if gap <= self.tolerance:
                 return Solution(known, gap, ((float(self.model.q @ np.log(u)), gap),))
         found = self.maximise()
-        return Solution(*self._swept(found), found.trace)
+        return Solution(*self._zero_tiny_entries(found), found.trace)
 
-    def _swept(self, found: Solution) -> tuple[FloatArray, float]:
-        """Without the dust that interior points leave where there is nothing, if the gap stays; and the gap."""
+    def _zero_tiny_entries(self, found: Solution) -> tuple[FloatArray, float]:
+        """The distribution with the tiny entries of interior points set to zero, if the gap stays; and the gap."""
         p = found.p
-        swept = np.where(p < self.tolerance, 0.0, p)
-        swept /= swept.sum()
-        u = self.model.forward(swept)
+        cleaned = np.where(p < self.tolerance, 0.0, p)
+        cleaned /= cleaned.sum()
+        u = self.model.forward(cleaned)
         if u[self.model.q > 0].min() > 0:
-            gap = gap_of(self.model, swept, np.maximum(u, 1e-300))
+            gap = gap_of(self.model, cleaned, np.maximum(u, 1e-300))
             if gap <= self.tolerance:
-                return swept, gap
+                return cleaned, gap
         return p, found.gap
 
     def _closed_form(self) -> FloatArray | None:
@@ -151,7 +151,7 @@ class Likelihood:
             return np.asarray((model.q - model.other) / model.gain)
         if isinstance(model, Structured) or (isinstance(model, Banded) and group.size**3 > MOST_WORK):
             return None
-        with calmly(self.problem.places):
+        with single_threaded_blas(self.problem.places):
             try:
                 if isinstance(model, Dense) and model.A.shape == (group.size, group.size):
                     return model.unfold(model.q)

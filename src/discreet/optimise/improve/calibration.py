@@ -24,7 +24,7 @@ from .targets import Target, read_target
 LARGEST = Fraction(64)
 
 #: The neighbour that misses the target is this close, relatively, unless the family is too rough for that.
-CLOSE = Fraction(1, 2**20)
+NEIGHBOUR_GAP = Fraction(1, 2**20)
 
 #: In case the family is not monotone, so many much smaller (for privacy: larger) epsilons are tried, by factors of 4.
 PROBES = 3
@@ -296,11 +296,11 @@ class _Search:
             epsilon = step[0]
 
     def narrow(self, good: Fraction, bad: Fraction) -> Fraction:
-        """The simplest rational that meets the target within a quarter of CLOSE of where it begins to."""
-        while abs(good - bad) > min(good, bad) * CLOSE / 4:
+        """The simplest rational that meets the target within a quarter of NEIGHBOUR_GAP of where it begins to."""
+        while abs(good - bad) > min(good, bad) * NEIGHBOUR_GAP / 4:
             middle = (good + bad) / 2
             good, bad = (middle, bad) if self._met(middle) else (good, middle)
-        better = good * (1 - CLOSE / 4 if self.target.bounds_privacy else 1 + CLOSE / 4)
+        better = good * (1 - NEIGHBOUR_GAP / 4 if self.target.bounds_privacy else 1 + NEIGHBOUR_GAP / 4)
         simple = simplest_between(*sorted((good, better)))
         inside = self.lowest <= simple <= self.highest
         return simple if inside and self._met(simple) else good
@@ -310,7 +310,7 @@ class _Search:
 
         Families round e^-epsilon to a simple fraction (by up to 2^-40), so at tiny epsilons neighbours can be alike.
         """
-        gap = CLOSE
+        gap = NEIGHBOUR_GAP
         while gap < 1:
             other = epsilon * (1 + gap if self.target.bounds_privacy else 1 - gap)
             other = min(max(other, self.lowest), self.highest)

@@ -45,7 +45,7 @@ MOST_STALLS = 12
 CALM, CENTRE = 1e-4, 0.85
 
 #: Rays are added until the bound is this close, relatively.
-CLOSE = 1e-11
+PRICING_GAP = 1e-11
 
 INSIDE = "rounded inside the cone"
 
@@ -187,8 +187,8 @@ class _Master:
                 gains = self._worth(others, reduced)
                 useful = np.flatnonzero(gains < 0)
                 self.add(others[useful], useful)
-            stalled = stalled + 1 if value >= before * (1 - CLOSE / 10) else 0
-            if -possible <= CLOSE * abs(value) or stalled > MOST_STALLS:
+            stalled = stalled + 1 if value >= before * (1 - PRICING_GAP / 10) else 0
+            if -possible <= PRICING_GAP * abs(value) or stalled > MOST_STALLS:
                 break
             before = value
             chosen = np.flatnonzero(worth < possible / (100 * self.half))

@@ -73,16 +73,16 @@ class _Vertex:
     prices: list[Fraction]
     reduced: list[Fraction]
 
-    def short(self, sizes: list[float]) -> float:
+    def primal_violation(self, sizes: list[float]) -> float:
         """By how much a value is negative."""
         return max((float(-x) / sizes[j] for j, x in enumerate(self.values) if x < 0), default=0.0)
 
-    def dear(self, sizes: list[float]) -> float:
+    def dual_violation(self, sizes: list[float]) -> float:
         """By how much a reduced cost is negative."""
         return max((float(-d) * sizes[j] for j, d in enumerate(self.reduced) if d < 0), default=0.0)
 
     def wrong(self, sizes: list[float]) -> float:
-        return max(self.short(sizes), self.dear(sizes))
+        return max(self.primal_violation(sizes), self.dual_violation(sizes))
 
 
 class Program:
@@ -148,7 +148,7 @@ class Program:
                 break
             primal, dual = (
                 min(1 / worst, before * _STEP) if worst else before
-                for worst, before in ((vertex.short(sizes), primal), (vertex.dear(sizes), dual))
+                for worst, before in ((vertex.primal_violation(sizes), primal), (vertex.dual_violation(sizes), dual))
             )
             near = [d * Fraction(dual) for d in vertex.reduced], [-x * Fraction(primal) for x in vertex.values]
             try:

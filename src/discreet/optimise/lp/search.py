@@ -21,7 +21,7 @@ from .solver import Infeasible, Session, SolverFailed, Vertex, variable_cost
 TIES = (NEGLIGIBLE, 1e-11, 1e-8, 0.0)
 
 #: Another form of the program is tried where the answer is further than this from the bound, relatively.
-CLOSE = 1e-7
+ACCEPTED_GAP = 1e-7
 
 #: The golden ratio spreads its multiples evenly over an interval: a weighting without accidental ties.
 _GENERIC = 0.6180339887498949
@@ -104,7 +104,7 @@ def _bound(session: Session, vertex: Vertex) -> float:
 
 
 def _is_close(cost: float, bound: float) -> bool:
-    return cost - bound <= CLOSE * max(abs(cost), 1e-3)
+    return cost - bound <= ACCEPTED_GAP * max(abs(cost), 1e-3)
 
 
 def _best_bound(request: Request, cost: float, bounds: list[float]) -> float:

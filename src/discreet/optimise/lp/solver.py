@@ -127,9 +127,9 @@ class Session:
             return None
 
     def contradiction(self) -> FloatArray | None:
-        """After :class:`Infeasible`: prices of the rows that make doing nothing cost something, if the solver has them.
+        """After :class:`Infeasible`: a Farkas certificate of infeasibility (a dual ray), or None.
 
-        (A dual ray, Farkas. What it proves is for :func:`.bounds.impossible` to say.)
+        What it proves is for :func:`.bounds.impossible` to say.
         """
         solver = self._solver
         solver.set_options(solver="simplex", **WAYS[1])

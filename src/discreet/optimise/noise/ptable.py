@@ -9,8 +9,9 @@ from typing import Any
 from ...errors import InvalidInput
 from ...exact.rationals import as_fraction, bound_up, float_down, read_epsilon
 from ...mechanisms.bounded import read_reach
-from ...ptables.table import PTable, percent
+from ...ptables.table import PTable
 from ...spaces import positive_integer
+from ...wording import percent
 from ..lp.refinement import Infeasible
 from .bounded import LARGEST_PROGRAM, impossible, read_shared_from, refuse_hopeless_js, refuse_untouched_zeros
 from .key_rounding import best_on_keys

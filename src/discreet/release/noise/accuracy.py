@@ -28,6 +28,7 @@ from ...exact.laws import Finite, GeometricTails, Law, float_log
 from ...exact.rationals import as_fraction, float_up
 from ...mechanism import Mechanism
 from ...spaces import LARGEST_INTEGER, Counts, Integers
+from ...wording import percent
 
 #: The upper end of an interval that has none: the true count may lie beyond the bound of the mechanism.
 NO_END = int(np.iinfo(np.int64).max)
@@ -91,7 +92,7 @@ class Expected:
         bias = max(abs(self.bias_low), abs(self.bias_high))
         about = "unbiased" if bias < 1e-9 else f"bias up to {bias:.2g}"
         return (
-            f"noise ± {self.half_width}, {float(self.level) * 100:.6g}% of the time, standard deviation up to "
+            f"noise ± {self.half_width}, {percent(self.level, 6)} of the time, standard deviation up to "
             f"{self.sd:.3g}, {about}, zero with probability {self.exact:.3g} or more"
         )
 

@@ -28,6 +28,7 @@ from ...exact.arrays import BoolArray, IntArray
 from ...exact.laws import Law
 from ...exact.rationals import float_down, float_up
 from ...spaces import LARGEST_INTEGER
+from ...wording import percent, rounded
 from .accuracy import FREE_ABOVE, FREE_BELOW, NO_END, mirrored, quantile, read_level
 from .cells import CellNoise
 from .sums import Part, sum_quantile
@@ -70,11 +71,11 @@ class Combined:
 
     def __str__(self) -> str:
         shown, low, high = (_shown(value) for value in (self.estimate, self.low, self.high))
-        return f"{shown} ({float(self.level) * 100:g}% interval {low} to {high})"
+        return f"{shown} ({percent(self.level, 6)} interval {low} to {high})"
 
 
 def _shown(value: int | float | None) -> str:
-    return "unknown" if value is None else f"{value:,}" if isinstance(value, int) else f"{value:.3g}"
+    return "unknown" if value is None else f"{value:,}" if isinstance(value, int) else rounded(value)
 
 
 def total(reported: Any, noise: CellNoise, status: Any, chosen: Any, level: object = Fraction(19, 20)) -> Combined:

@@ -20,6 +20,7 @@ from ...errors import DiscreetError, UnreadableFile
 from ...files import rebuild
 from ...ledger.budget import short
 from ...ledger.ledger import Ledger
+from ...wording import plural
 from ..plan.plan import Plan, TablePlan, plan_from_request
 from . import contents, page
 from .contents import MALFORMED, SUMS
@@ -268,8 +269,7 @@ class _Audit:
         for name, text in expected.items():
             if contents.mechanism_text(rebuild(json.loads(self.files[name]), name)) != text:
                 raise _Refuted(f"{name} is not the mechanism of the request.")
-        many = "1 mechanism" if len(expected) == 1 else f"{len(expected)} mechanisms"
-        return True, f"{many} rebuilt and proved again by the judge."
+        return True, f"{plural(len(expected), 'mechanism')} rebuilt and proved again by the judge."
 
     # -------------------------------------------------------------------------------------------- counts and errors
 

@@ -14,6 +14,7 @@ from ...pages import Ruler, drawing, facts, page, text
 from ...plots.chart import printable
 from ...plots.counts import label
 from ...privacy.certificate import Certificate
+from ...wording import listed, noun, percent
 from .tables import (
     ERROR_COLUMNS,
     IMPOSSIBLE,
@@ -21,8 +22,6 @@ from .tables import (
     STATUS_MEANING,
     SUPPRESSED,
     ReleasedTable,
-    listed,
-    percent,
 )
 
 if TYPE_CHECKING:
@@ -96,8 +95,8 @@ def _facts(release: Release) -> str:
         told.append((f"× {text_up(words.odds_ratio, 3)}", f"the most the odds about one {_who(release)} can change"))
         told.append((f"ε = {text_up(words.epsilon, 4)}", "privacy of the whole release"))
     reach = max(table.plan.noise.expected(table.level).half_width for table in release.tables)
-    told.append((f"noise ± {reach:,}", f"or less, {percent(release.plan.level)} of the time"))
-    told.append((f"{cells:,}", "count" if cells == 1 else "counts"))
+    told.append((f"noise ± {reach:,}", f"or less, {percent(release.plan.level, 6)} of the time"))
+    told.append((f"{cells:,}", noun(cells, "count")))
     return facts(told)
 
 
@@ -114,8 +113,8 @@ def _section(release: Release, number: int, picture: str) -> str:
         size = f"{MOST_CELLS:,} of {table.counts.size:,}"
         cut = f"<p class=note>Shown are the first {size} cells; the CSV file has them all.</p>"
     sure = (
-        f"Lines are {percent(table.level)} intervals for the noise: each contains the count without noise at least "
-        f"{percent(table.level)} of the time. In how many groups people were counted is said below."
+        f"Lines are {percent(table.level, 6)} intervals for the noise: each contains the count without noise at least "
+        f"{percent(table.level, 6)} of the time. In how many groups people were counted is said below."
     )
     caption = f"{_form(picture)} {sure} {_marks(table)}"
     figure = f"<figure>{picture}<figcaption>{caption}</figcaption></figure>" if "<svg" in picture else picture
@@ -175,7 +174,7 @@ def _table(table: ReleasedTable) -> str:
     ruler = Ruler(min([0, *ends]), max([1, *ends]))
     names = [*table.by, *(["measure"] if len(table.measures) > 1 else [])]
     head = "".join(f"<th>{text(name)}</th>" for name in names)
-    head += f"<th class=n>count</th><th class=n>{percent(table.level)} interval</th><th class=wide></th>"
+    head += f"<th class=n>count</th><th class=n>{percent(table.level, 6)} interval</th><th class=wide></th>"
     lines = []
     for row in rows:
         labels = "".join(f"<td><bdi>{text(label(row[name], 200))}</bdi></td>" for name in names)
@@ -256,7 +255,7 @@ def _beliefs(release: Release) -> list[tuple[str, str]]:
     if release.cost.delta:
         return []
     found = ((prior, explained(release, prior)) for prior in _PRIORS)
-    return [(f"{words.prior * 100:g}%", f"{text_up(words.posterior * 100, 3)}%") for _, words in found]
+    return [(percent(words.prior, 6), f"{text_up(words.posterior * 100, 3)}%") for _, words in found]
 
 
 def guarantee_text(release: Release) -> str:

@@ -11,11 +11,12 @@ from typing import Any
 from ...errors import InvalidInput
 from ...ledger.budget import Cost
 from ...plots.chart import Chart, printable
+from ...wording import listed, plural
 from ..noise import margins
 from ..noise.margins import Combined
 from ..plan.plan import Plan
 from .bundle import write_bundle
-from .tables import LAYOUT, ReleasedTable, listed
+from .tables import LAYOUT, ReleasedTable
 from .terminal import as_text
 
 
@@ -160,4 +161,4 @@ class Release:
 
     def __repr__(self) -> str:
         cells = sum(table.counts.size for table in self.tables)
-        return f"<Release: {self.title}, {cells:,} cell{'s' * (cells != 1)}, epsilon {float(self.cost.epsilon):.6g}>"
+        return f"<Release: {self.title}, {plural(cells, 'cell')}, epsilon {float(self.cost.epsilon):.6g}>"

@@ -21,6 +21,7 @@ from ...plots.chart import Chart
 from ...plots.counts import MOST_CELLS, label
 from ...questions.groups import Groups, Value
 from ...questions.question import Question
+from ...wording import listed, percent
 from ..noise.accuracy import NO_END
 from ..noise.cells import CellNoise
 from ..plan.plan import TablePlan
@@ -186,16 +187,7 @@ class ReleasedTable:
 
         rows = self.rows(MOST_CELLS)
         cut = (f"The first {len(rows):,} of {self.counts.size:,} cells.",) if len(rows) < self.counts.size else ()
-        return counts(rows, self.by, self.title, *cut, level=percent(self.level))
-
-
-def listed(names: Sequence[str]) -> str:
-    """Names in a sentence: "site, year and health"."""
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
-
-
-def percent(level: Fraction) -> str:
-    return f"{float(level) * 100:.6g}%"
+        return counts(rows, self.by, self.title, *cut, level=percent(self.level, 6))
 
 
 def _first(groups: Groups, column: int, most: int) -> list[Value]:

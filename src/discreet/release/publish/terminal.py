@@ -12,7 +12,8 @@ from rich.text import Text
 
 from ...plots.chart import printable
 from ...plots.counts import label
-from .tables import IMPOSSIBLE, SUPPRESSED, ReleasedTable, percent
+from ...wording import percent
+from .tables import IMPOSSIBLE, SUPPRESSED, ReleasedTable
 
 _BAR = 28
 _EIGHTHS = ("", *"▏▎▍▌▋▊▉")
@@ -29,7 +30,7 @@ def as_text(table: ReleasedTable, most: int, width: int) -> str:
     if len(table.measures) > 1:
         drawn.add_column("measure", overflow="fold")
     drawn.add_column("count", justify="right")
-    drawn.add_column(f"{percent(table.level)} interval", justify="right")
+    drawn.add_column(f"{percent(table.level, 6)} interval", justify="right")
     drawn.add_column("", no_wrap=True)
     for row in rows:
         labels = [Text(label(row[name])) for name in table.by]
