@@ -21,7 +21,7 @@ import polars
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from discreet.engines.counting import Counting
+from discreet.engines.base import Counting
 from discreet.questions.groups import TOTAL, groups_from
 from discreet.questions.question import read_question
 

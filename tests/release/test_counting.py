@@ -17,8 +17,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import discreet.engines.counting as counting_module
-from discreet.engines.counting import Counting
+import discreet.engines.duckdb.counting as counting_module
+from discreet.engines.base import Counting
 from discreet.engines.sources import open_source
 from discreet.errors import InvalidInput
 from discreet.questions.groups import TOTAL, Groups

@@ -19,7 +19,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from discreet.engines.counting import Counting, count
+from discreet.engines.base import Counting
+from discreet.engines.duckdb.counting import count
 from discreet.engines.sources import open_source
 from discreet.sources import files
 from discreet.sources.files import open_files

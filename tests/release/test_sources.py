@@ -18,7 +18,7 @@ import duckdb
 import numpy as np
 import pytest
 
-from discreet.engines.counting import Counting
+from discreet.engines.base import Counting
 from discreet.engines.sources import Source, open_source
 from discreet.errors import DiscreetError, InvalidInput, SourceFailed, UnreadableFile
 from discreet.questions.groups import TOTAL, Groups, groups_from
@@ -334,7 +334,7 @@ def test_the_engines_words_are_withheld(tmp_path) -> None:
 
 def test_no_counts_are_in_reach_of_a_failure(tmp_path, monkeypatch) -> None:
     """The first of two countings is done when the second fails; a report with local variables does not show it."""
-    import discreet.engines.sources as module
+    import discreet.engines.duckdb.files as module
 
     source = csv_source(tmp_path, b"site\n" + b"1\n" * 4711)
     done = []
@@ -355,7 +355,7 @@ def test_no_counts_are_in_reach_of_a_failure(tmp_path, monkeypatch) -> None:
 
 
 def test_a_file_that_changes_while_it_is_read_is_not_counted(tmp_path, monkeypatch) -> None:
-    import discreet.engines.sources as module
+    import discreet.engines.duckdb.files as module
 
     source = csv_source(tmp_path, b"site\n1\n")
     count = module.count

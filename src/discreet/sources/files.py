@@ -31,7 +31,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ..errors import InvalidInput, UnreadableFile
+from ..errors import UnreadableFile
+from ..names import find_table
 from .formats import refuse_foreign_format, refuse_other_separators, refuse_table_with_a_log
 from .packed import check_whole
 from .sql import quoted, text_literal
@@ -197,13 +198,7 @@ class Files(ABC):
 
     def spelled(self, name: str) -> str:
         """The table of that name: exactly, or the only one that differs in case."""
-        if name in self._schemas:
-            return name
-        alike = [table for table in self._schemas if table.casefold() == name.casefold()]
-        if len(alike) == 1:
-            return alike[0]
-        shown = ", ".join(sorted(self._schemas)[:20]) or "none"
-        raise InvalidInput(f"there is no table {name!r} in {self.name}; ask of one of: {shown}.")
+        return find_table(name, self._schemas, self.name)
 
     def columns(self, table: str) -> Mapping[str, str]:
         """The columns of a table or view and DuckDB's type of each; no row is read."""
