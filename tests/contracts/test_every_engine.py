@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
 from pydoc import locate
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -309,7 +309,7 @@ class Foreign(Dialect):
     """Words that no engine has; the hooks that DuckDB's words go through."""
 
     name = "foreign"
-    direct = {type_: frozenset({"text"}) for type_ in DUCKDB.direct}  # noqa: RUF012
+    direct: ClassVar[Mapping[str, frozenset[str]]] = {type_: frozenset({"text"}) for type_ in DUCKDB.direct}
 
     def quoted(self, name: str) -> str:
         return f"`{name}`"
@@ -332,6 +332,9 @@ class Foreign(Dialect):
     def bounding_hash(self, unit: str, key: bytes) -> str:
         return f"h({unit})"
 
+    def function(self, name: str, text: str) -> str:
+        return f"{name}_OF({text})"
+
     def compare(self, left: str, operator: str, right: str) -> str:
         return f"{left} {'<=>' if operator == 'IS NOT DISTINCT FROM' else operator} {right}"
 
@@ -344,9 +347,9 @@ class Foreign(Dialect):
         ("t = 2", "double_or_null(`t`) = 2D"),
         ("t IN ('a', 'b')", "text_of(`t`) IN (U&'a', U&'b')"),
         ("t IS NOT DISTINCT FROM 'a'", "text_of(`t`) <=> U&'a'"),
-        ("LOWER(t) LIKE 'a%'", "LOWER(text_of(`t`)) LIKE U&'a%'"),
-        ("TRY_CAST(TRIM(t) AS BIGINT) = 3", "bigint_or_null(TRIM(text_of(`t`))) = 3"),
-        ("TRY_CAST(UPPER(t) AS VARCHAR) = 'A'", "UPPER(text_of(`t`)) = U&'A'"),
+        ("LOWER(t) LIKE 'a%'", "LOWER_OF(text_of(`t`)) LIKE U&'a%'"),
+        ("TRY_CAST(TRIM(t) AS BIGINT) = 3", "bigint_or_null(TRIM_OF(text_of(`t`))) = 3"),
+        ("TRY_CAST(UPPER(t) AS VARCHAR) = 'A'", "UPPER_OF(text_of(`t`)) = U&'A'"),
         ("COALESCE(i, 0) > 1", "COALESCE(double_or_null(text_of(`i`)), 0D) > 1D"),
         ("i IS NULL OR (t = 'a' AND i <> 1)", "`i` IS NULL OR (`i` <> 1 AND text_of(`t`) = U&'a')"),
         (

@@ -18,12 +18,13 @@ import duckdb
 import numpy as np
 import pytest
 
+from discreet.addresses import read_address
 from discreet.engines.base import Counting
 from discreet.engines.sources import Source, open_source
 from discreet.errors import DiscreetError, InvalidInput, SourceFailed, UnreadableFile
 from discreet.questions.groups import TOTAL, Groups, groups_from
 from discreet.questions.question import expand_view, read_question
-from discreet.sources.files import dataset_name, open_files
+from discreet.sources.files import open_files
 
 KEY = b"sixteen bytes ok"
 
@@ -66,8 +67,8 @@ def csv_source(folder: Path, content: bytes, name: str = "t.csv") -> Source:
     ],
 )
 def test_a_table_is_called_after_its_file(given, name) -> None:
-    assert dataset_name(given) == name
-    assert dataset_name(Path(given)) == name
+    assert read_address(given).dataset == name
+    assert read_address(Path(given)).dataset == name
 
 
 def test_every_format_gives_the_same_table(tmp_path) -> None:

@@ -159,6 +159,10 @@ class Source(ABC):
 
     # ---------------------------------------------------------------------------------------- in common
 
+    def last_changed(self) -> float | None:
+        """When the data was last written to, in seconds since 1970; None where the engine does not know."""
+        return None
+
     def spelled(self, name: str) -> str:
         """The table's own spelling of its name."""
         return find_table(name, self.tables(), self.dataset)

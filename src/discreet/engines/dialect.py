@@ -65,6 +65,10 @@ class Dialect(ABC):
         """Two expressions compared; an operator is one of ``expressions.NEGATED``."""
         return f"{left} {operator} {right}"
 
+    def function(self, name: str, text: str) -> str:
+        """LOWER, UPPER or TRIM (of blanks) of a text."""
+        return f"{name}({text})"
+
     # ---------------------------------------------------------------------------------------- in common
 
     def condition(self, condition: Condition, kinds: Mapping[str, str]) -> str:
@@ -160,4 +164,4 @@ class Dialect(ABC):
         if term.default is not None:
             default = self.literal(term.default, term.type in WHOLE)
             return f"COALESCE({self._term(term.inner, term.type, kinds)}, {default})"
-        return f"{term.function}({self._term(term.inner, 'VARCHAR', kinds)})"
+        return self.function(term.function, self._term(term.inner, "VARCHAR", kinds))

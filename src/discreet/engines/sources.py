@@ -2,29 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import cast
 
+from ..addresses import FILE, Address, no_engine, read_address
 from ..errors import WrongType
-from ..sources.files import open_files
 from .base import Counting, Source
-from .duckdb.files import CountedFiles
+from .duckdb.files import open_counted_files
 
 __all__ = ["Counting", "Source", "open_source"]
 
 
+#: The schemes of data -> how its engine opens it.
+OPENERS: Mapping[str, Callable[[Address], Source]] = {FILE: open_counted_files, "duckdb": open_counted_files}
+
+
 def open_source(data: object) -> Source:
-    """Open the data behind a path; a source passes as it is.
+    """Open the data behind an address (``addresses.py``); a source passes as it is.
 
     ``.csv`` or ``.tsv`` (also ``.gz``, ``.zst``); ``.parquet``: a file, a folder of such files, or a pattern like
-    ``visits_*.parquet``; ``.duckdb`` or ``.db``.
+    ``visits_*.parquet``; ``.duckdb`` or ``.db``, or any name behind ``duckdb:``.
 
     >>> open_source("visits.xlsx")
     Traceback (most recent call last):
     discreet.errors.UnreadableFile: cannot read visits.xlsx: there is no such file.
     """
-    if isinstance(data, str | Path):
-        return CountedFiles(open_files(data, skip_unreadable=True))
+    if isinstance(data, str | Path | Address):
+        address = read_address(data)
+        if address.scheme not in OPENERS:
+            raise no_engine(address)
+        return OPENERS[address.scheme](address)
     _refuse_in_memory(data)
     return cast(Source, data)
 

@@ -22,6 +22,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from ..addresses import ledger_file
 from ..errors import BudgetExceeded, DiscreetError, InvalidInput, UnreadableFile, WrongType
 from .books import VERSION, Books, Entry, LedgerReport, Recorded, Reservation, read_reason
 from .budget import Cost, Terms, read_name
@@ -88,7 +89,7 @@ class Ledger:
         # The digest ties the secret to the chain and says nothing about it.
         said = {**terms.describe(), "version": VERSION, "key_sha256": digest_of(terms.key)}
         first = next_event([], "init", _now(), said)
-        return cls(SqliteStore.create(path, first.row, terms.key))
+        return cls(SqliteStore.create(ledger_file(path), first.row, terms.key))
 
     @classmethod
     def open(cls, path: str | Path, *, hint: Mapping[str, object] | None = None) -> Ledger:
@@ -97,12 +98,13 @@ class Ledger:
         ``hint`` holds what is known of the options of ``discreet ledger init`` (data, unit, relation, epsilon, delta,
         filter): a missing ledger is refused with the line to type.
         """
-        if not Path(path).exists():
+        path = ledger_file(path)
+        if not path.exists():
             raise UnreadableFile(
                 f"there is no ledger {path}. A ledger is made once for a data set, with the budget of everything that "
                 f"will ever be released from it:\n  {init_line(path, hint or {})}"
             )
-        if Path(path).is_dir():
+        if path.is_dir():
             raise UnreadableFile(f"{path} is a folder; a ledger is a file.")
         return cls(SqliteStore(path))
 

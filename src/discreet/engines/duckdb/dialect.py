@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 from ...questions.expressions import KINDS
 from ...sources.sql import quoted, text_literal
 from ..base import HASH_DIGITS
@@ -16,7 +19,7 @@ class DuckDbDialect(Dialect):
     name = "duckdb"
     # dates are read as moments through their text, because DuckDB simplifies the comparison of a day with a moment that
     # is not midnight to FALSE even where the day is too far away to be a moment, and reads as NULL
-    direct = {  # noqa: RUF012  (never changed)
+    direct: ClassVar[Mapping[str, frozenset[str]]] = {
         "VARCHAR": frozenset(KINDS),
         "DOUBLE": _NUMBERS,
         "BIGINT": _NUMBERS,

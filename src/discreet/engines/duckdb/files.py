@@ -10,11 +10,17 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from ...addresses import Address
 from ...errors import InvalidInput
-from ...sources.files import Files
+from ...sources.files import Files, open_files
 from ..base import Counting, IntArray, Snapshot, Source
 from .counting import count
 from .dialect import DUCKDB, DuckDbDialect
+
+
+def open_counted_files(address: Address) -> CountedFiles:
+    """The files behind an address."""
+    return CountedFiles(open_files(address, skip_unreadable=True))
 
 
 class CountedFiles(Source):
@@ -50,6 +56,9 @@ class CountedFiles(Source):
 
     def check_whole(self) -> None:
         self._files.check_whole()
+
+    def last_changed(self) -> float:
+        return self._files.last_changed()
 
     @contextmanager
     def snapshot(self) -> Iterator[Snapshot]:

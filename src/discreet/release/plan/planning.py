@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...addresses import Address, read_address
 from ...engines.sources import Counting, Source, open_source
 from ...errors import InvalidInput
 from ...exact.rationals import as_fraction, claimed, read_epsilon, text_up
@@ -24,7 +25,6 @@ from ...questions import groups as declared
 from ...questions.groups import Groups
 from ...questions.question import Question, expand_view, find_column, read_question, read_view
 from ...questions.readings import reading_notes
-from ...sources.files import dataset_name, names_a_selection
 from ...spaces import is_integer
 from ..noise.accuracy import read_level
 from ..noise.cells import OUTPUTS, CellNoise, TableFamily, cell_mechanism, cell_noise
@@ -189,18 +189,18 @@ def _several(questions: str | Sequence[str]) -> list[str]:
     return texts
 
 
-def _existing(data: str | Path | Source) -> Source | None:
+def _existing(data: str | Path | Address | Source) -> Source | None:
     """The source, if it is there: a plan can be made for data that is not."""
-    if not isinstance(data, str | Path):
+    if not isinstance(data, str | Path | Address):
         return open_source(data)
-    pattern = any(sign in str(data) for sign in "*?[")
-    return open_source(data) if pattern or Path(data).exists() else None
+    address = read_address(data)
+    return open_source(address) if address.may_be_opened else None
 
 
 def _name(data: str | Path | Source, source: Source | None) -> str:
     if source is not None:
         return source.dataset
-    return dataset_name(data)  # type: ignore[arg-type]
+    return read_address(data).dataset  # type: ignore[arg-type]
 
 
 def _account(dataset: Any, edition: Any, own: str) -> str:
@@ -215,7 +215,7 @@ def _account(dataset: Any, edition: Any, own: str) -> str:
 
 def refuse_unnamed_selection(data: object, edition: Any) -> None:
     """A pattern that chooses among files of one name would get the recorded answer of another choice."""
-    if not edition and isinstance(data, str | Path) and names_a_selection(data):
+    if not edition and isinstance(data, str | Path | Address) and read_address(data).is_selection:
         raise InvalidInput(
             f"{data} chooses some files of one name, so say which these are: edition='2024', or your own name for "
             "them. The same question for the same edition gets the recorded answer."
