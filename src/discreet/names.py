@@ -75,3 +75,19 @@ def find_name(
     meant = f"did you mean {read[near]}? " if near else ""
     text = written if len(written) <= 60 else written[:57] + "..."
     raise InvalidInput(f"{text!r} is not {what}; {meant}{'K' if near else 'k'}nown are {listed or ', '.join(names)}.")
+
+
+def find_table(written: str, tables: Iterable[str], place: str) -> str:
+    """The table that is meant, in its own spelling: exactly, or the only one that differs in case.
+
+    >>> find_table("Visits", ["people", "visits"], "study")
+    'visits'
+    """
+    known = list(tables)
+    if written in known:
+        return written
+    alike = [table for table in known if table.casefold() == written.casefold()]
+    if len(alike) == 1:
+        return alike[0]
+    shown = ", ".join(sorted(known)[:20]) or "none"
+    raise InvalidInput(f"there is no table {written!r} in {place}; ask of one of: {shown}.")

@@ -285,13 +285,13 @@ def test_an_opening_that_fails_says_so_and_can_be_given_back(asked, monkeypatch)
 
 @pytest.mark.parametrize("step", ["counting", "drawing"])
 def test_a_failure_after_the_opening_names_its_step_and_quotes_nothing(asked, monkeypatch, step: str) -> None:
-    from discreet.engines import sources
+    from discreet.engines.duckdb import files
     from discreet.release.noise import cells as noise
 
     def fail(*_: object) -> None:
         raise RuntimeError("person 1 lives at site 1")
 
-    place = (sources._CountedFiles, "count") if step == "counting" else (noise.CellNoise, "draw")
+    place = (files.CountedFiles, "count") if step == "counting" else (noise.CellNoise, "draw")
     monkeypatch.setattr(releasing, "_rehearse", lambda *_: None)  # which would have found it
     monkeypatch.setattr(*place, fail)
     with pytest.raises(SourceFailed, match=f"(?i){step}.* failed.*stays spent") as failure:
@@ -301,7 +301,9 @@ def test_a_failure_after_the_opening_names_its_step_and_quotes_nothing(asked, mo
     assert [entry.state for entry in asked["ledger"].entries()] == ["opened"]
 
 
-@pytest.mark.parametrize("where", ["discreet.engines.sources.count", "discreet.release.noise.cells.CellNoise.draw"])
+@pytest.mark.parametrize(
+    "where", ["discreet.engines.duckdb.files.count", "discreet.release.noise.cells.CellNoise.draw"]
+)
 def test_what_is_missing_here_is_missed_before_anything_is_reserved(asked, monkeypatch, where: str) -> None:
     def missing(*_: object) -> None:
         raise ModuleNotFoundError("No module named 'something'")

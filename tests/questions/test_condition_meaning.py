@@ -9,14 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_conditions import KINDS, KNOWN, ROWS, TABLE, quoted, read, value_of, wishes
 
+from discreet.engines.duckdb.dialect import DUCKDB
 from discreet.questions.exclusion import most_together
-from discreet.questions.expressions import READINGS, reading
+from discreet.questions.expressions import READINGS
 
 
 @pytest.mark.parametrize("type_", READINGS)
 @pytest.mark.parametrize("column", TABLE)
 def test_every_value_of_every_type_reads_as_stated(engine, column, type_):
-    expression = reading(column, type_, KINDS[column])
+    expression = DUCKDB.reading(column, type_, KINDS[column])
     found = [row[0] for row in engine.execute(f"SELECT CAST({expression} AS VARCHAR) FROM rows ORDER BY n").fetchall()]
     for row, text in zip(ROWS, found, strict=True):
         value = value_of(column, row[column], type_)
@@ -31,7 +32,7 @@ def test_every_value_of_every_type_reads_as_stated(engine, column, type_):
 @given(wish=wishes)
 def test_an_accepted_condition_fails_on_no_row_and_means_what_is_stated(engine, wish):
     condition = read(wish.sql)
-    sql = condition.sql(KINDS)
+    sql = DUCKDB.condition(condition, KINDS)
     for table, rows in (("rows", ROWS), ("known", KNOWN)):
         found = [row[0] for row in engine.execute(f"SELECT ({sql}) FROM {table} ORDER BY n").fetchall()]
         for row, truth in zip(rows, found, strict=True):
@@ -58,25 +59,29 @@ def test_equal_texts_are_equal_conditions_and_read_again_as_themselves(one, two)
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_a_number_is_the_same_double_in_python_and_in_duckdb(engine, value):
     (literal,) = [read(f"x = {value!r}").test.right]
-    assert engine.execute(f"SELECT {literal.sql()}, typeof({literal.sql()})").fetchone() == (value, "DOUBLE")
+    assert engine.execute(f"SELECT {DUCKDB.literal(literal)}, typeof({DUCKDB.literal(literal)})").fetchone() == (
+        value,
+        "DOUBLE",
+    )
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=12))
 def test_any_text_and_any_name_survive(engine, text):
     condition = read("x = '" + text.replace("'", "''") + "'")
     assert condition.test.right.value == text and read(condition.text) == condition
-    assert engine.execute(f"SELECT {condition.test.right.sql()}").fetchone()[0] == text
+    assert engine.execute(f"SELECT {DUCKDB.literal(condition.test.right)}").fetchone()[0] == text
     if text:
         named = read('"' + text.replace('"', '""') + '" = 1')
         assert named.columns == {text} and read(named.text) == named
-        assert engine.execute(f"WITH t AS (SELECT 1 AS {quoted(text)}) SELECT {named.sql({text: 'integer'})} FROM t")
+        sql = DUCKDB.condition(named, {text: "integer"})
+        assert engine.execute(f"WITH t AS (SELECT 1 AS {quoted(text)}) SELECT {sql} FROM t")
 
 
 def test_a_collation_of_the_column_does_not_make_exclusive_conditions_overlap(engine):
     """Without care, 'a' = 'A' in a column declared NOCASE, and one row would count twice where once was promised."""
     conditions = [read("folded = 'abc'"), read("folded = 'ABC'"), read("folded IN ('ABC', 'x')")]
     assert most_together(conditions[:2]) == 1
-    sums = " + ".join(f"CAST(({c.sql(KINDS)}) AS INTEGER)" for c in conditions[:2])
+    sums = " + ".join(f"CAST(({DUCKDB.condition(c, KINDS)}) AS INTEGER)" for c in conditions[:2])
     assert engine.execute(f"SELECT MAX({sums}) FROM rows").fetchone()[0] == 1
     assert engine.execute("SELECT COUNT(*) FROM rows WHERE folded = 'abc' AND folded = 'ABC'").fetchone()[0] > 0
 
@@ -101,6 +106,6 @@ def test_words_bind_as_they_do_in_duckdb(engine, parts):
         "(VALUES (TRUE), (FALSE), (NULL)) AS u(b)) AS small"
     )
     (different,) = engine.execute(
-        f"SELECT COUNT(*) FROM {table} WHERE ({sql}) IS DISTINCT FROM ({read(sql).sql(kinds)})"
+        f"SELECT COUNT(*) FROM {table} WHERE ({sql}) IS DISTINCT FROM ({DUCKDB.condition(read(sql), kinds)})"
     ).fetchone()
     assert different == 0

@@ -1,110 +1,56 @@
-"""The counts themselves: the bounding rule beside a plain one, on every format, in any order, one person less."""
+"""The counts themselves: the bounding rule beside the plain one, on every engine, in any order, one person less."""
 
 from __future__ import annotations
 
 import csv
-import hashlib
 import random
-from collections import defaultdict
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import discreet.engines.counting as counting_module
-from discreet.engines.counting import Counting
+import discreet.engines.duckdb.counting as counting_module
+from discreet.engines.base import Counting, Source
+from discreet.engines.reference import count_rows
 from discreet.engines.sources import open_source
 from discreet.errors import InvalidInput
 from discreet.questions.groups import TOTAL, Groups
 from discreet.questions.question import read_question
+from engine_registry import ENGINES, Engine
 
 KEY = bytes(range(16))
+CSV_ONLY = ENGINES[:1]
 Row = tuple[str | None, int | None, str | None, int | None]  # person, site, health, visits
-COLUMNS = ("person", "site", "health", "visits")
-CONDITIONS: list[tuple[str, Callable[[Row], bool]]] = [
-    ("COUNT(*)", lambda row: True),
-    ("COUNT_IF(visits > 1)", lambda row: row[3] is not None and row[3] > 1),
-    ("COUNT(visits)", lambda row: row[3] is not None),
-    ("COUNT_IF(health = 'good')", lambda row: row[2] == "good"),
-    ("COUNT_IF(visits IN (0, 2))", lambda row: row[3] in (0, 2)),
-]
-
-
-@dataclass(frozen=True)
-class Asked:
-    """A question in both tongues: for the library, and for the plain reference."""
-
-    counting: Counting
-    where: Callable[[Row], bool]
-    counts: tuple[int, ...]
+SCHEMA = pa.schema({"person": pa.string(), "site": pa.int32(), "health": pa.string(), "visits": pa.int16()})
+COUNTS = (
+    "COUNT(*)", "COUNT_IF(visits > 1)", "COUNT(visits)", "COUNT_IF(health = 'good')", "COUNT_IF(visits IN (0, 2))",
+)  # fmt: skip
 
 
 def ask(
     counts: Sequence[int], groups: Groups, *, unit: str = "person", k: int = 1, where: bool = False, key: bytes = KEY
-) -> Asked:
+) -> Counting:
     by = "".join(f"{column}, " for column in groups.columns)
-    sql = f"SELECT {by}{', '.join(f'{CONDITIONS[i][0]} AS n{j}' for j, i in enumerate(counts))} FROM visits"
+    sql = f"SELECT {by}{', '.join(f'{COUNTS[i]} AS n{j}' for j, i in enumerate(counts))} FROM t"
     sql += " WHERE visits <> 3" if where else ""
     sql += f" GROUP BY {', '.join(groups.columns)}" if groups.columns else ""
-    question = read_question(sql, unit=unit)
-    keeps = (lambda row: row[3] is not None and row[3] != 3) if where else (lambda row: True)
-    return Asked(Counting(question, groups, unit, k, key), keeps, tuple(counts))
+    return Counting(read_question(sql, unit=unit), groups, unit, k, key)
 
 
-def reference(rows: Sequence[Row], asked: Asked) -> np.ndarray:
-    """The rule of counting.py, word by word."""
-    counting, groups = asked.counting, asked.counting.groups
-    codes = groups.codes().tolist() if groups.columns else [[]]
-    number = {
-        tuple(values[code] for values, code in zip(groups.values, cell, strict=True)): g
-        for g, cell in enumerate(codes)
-        if g not in groups.zeros
-    }
-    result = np.zeros((groups.size, len(asked.counts)), dtype=np.int64)
-    people: dict[str, dict[int, list[Row]]] = defaultdict(lambda: defaultdict(list))
-    for row in rows:
-        g = number.get(tuple(row[COLUMNS.index(column)] for column in groups.columns))
-        if g is None or not asked.where(row):
-            continue
-        if counting.unit == "row":
-            result[g] += [CONDITIONS[i][1](row) for i in asked.counts]
-        elif row[0] is not None:
-            people[row[0]][g].append(row)
-    conditional = [CONDITIONS[i][1] for i in asked.counts if i != 0]
-    for person, held in people.items():
-        hashed = int(hashlib.md5(f"{counting.key.hex()}:{person}".encode()).hexdigest()[:15], 16)
-        start = hashed % groups.size
-        for g in sorted(held, key=lambda g: (g - start) % groups.size)[: counting.max_groups]:
-            turn = hashed // groups.size % max(len(conditional), 1)
-            going_round = conditional[turn:] + conditional[:turn]
-            row = max(held[g], key=lambda row: [met(row) for met in going_round])
-            result[g] += [CONDITIONS[i][1](row) for i in asked.counts]
-    return result
+def reference(rows: Sequence[Row], counting: Counting) -> np.ndarray:
+    return count_rows([dict(zip(SCHEMA.names, row, strict=True)) for row in rows], counting)
 
 
-def write(folder: Path, rows: Sequence[Row], formats: Sequence[str] = ("csv", "parquet", "duckdb")) -> list[Any]:
-    """The same rows as a source of each format."""
-    for ending in formats:
-        (folder / f"visits.{ending}").unlink(missing_ok=True)
-    if "csv" in formats:
-        with open(folder / "visits.csv", "w", newline="", encoding="utf-8") as file:
-            csv.writer(file).writerows([COLUMNS, *rows])
-    if "parquet" in formats or "duckdb" in formats:
-        with duckdb.connect(str(folder / "visits.duckdb") if "duckdb" in formats else ":memory:") as base:
-            base.execute("BEGIN")  # one write to disk
-            base.execute("CREATE TABLE visits (person VARCHAR, site INTEGER, health VARCHAR, visits SMALLINT)")
-            if rows:
-                base.executemany("INSERT INTO visits VALUES (?, ?, ?, ?)", rows)
-            base.execute("COMMIT")
-            if "parquet" in formats:
-                base.execute(f"COPY visits TO '{folder / 'visits.parquet'}' (FORMAT parquet)")
-    return [open_source(folder / f"visits.{ending}") for ending in formats]
+def write(folder: Path, rows: Sequence[Row], engines: Sequence[Engine] = ENGINES) -> list[Source]:
+    """The same rows as a source of each engine."""
+    return [engine.store(Path(tempfile.mkdtemp(dir=folder)), rows, SCHEMA) for engine in engines]
 
 
 HEALTH = ("good", "poor", None)
@@ -140,17 +86,17 @@ def declared(draw: st.DrawFn) -> Groups:
 
 
 @st.composite
-def questions(draw: st.DrawFn) -> Asked:
-    counts = draw(st.lists(st.integers(0, len(CONDITIONS) - 1), min_size=1, max_size=4))
+def questions(draw: st.DrawFn) -> Counting:
+    counts = draw(st.lists(st.integers(0, len(COUNTS) - 1), min_size=1, max_size=4))
     unit = draw(st.sampled_from(["row", "person", "person", "person"]))
     return ask(counts, draw(declared()), unit=unit, k=draw(st.integers(1, 3)), where=draw(st.booleans()))
 
 
 @settings(max_examples=25)
 @given(ROWS, st.lists(questions(), min_size=1, max_size=6))
-def test_counts_are_those_of_the_plain_rule_on_every_format(tmp_path_factory, rows, asked) -> None:
+def test_counts_are_those_of_the_plain_rule_on_every_engine(tmp_path_factory, rows, asked) -> None:
     for source in write(tmp_path_factory.getbasetemp(), rows):
-        for found, one in zip(source.count([one.counting for one in asked]), asked, strict=True):
+        for found, one in zip(source.count(asked), asked, strict=True):
             np.testing.assert_array_equal(found, reference(rows, one))
 
 
@@ -160,16 +106,15 @@ def test_the_order_of_rows_does_not_matter(tmp_path_factory, rows, asked, chance
     shuffled = list(rows)
     chance.shuffle(shuffled)
     folder = tmp_path_factory.getbasetemp()
-    first, second = (write(folder, some, ["csv"])[0].count([asked.counting])[0] for some in (rows, shuffled))
+    first, second = (write(folder, some, CSV_ONLY)[0].count([asked])[0] for some in (rows, shuffled))
     np.testing.assert_array_equal(first, second)
 
 
 @settings(max_examples=40)
 @given(ROWS.filter(bool), questions(), st.data())
 def test_one_unit_less_changes_at_most_the_stated_number_of_counts_each_by_one(
-    tmp_path_factory, rows, asked, data
+    tmp_path_factory, rows, counting, data
 ) -> None:
-    counting = asked.counting
     if counting.unit == "row":
         gone = data.draw(st.integers(0, len(rows) - 1))
         fewer, most = rows[:gone] + rows[gone + 1 :], counting.question.most_at_once
@@ -178,7 +123,7 @@ def test_one_unit_less_changes_at_most_the_stated_number_of_counts_each_by_one(
         fewer = [row for row in rows if row[0] != person]
         most = counting.max_groups * counting.question.most_at_once
     folder = tmp_path_factory.getbasetemp()
-    many, few = (write(folder, some, ["csv"])[0].count([counting])[0] for some in (rows, fewer))
+    many, few = (write(folder, some, CSV_ONLY)[0].count([counting])[0] for some in (rows, fewer))
     change = many - few
     assert change.min() >= 0 and change.max() <= 1
     assert change.sum() <= most
@@ -194,8 +139,8 @@ def test_sets_and_ranks_make_the_choice_of_the_rule_on_larger_tables(tmp_path, s
     ]
     groups = Groups(("site",), ("integer",), (range(size),))
     asked = [ask(counts, groups, k=k) for counts in ([0], [1], [0, 1], [1, 3], [1, 2, 4, 0]) for k in (1, 2, 70)]
-    (source,) = write(tmp_path, rows, ["csv"])
-    for found, one in zip(source.count([one.counting for one in asked]), asked, strict=True):
+    (source,) = write(tmp_path, rows, CSV_ONLY)
+    for found, one in zip(source.count(asked), asked, strict=True):
         np.testing.assert_array_equal(found, reference(rows, one))
 
 
@@ -209,15 +154,15 @@ def test_many_conditions_overflow_for_nobody(tmp_path, c, k) -> None:
     ]
     asked = ask([1 + j % 4 for j in range(c)], Groups(("site",), ("integer",), (range(3),)), unit="person", k=k)
     for source in write(tmp_path, rows):
-        assert (source.count([asked.counting])[0] == reference(rows, asked)).all()
+        assert (source.count([asked])[0] == reference(rows, asked)).all()
 
 
 def test_another_key_chooses_otherwise(tmp_path) -> None:
     """Were the key ignored, everyone who knows the rule could tell which of a person's rows counts."""
     rows: list[Row] = [(f"p{i}", site, "good", 1) for i in range(40) for site in range(1, 11)]
-    (source,) = write(tmp_path, rows, ["csv"])
+    (source,) = write(tmp_path, rows, CSV_ONLY)
     groups = Groups(("site",), ("integer",), (range(1, 11),))
-    first, second = (source.count([ask([0], groups, key=key).counting])[0] for key in (b"one", b"two"))
+    first, second = (source.count([ask([0], groups, key=key)])[0] for key in (b"one", b"two"))
     assert first.sum() == second.sum() == 40
     assert (first != second).any()
 
@@ -226,8 +171,8 @@ def test_golden_choice(tmp_path) -> None:
     """md5('6b6579:ann') begins with d0278d1e2ef5c2c, so that ann starts at 0 of 10 groups and at 80 of 100."""
     for size, start in ((10, 0), (100, 80)):
         groups = Groups(("site",), ("integer",), (range(size),))
-        (source,) = write(tmp_path, [("ann", site, None, None) for site in range(size)], ["csv"])
-        counts = source.count([ask([0], groups, k=2, key=b"key").counting])[0][:, 0]
+        (source,) = write(tmp_path, [("ann", site, None, None) for site in range(size)], CSV_ONLY)
+        counts = source.count([ask([0], groups, k=2, key=b"key")])[0][:, 0]
         assert np.flatnonzero(counts).tolist() == sorted([start, (start + 1) % size])
 
 
@@ -236,7 +181,7 @@ def test_several_countings_come_in_one_call(tmp_path) -> None:
     site = Groups(("site",), ("integer",), ((1, 2),))
     asked = [ask([0, 1], site, k=2), ask([0], TOTAL), ask([0], site, unit="row")]
     for source in write(tmp_path, rows):
-        for found, one in zip(source.count([one.counting for one in asked]), asked, strict=True):
+        for found, one in zip(source.count(asked), asked, strict=True):
             np.testing.assert_array_equal(found, reference(rows, one))
 
 
@@ -317,8 +262,8 @@ def test_short_memory_takes_more_passes_and_changes_nothing(tmp_path, monkeypatc
         return choose(engine, counting, part)
 
     monkeypatch.setattr(counting_module, "_choose_in_lists", scarce)
-    (source,) = write(tmp_path, rows, ["csv"])
-    np.testing.assert_array_equal(source.count([asked.counting])[0], reference(rows, asked))
+    (source,) = write(tmp_path, rows, CSV_ONLY)
+    np.testing.assert_array_equal(source.count([asked])[0], reference(rows, asked))
     assert len(calls) == 3 + 64
 
 

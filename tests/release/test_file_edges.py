@@ -15,7 +15,7 @@ import pytest
 from test_sources import KEY, by_site, counts, csv_source
 
 import discreet as dc
-from discreet.engines.counting import Counting
+from discreet.engines.base import Counting
 from discreet.engines.sources import open_source
 from discreet.errors import InvalidInput, SourceFailed, UnreadableFile
 from discreet.questions.groups import TOTAL, groups_from
@@ -315,7 +315,7 @@ def test_a_rehearsal_needs_no_rows_and_says_what_is_missing(tmp_path, monkeypatc
     def missing(*_: object) -> None:
         raise ModuleNotFoundError("No module named 'something'")
 
-    monkeypatch.setattr("discreet.engines.sources.count", missing)
+    monkeypatch.setattr("discreet.engines.duckdb.files.count", missing)
     with pytest.raises(SourceFailed, match="nothing was spent: ModuleNotFoundError: No module named 'something'"):
         source.rehearse([counting])
 
@@ -327,7 +327,7 @@ def test_counting_needs_no_library_of_tables(tmp_path) -> None:
 import sys
 for name in ("pandas", "polars", "pyarrow"):
     sys.modules[name] = None
-from discreet.engines.counting import Counting
+from discreet.engines.base import Counting
 from discreet.questions.groups import groups_from
 from discreet.questions.question import read_question
 from discreet.engines.sources import open_source

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import random
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
-import awkward
 import duckdb
 import numpy as np
 import polars
@@ -19,7 +19,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from discreet.engines.counting import Counting, count
+import awkward
+import independence
+from discreet.engines.base import Counting
+from discreet.engines.duckdb.counting import count
 from discreet.engines.sources import open_source
 from discreet.sources import files
 from discreet.sources.files import open_files
@@ -28,7 +31,7 @@ KEY = bytes(range(16))
 QUESTIONS = 20
 
 
-def counts_of(table: awkward.Table, countings: list[Counting]) -> list[np.ndarray]:
+def counts_of(table: awkward.Table, countings: Sequence[Counting]) -> list[np.ndarray]:
     with tempfile.TemporaryDirectory() as folder:
         return open_source(table.write(Path(folder), table)).count(countings)
 
@@ -52,27 +55,14 @@ def violations(seed: int) -> list[str]:
     chance = random.Random(seed)
     table = awkward.random_table(chance)
     countings = awkward.random_countings(chance, QUESTIONS, KEY)
-    place, row = chance.choice(table.rows)
-    person = row["person"]
-    theirs = {other for other, one in table.rows if one["person"] == person}
-    whole = counts_of(table, countings)
-    copied = counts_in_memory(table, countings)
-    by_unit = {
-        "row": (counts_of(table.without({place}), countings), counts_of(table.only({place}), countings)),
-        "person": (counts_of(table.without(theirs), countings), counts_of(table.only(theirs), countings)),
-    }
-    found = []
-    for j, counting in enumerate(countings):
-        rest, alone = (kind[j] for kind in by_unit[counting.unit])
-        moved = whole[j] - rest
-        told = f"seed {seed}, {counting.question.text}, {counting.unit}"
-        if (whole[j] != copied[j]).any():
-            found.append(f"{told}: differs from the copy in memory")
-        if (moved != alone).any():
-            found.append(f"{told}: one {counting.unit} less is not what it counts alone")
-        if np.abs(moved).max(initial=0) > 1 or (np.abs(moved).max(axis=1) > 0).sum() > counting.max_groups:
-            found.append(f"{told}: one {counting.unit} less moves too much")
-    return found
+    whole, copied = counts_of(table, countings), counts_in_memory(table, countings)
+    found = independence.violations(chance, table, countings, counts_of, whole)
+    found += [
+        f"{counting.question.text}: differs from the copy in memory"
+        for counting, one, other in zip(countings, whole, copied, strict=True)
+        if (one != other).any()
+    ]
+    return [f"seed {seed}, {words}" for words in found]
 
 
 @pytest.mark.parametrize("batch", range(5))

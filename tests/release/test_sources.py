@@ -18,12 +18,13 @@ import duckdb
 import numpy as np
 import pytest
 
-from discreet.engines.counting import Counting
+from discreet.addresses import read_address
+from discreet.engines.base import Counting
 from discreet.engines.sources import Source, open_source
 from discreet.errors import DiscreetError, InvalidInput, SourceFailed, UnreadableFile
 from discreet.questions.groups import TOTAL, Groups, groups_from
 from discreet.questions.question import expand_view, read_question
-from discreet.sources.files import dataset_name, open_files
+from discreet.sources.files import open_files
 
 KEY = b"sixteen bytes ok"
 
@@ -66,8 +67,8 @@ def csv_source(folder: Path, content: bytes, name: str = "t.csv") -> Source:
     ],
 )
 def test_a_table_is_called_after_its_file(given, name) -> None:
-    assert dataset_name(given) == name
-    assert dataset_name(Path(given)) == name
+    assert read_address(given).dataset == name
+    assert read_address(Path(given)).dataset == name
 
 
 def test_every_format_gives_the_same_table(tmp_path) -> None:
@@ -334,7 +335,7 @@ def test_the_engines_words_are_withheld(tmp_path) -> None:
 
 def test_no_counts_are_in_reach_of_a_failure(tmp_path, monkeypatch) -> None:
     """The first of two countings is done when the second fails; a report with local variables does not show it."""
-    import discreet.engines.sources as module
+    import discreet.engines.duckdb.files as module
 
     source = csv_source(tmp_path, b"site\n" + b"1\n" * 4711)
     done = []
@@ -355,7 +356,7 @@ def test_no_counts_are_in_reach_of_a_failure(tmp_path, monkeypatch) -> None:
 
 
 def test_a_file_that_changes_while_it_is_read_is_not_counted(tmp_path, monkeypatch) -> None:
-    import discreet.engines.sources as module
+    import discreet.engines.duckdb.files as module
 
     source = csv_source(tmp_path, b"site\n1\n")
     count = module.count

@@ -65,6 +65,7 @@ def init(
 
 def _spelled(data: str, unit: str) -> str:
     """A ledger is for good: if the data is there, the unit must be a column of it, and is spelled as there."""
+    from ..addresses import read_address
     from ..errors import InvalidInput
     from ..sources.files import columns_of
 
@@ -74,7 +75,9 @@ def _spelled(data: str, unit: str) -> str:
     alike = [name for name in sorted(columns) if name.casefold() == unit.casefold()]
     if len(alike) != 1:
         shown = ", ".join(sorted(columns)[:20])
-        raise InvalidInput(f"{data} has no column {unit!r}; a unit is row, or one of its columns: {shown}.")
+        raise InvalidInput(
+            f"{read_address(data)} has no column {unit!r}; a unit is row, or one of its columns: {shown}."
+        )
     return alike[0]
 
 
@@ -193,9 +196,9 @@ def verify(
 
 def _dataset(data: str) -> str:
     """The name of a data set: that of its file, without folder and endings."""
-    from ..sources.files import dataset_name
+    from ..addresses import read_address
 
-    return dataset_name(data)
+    return read_address(data).dataset
 
 
 def _head(folder: Path) -> str:

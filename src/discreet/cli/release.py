@@ -26,7 +26,7 @@ def release(
         typer.Argument(help="SQL: SELECT groups, COUNT(*) FROM table WHERE ... GROUP BY groups.", metavar="SQL..."),
     ],
     data: Annotated[
-        Path, typer.Option(help="The table: .csv, .tsv (.gz), .parquet or .duckdb. Its name is the file's stem.")
+        str, typer.Option(help="The table: .csv, .tsv (.gz), .parquet or .duckdb. Its name is the file's stem.")
     ],
     unit: Annotated[
         str, typer.Option(help="Whose data is protected: row, or the column that names the person. Required.")
@@ -94,6 +94,7 @@ def release(
     Example: `discreet release "SELECT site, COUNT(*) FROM doctor_visits GROUP BY site" --data data/doctor_visits.csv.gz
     --unit person --max-groups 1 --domain site=1..6 --epsilon 1 --ledger study.ledger -o by_site/`
     """
+    from ..addresses import read_address
     from ..errors import InvalidInput
     from ..ledger.ledger import Ledger
     from ..release.counts import release_counts
@@ -113,14 +114,14 @@ def release(
     if ledger is None:
         raise InvalidInput(
             "a release needs the ledger that pays for it: --ledger PATH. Make one with: discreet ledger init PATH "
-            f"--data {data} --unit {unit} --epsilon TOTAL. With --plan you see the cost first."
+            f"--data {read_address(data)} --unit {unit} --epsilon TOTAL. With --plan you see the cost first."
         )
     if out is None and not json:
         raise InvalidInput("say where the bundle goes: -o FOLDER (or --json to print the counts).")
     released = release_counts(request, data=data, ledger=ledger, out=out)
     left = Ledger.open(ledger).left()
     if not released.fresh:
-        _warn_of_later_files(data, str(released.ledger["time"]))
+        _warn_of_later_changes(data, str(released.ledger["time"]))
     if json:
         print_json({**released.as_json(), "left": left.describe()})
         return
@@ -169,25 +170,26 @@ def _amount(cost: Cost) -> str:
     )
 
 
-def _warn_of_later_files(data: Path, recorded: str) -> None:
+def _warn_of_later_changes(data: str, recorded: str) -> None:
     """Say on the terminal, and nowhere else, that the data was written to after the answer was recorded."""
     from datetime import UTC, datetime
 
-    from ..sources.files import open_files
+    from ..addresses import read_address
+    from ..engines.sources import open_source
 
-    since = datetime.fromisoformat(recorded).timestamp()
-    later = [file for file in open_files(data, skip_unreadable=True).files if file.stat().st_mtime > since + 1]
-    if later:
-        changed = datetime.fromtimestamp(max(file.stat().st_mtime for file in later), UTC)
+    written = open_source(data).last_changed()
+    if written is not None and written > datetime.fromisoformat(recorded).timestamp() + 1:
+        changed = datetime.fromtimestamp(written, UTC)
         typer.echo(
-            f"warning: {data} was changed on {changed:%Y-%m-%d %H:%M:%S} UTC, after this answer was recorded. It is "
-            "the answer for the earlier state; name the new one by --edition to count it.",
+            f"warning: {read_address(data)} was changed on {changed:%Y-%m-%d %H:%M:%S} UTC, after this answer was "
+            "recorded. It is the answer for the earlier state; name the new one by --edition to count it.",
             err=True,
         )
 
 
-def _show_plan(plan: Plan, data: Path, ledger: Path | None, out: Path | None, json: bool) -> None:
+def _show_plan(plan: Plan, data: str, ledger: Path | None, out: Path | None, json: bool) -> None:
     """The plan, and with a ledger what it would decide, with the exit code of the release itself."""
+    from ..addresses import read_address
     from ..engines.sources import open_source
     from ..release.counts import foresee, open_ledger
 
@@ -198,8 +200,8 @@ def _show_plan(plan: Plan, data: Path, ledger: Path | None, out: Path | None, js
     if not json:
         say(plan.describe())
     if ledger is None:
-        if not data.exists() and not any(sign in str(data) for sign in "*?["):
-            say(f"note       there is no file {data}: whether it has these columns was not looked at")
+        if not read_address(data).may_be_opened:
+            say(f"note       there is no file {read_address(data)}: whether it has these columns was not looked at")
         say("no row was read and nothing was spent; to release, leave --plan out and give --ledger and -o")
         return
     outlook = foresee(plan, open_source(data), open_ledger(ledger, plan), out)

@@ -1,1 +1,1 @@
-"""Where tables are counted."""
+"""Where tables are counted: what every engine must do (``base``, ``dialect``, ``reference``), and a room for each."""

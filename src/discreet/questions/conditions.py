@@ -22,13 +22,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from ..errors import InvalidInput, Unsupported
+from ..errors import InvalidInput
 from ..wording import listed
 from .expressions import (
     FLIPPED,
@@ -65,8 +65,6 @@ class Condition:
     >>> condition = read_condition(parse_one("year=1 and (NOT (health) in ('poor','fair'))", read="duckdb"))
     >>> condition.text
     "health NOT IN ('fair', 'poor') AND year = 1"
-    >>> condition.sql({"year": "integer", "health": "text"})
-    '("health" COLLATE "binary") NOT IN (\\'fair\\', \\'poor\\') AND "year" = 1'
     """
 
     test: Test
@@ -85,14 +83,6 @@ class Condition:
             if isinstance(atom, Compare) and isinstance(atom.right, Term):
                 found.add(atom.right.column)
         return frozenset(found)
-
-    def sql(self, kinds: Mapping[str, str], dialect: str = "duckdb") -> str:
-        """The condition for an engine, given what each column is (one of KINDS)."""
-        if dialect != "duckdb":
-            raise Unsupported(f"conditions are written for duckdb; got {dialect!r}.")
-        if unknown := sorted(self.columns - set(kinds)):
-            raise InvalidInput(f"the kind of column {unknown[0]!r} is not given; give one for each of {unknown}.")
-        return self.test.sql(kinds)
 
     def renamed(self, names: Callable[[str], str]) -> Condition:
         """The same condition on columns of other names."""

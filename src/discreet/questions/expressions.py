@@ -1,17 +1,16 @@
-"""The parts a condition is made of: literals, terms built on one column, and tests; their normalised text, their SQL.
+"""The parts a condition is made of: literals, terms built on one column, and tests; and their normalised text.
 
 Equal text means equal parts, and the text read again gives the same parts: it is the key under which an answer is
-recorded.
+recorded. How an engine writes them is up to its dialect (``engines/dialect.py``).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date, datetime
 
-from ..errors import InvalidInput
 from ..sources.sql import quoted, text_literal
 
 #: What a column of a table can be, as far as its reading matters. ``integer`` are the types whose comparison with a
@@ -22,18 +21,8 @@ KINDS = ("integer", "number", "text", "boolean", "date", "timestamp", "other")
 #: Whole numbers up to here are doubles, and no other double lies within one of them.
 LARGEST_WHOLE = 2**53 - 1
 
-#: The types a column can be read as -> the kinds that are read directly. All others are read through their text; so
-#: are dates as moments, because DuckDB simplifies the comparison of a day with a moment that is not midnight to FALSE
-#: even where the day is too far away to be a moment, and reads as NULL.
-READINGS: Mapping[str, frozenset[str]] = {
-    "VARCHAR": frozenset(KINDS),
-    "DOUBLE": frozenset({"integer", "number", "boolean", "text"}),
-    "BIGINT": frozenset({"integer", "number", "boolean", "text"}),
-    "INTEGER": frozenset({"integer", "number", "boolean", "text"}),
-    "BOOLEAN": frozenset({"integer", "number", "boolean", "text"}),
-    "DATE": frozenset({"date", "timestamp", "text"}),
-    "TIMESTAMP": frozenset({"timestamp", "text"}),
-}
+#: The types a column can be read as. A value that cannot be read so is NULL.
+READINGS = ("VARCHAR", "DOUBLE", "BIGINT", "INTEGER", "BOOLEAN", "DATE", "TIMESTAMP")
 WHOLE = {"BIGINT": 2**63, "INTEGER": 2**31}
 NEGATED = {
     "=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">", "LIKE": "NOT LIKE", "NOT LIKE": "LIKE",
@@ -69,35 +58,6 @@ def name_text(name: str) -> str:
     return name if plain else quoted(name)
 
 
-def reading(column: str, type_: str, kind: str) -> str:
-    """The DuckDB expression of a column read as a type: NULL where it cannot be read, an error nowhere.
-
-    Parameters
-    ----------
-    column
-        The column's name.
-    type_
-        One of READINGS.
-    kind
-        What the column is: one of KINDS.
-
-    Examples
-    --------
-    >>> reading("year", "DOUBLE", "text")
-    'TRY_CAST("year" AS DOUBLE)'
-    >>> reading("health", "VARCHAR", "text")
-    '("health" COLLATE "binary")'
-    """
-    if kind not in KINDS:
-        raise InvalidInput(f"a column's kind is one of {', '.join(KINDS)}; got {kind!r}.")
-    # a column may have been declared with a collation under which 'a' and 'A' are one value: then two
-    # conditions that look exclusive would both hold for one row
-    text = f'({quoted(column) if kind == "text" else f"TRY_CAST({quoted(column)} AS VARCHAR)"} COLLATE "binary")'
-    if type_ == "VARCHAR":
-        return text
-    return f"TRY_CAST({quoted(column) if kind in READINGS[type_] else text} AS {type_})"
-
-
 @dataclass(frozen=True)
 class Literal:
     """A constant of the request and the type it gives to what it meets; numbers are DOUBLE, whole ones held as int."""
@@ -114,12 +74,6 @@ class Literal:
         if isinstance(self.value, date):
             return f"{self.type} '{self.value.isoformat(' ') if isinstance(self.value, datetime) else self.value}'"
         return repr(self.value)
-
-    def sql(self, whole: bool = False) -> str:
-        """For DuckDB. Numbers in scientific notation are doubles there; without it they would be decimals."""
-        if self.type != "DOUBLE" or whole:
-            return self.text
-        return self.text if "e" in self.text else self.text + "e0"
 
 
 @dataclass(frozen=True)
@@ -148,18 +102,6 @@ class Term:
         """Whether the term is NULL wherever its column is."""
         return self.default is None and (self.inner is None or self.inner.never_fills_in)
 
-    def sql(self, type_: str | None, kinds: Mapping[str, str]) -> str:
-        if self.inner is None:
-            return quoted(self.column) if type_ is None else reading(self.column, type_, kinds[self.column])
-        if self.function == "TRY_CAST":
-            if self.inner.inner is None:
-                return reading(self.column, str(self.type), kinds[self.column])
-            return f"TRY_CAST({self.inner.sql('VARCHAR', kinds)} AS {self.type})"
-        if self.default is not None:
-            whole = self.type in WHOLE
-            return f"COALESCE({self.inner.sql(self.type, kinds)}, {self.default.sql(whole)})"
-        return f"{self.function}({self.inner.sql('VARCHAR', kinds)})"
-
     def renamed(self, names: Callable[[str], str]) -> Term:
         inner = None if self.inner is None else self.inner.renamed(names)
         return Term(self.function, names(self.column), inner, self.type, self.default)
@@ -176,12 +118,6 @@ class Compare:
     @property
     def text(self) -> str:
         return f"{self.left.text} {self.op} {self.right.text}"
-
-    def sql(self, kinds: Mapping[str, str]) -> str:
-        if isinstance(self.right, Term):
-            return f"{self.left.sql(self.left.type, kinds)} {self.op} {self.right.sql(self.right.type, kinds)}"
-        left, (right,) = _sides(self.left, (self.right,), kinds)
-        return f"{left} {self.op} {right}"
 
     def renamed(self, names: Callable[[str], str]) -> Compare:
         right = self.right.renamed(names) if isinstance(self.right, Term) else self.right
@@ -204,10 +140,6 @@ class Member:
         listed = ", ".join(literal.text for literal in self.literals)
         return f"{self.left.text} {'IN' if self.inside else 'NOT IN'} ({listed})"
 
-    def sql(self, kinds: Mapping[str, str]) -> str:
-        left, listed = _sides(self.left, self.literals, kinds)
-        return f"{left} {'IN' if self.inside else 'NOT IN'} ({', '.join(listed)})"
-
     def renamed(self, names: Callable[[str], str]) -> Member:
         return Member(self.left.renamed(names), self.literals, self.inside)
 
@@ -226,9 +158,6 @@ class Missing:
     def text(self) -> str:
         return f"{self.left.text} IS {'' if self.missing else 'NOT '}NULL"
 
-    def sql(self, kinds: Mapping[str, str]) -> str:
-        return f"{self.left.sql(self.left.type, kinds)} IS {'' if self.missing else 'NOT '}NULL"
-
     def renamed(self, names: Callable[[str], str]) -> Missing:
         return Missing(self.left.renamed(names), self.missing)
 
@@ -245,15 +174,7 @@ class Joined:
 
     @property
     def text(self) -> str:
-        return self._written(lambda part: part.text)
-
-    def sql(self, kinds: Mapping[str, str]) -> str:
-        return self._written(lambda part: part.sql(kinds))
-
-    def _written(self, write: Callable[[Test], str]) -> str:
-        return f" {self.word} ".join(
-            f"({write(part)})" if isinstance(part, Joined) else write(part) for part in self.parts
-        )
+        return f" {self.word} ".join(f"({part.text})" if isinstance(part, Joined) else part.text for part in self.parts)
 
     def renamed(self, names: Callable[[str], str]) -> Test:
         return joined(self.word, [part.renamed(names) for part in self.parts])
@@ -313,13 +234,3 @@ def depth(part: Test | Term | Literal) -> int:
     if isinstance(part, Literal):
         return 0
     return 1 + max(depth(part.left), depth(part.right) if isinstance(part, Compare) else 0)
-
-
-def _sides(term: Term, literals: tuple[Literal, ...], kinds: Mapping[str, str]) -> tuple[str, list[str]]:
-    """A term and the literals it meets, for DuckDB. Whole numbers meet a column of integers as they are: the same
-    answer as through doubles, and one that the engine can look up."""
-    whole = all(isinstance(literal.value, int) for literal in literals) and literals[0].type == "DOUBLE"
-    if whole and term.inner is None and kinds[term.column] == "integer":
-        return quoted(term.column), [literal.sql(whole=True) for literal in literals]
-    of_integers = term.type in WHOLE
-    return term.sql(term.type or literals[0].type, kinds), [literal.sql(of_integers) for literal in literals]

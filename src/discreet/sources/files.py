@@ -31,62 +31,31 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ..errors import InvalidInput, UnreadableFile
+from ..addresses import PACKED_ENDINGS, Address, no_engine, read_address
+from ..errors import UnreadableFile
+from ..names import find_table
 from .formats import refuse_foreign_format, refuse_other_separators, refuse_table_with_a_log
 from .packed import check_whole
 from .sql import quoted, text_literal
 
 
-def dataset_name(data: str | Path) -> str:
-    """The name of a table's file: its stem, without what tells the format.
-
-    >>> dataset_name("data/doctor_visits.csv.gz"), dataset_name("visits/"), dataset_name("visits-2024-*.parquet")
-    ('doctor_visits', 'visits', 'visits-2024')
-    """
-    path = Path(data)
-    if glob.has_magic(path.name) and not path.exists():
-        name = path.name
-        for mark in "*?[":
-            name = name.split(mark)[0]
-        name = name.rstrip("-_. ")
-        return name or dataset_name(Path(*path.parts[:-1]).resolve())
-    name = path.name or path.resolve().name
-    for ending in (*_COMPRESSED, *_FORMATS):
-        if name.lower().endswith(ending) and len(name) > len(ending):
-            name = name[: -len(ending)]
-    return name
-
-
-def names_a_selection(data: str | Path) -> bool:
-    """Whether a pattern chooses some of the files of one name, so that the name does not tell which these are.
-
-    >>> names_a_selection("visits_*.parquet"), names_a_selection("visits_202[0-2].parquet"), names_a_selection("visits")
-    (False, True, False)
-    """
-    path = Path(data)
-    if path.exists() or not glob.has_magic(str(path)):
-        return False
-    return not (path.name.count("*") == 1 and path.name.endswith("*.parquet")) or glob.has_magic(
-        str(path.parent) + path.name.replace("*", "")
-    )
-
-
-def columns_of(data: str | Path) -> set[str] | None:
+def columns_of(data: str | Path | Address) -> set[str] | None:
     """The names of all columns of all tables of a file, or None if there is no such file."""
-    if not Path(data).exists() and not glob.has_magic(str(data)):
+    address = read_address(data)
+    if not address.may_be_opened:
         return None
-    files = open_files(data, skip_unreadable=True)
+    files = open_files(address, skip_unreadable=True)
     return {column for table in files.tables() for column in files.columns(table)}
 
 
-def open_files(data: str | Path, *, skip_unreadable: bool) -> Files:
-    """Open the data behind a path, to be read.
+def open_files(data: str | Path | Address, *, skip_unreadable: bool) -> Files:
+    """Open the data behind an address, to be read.
 
     Parameters
     ----------
     data
         ``.csv`` or ``.tsv`` (also ``.gz``, ``.zst``); ``.parquet``: a file, a folder of such files, or a pattern like
-        ``visits_*.parquet``; ``.duckdb`` or ``.db``.
+        ``visits_*.parquet``; ``.duckdb`` or ``.db``, or any name behind ``duckdb:``.
     skip_unreadable
         Whether a record of CSV that cannot be read vanishes; otherwise it stops the reading.
 
@@ -96,26 +65,31 @@ def open_files(data: str | Path, *, skip_unreadable: bool) -> Files:
     Traceback (most recent call last):
     discreet.errors.UnreadableFile: cannot read visits.xlsx: there is no such file.
     """
-    path = Path(data)
-    if path.is_dir():
+    address = read_address(data)
+    if not address.in_files:
+        raise no_engine(address)
+    path, name = address.path, address.dataset
+    if address.is_folder:
         refuse_table_with_a_log(path)
-        found = [name for name in path.rglob("*") if not _set_aside(name.relative_to(path))]
-        return _Parquet(dataset_name(path), _parquet_files(path, found), skip_unreadable)
-    if not path.exists() and glob.has_magic(str(path)):
-        found = [Path(name) for name in glob.glob(str(path), recursive=True)]
+        found = [file for file in path.rglob("*") if not _set_aside(file.relative_to(path))]
+        return _Parquet(name, _parquet_files(path, found), skip_unreadable)
+    if address.is_pattern:
+        found = [Path(file) for file in glob.glob(str(path), recursive=True)]
         if not path.name.startswith("_"):
-            found = [name for name in found if not name.name.startswith("_")]
-        return _Parquet(dataset_name(path), _parquet_files(path, found), skip_unreadable)
-    if not path.is_file():
+            found = [file for file in found if not file.name.startswith("_")]
+        return _Parquet(name, _parquet_files(path, found), skip_unreadable)
+    if not address.is_file:
         raise UnreadableFile(f"cannot read {path}: there is no such file.")
+    if address.scheme == "duckdb":
+        return _Database(name, [path], skip_unreadable)
     ending = _format(path)
     refuse_foreign_format(path, ending, tuple(_FORMATS))
-    return _FORMATS[ending or ""](dataset_name(path), [path], skip_unreadable)
+    return _FORMATS[ending or ""](name, [path], skip_unreadable)
 
 
 def _format(path: Path) -> str | None:
     name = path.name.lower()
-    for packed in _COMPRESSED:
+    for packed in PACKED_ENDINGS:
         if name.endswith(packed):
             name = name.removesuffix(packed)
             return next((ending for ending in (".csv", ".tsv") if name.endswith(ending)), None)
@@ -197,13 +171,7 @@ class Files(ABC):
 
     def spelled(self, name: str) -> str:
         """The table of that name: exactly, or the only one that differs in case."""
-        if name in self._schemas:
-            return name
-        alike = [table for table in self._schemas if table.casefold() == name.casefold()]
-        if len(alike) == 1:
-            return alike[0]
-        shown = ", ".join(sorted(self._schemas)[:20]) or "none"
-        raise InvalidInput(f"there is no table {name!r} in {self.name}; ask of one of: {shown}.")
+        return find_table(name, self._schemas, self.name)
 
     def columns(self, table: str) -> Mapping[str, str]:
         """The columns of a table or view and DuckDB's type of each; no row is read."""
@@ -224,6 +192,10 @@ class Files(ABC):
         """Refuse compressed files that are damaged or cut off."""
         for file in self.files:
             check_whole(file)
+
+    def last_changed(self) -> float:
+        """When one of the files was last written to, in seconds since 1970."""
+        return max(file.stat().st_mtime for file in self.files)
 
     def states(self) -> list[tuple[int, int, int]]:
         """What tells that a file was replaced or written to while it was read."""
@@ -465,7 +437,7 @@ class _Database(Files):
         return f"data.main.{quoted(table)}"
 
 
-_COMPRESSED = (".gz", ".zst")
+#: One for each of ``addresses.ENDINGS``.
 _FORMATS: dict[str, type[Files]] = {
     ".csv": _Csv, ".tsv": _Tsv, ".parquet": _Parquet, ".duckdb": _Database, ".db": _Database,
 }  # fmt: skip

@@ -4,30 +4,30 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ...addresses import Address, no_engine, read_address
 from ..chain import Row
 from .base import Store
 from .sqlite import SqliteStore
 
-#: Every kind of store, by the scheme of its addresses. An address without a scheme is a SQLite file.
-STORES: dict[str, type[Store]] = {"sqlite": SqliteStore}
+#: Every kind of store, by the scheme of its addresses.
+STORES: dict[str, type[Store]] = {"file": SqliteStore, "sqlite": SqliteStore}
 
 
-def open_store(address: str | Path) -> Store:
+def open_store(address: str | Path | Address) -> Store:
     """The store at an address, whether or not a ledger is there."""
-    kind, place = _read_address(address)
+    kind, place = _kind_of(address)
     return kind(place)
 
 
-def create_store(address: str | Path, first: Row, secret: bytes) -> Store:
+def create_store(address: str | Path | Address, first: Row, secret: bytes) -> Store:
     """A new store at an address, with its first event."""
-    kind, place = _read_address(address)
+    kind, place = _kind_of(address)
     return kind.create(place, first, secret)
 
 
-def _read_address(address: str | Path) -> tuple[type[Store], str | Path]:
-    """The kind of store, and the address as that kind reads it. A ``Path`` is always a file."""
-    if isinstance(address, str):
-        scheme, colon, place = address.partition(":")
-        if colon and scheme in STORES:
-            return STORES[scheme], place
-    return STORES["sqlite"], address
+def _kind_of(given: str | Path | Address) -> tuple[type[Store], str | Path]:
+    """The kind of store, and the address as that kind reads it."""
+    address = read_address(given, "ledger")
+    if address.scheme not in STORES:
+        raise no_engine(address)
+    return STORES[address.scheme], address.path if address.in_files else address.rest

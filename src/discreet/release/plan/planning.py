@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Unpack
 
+from ...addresses import Address, read_address
 from ...engines.sources import Counting, Source, open_source
 from ...errors import InvalidInput
 from ...ledger.budget import read_name
 from ...questions.question import Question, expand_view, find_column, read_question, read_view
 from ...questions.readings import reading_notes
-from ...sources.files import dataset_name, names_a_selection
 from .declaring import blank_notes, contribution_bound, declared_groups, declared_sizes, refuse_texts_for_numbers
 from .noise_request import NoiseRequest, TableDraft
 from .plan import Plan
@@ -86,18 +86,18 @@ def plan_request(request: ReleaseRequest, data: str | Path | Source) -> Plan:
     )  # fmt: skip
 
 
-def _existing(data: str | Path | Source) -> Source | None:
+def _existing(data: str | Path | Address | Source) -> Source | None:
     """The source, if it is there: a plan can be made for data that is not."""
-    if not isinstance(data, str | Path):
+    if not isinstance(data, str | Path | Address):
         return open_source(data)
-    pattern = any(sign in str(data) for sign in "*?[")
-    return open_source(data) if pattern or Path(data).exists() else None
+    address = read_address(data)
+    return open_source(address) if address.may_be_opened else None
 
 
 def _name(data: str | Path | Source, source: Source | None) -> str:
     if source is not None:
         return source.dataset
-    return dataset_name(data)  # type: ignore[arg-type]
+    return read_address(data).dataset  # type: ignore[arg-type]
 
 
 def _account(request: ReleaseRequest, own: str) -> str:
@@ -114,7 +114,7 @@ def _account(request: ReleaseRequest, own: str) -> str:
 
 def refuse_unnamed_selection(data: object, edition: str) -> None:
     """A pattern that chooses among files of one name would get the recorded answer of another choice."""
-    if not edition and isinstance(data, str | Path) and names_a_selection(data):
+    if not edition and isinstance(data, str | Path | Address) and read_address(data).is_selection:
         raise InvalidInput(
             f"{data} chooses some files of one name, so say which these are: edition='2024', or your own name for "
             "them. The same question for the same edition gets the recorded answer."

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ...addresses import ledger_file
 from ...errors import DiscreetError, UnreadableFile
 from ...files import rebuild
 from ...ledger.budget import short
@@ -165,7 +166,7 @@ def _opened(ledger: Ledger | str | Path | None) -> Ledger | str | None:
     """The ledger, or what is wrong with it; a file that is not there is the caller's mistake."""
     if ledger is None or isinstance(ledger, Ledger):
         return ledger
-    if not Path(ledger).is_file():
+    if not ledger_file(ledger).is_file():
         raise UnreadableFile(f"there is no ledger {ledger}.")
     try:
         return Ledger.open(ledger)

@@ -1,18 +1,6 @@
-"""What is counted, and the SQL that counts it: a row is one unit, or a person's rows are first bounded.
+"""The queries that count a table in DuckDB: a row is one unit, or people are bounded by the rule of ``engines.base``.
 
-**The rule**, when the unit is a column. In this order: rows without a unit vanish; rows that do not meet WHERE vanish;
-rows outside the declared groups, or in a structural zero, vanish. Then each person is bounded, by their own rows and a
-secret key alone. Let ``H`` be the first 15 hexadecimal digits of ``md5(hex(key) || ':' || the unit as text)`` as a
-number, ``S`` the number of declared groups, ``c`` the number of counts that have a condition.
-
-- *One row in each group.* Going round the conditions from number ``(H div S) mod c``, a row that meets the first one
-  goes before a row that does not; among equals the next condition decides, and so on. So a row that meets some
-  condition goes before a row that meets none.
-- *At most k groups.* Going round the declared groups from number ``H mod S``, the first k where the person has rows.
-
-The rule needs nothing but ``md5`` and whole numbers, so that every engine makes the same choice, in any order of rows.
-
-**The queries.** Group columns are turned into group numbers by arithmetic (ranges), as an ENUM (short lists of texts)
+Group columns are turned into group numbers by arithmetic (ranges), as an ENUM (short lists of texts)
 or by a join with the declared values, so that memory depends on what was declared and not on what else the rows hold.
 Where the groups and the condition fit in a word of bits, one pass over the rows collects each person's set and the
 choice is made on sets. Otherwise one pass lists what each person's rows hold, and the lists are ranked. Where memory
@@ -22,75 +10,21 @@ does not hold them, equal rows of a person are first made one, and a part of the
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InvalidInput
-from ..questions.conditions import Condition
-from ..questions.domains import Values
-from ..questions.expressions import reading
-from ..questions.groups import Groups
-from ..questions.question import Question
-from ..sources.sql import quoted, text_literal
+from ...questions.domains import Values
+from ..base import ROW, Counting, IntArray
+from .dialect import DUCKDB
 
-IntArray = NDArray[np.int64]
-
-ROW = "row"
-#: Groups times combinations of conditions: a rank is two such numbers in one BIGINT.
-MOST_COMBINATIONS = 2**30
 #: A person's set of groups is the bits of one BIGINT.
 _WORD = 62
 _MOST_PASSES = 4096
 #: Texts up to this many are an ENUM, which is read and grouped faster than they are joined.
 _SHORT = 1000
-
-
-@dataclass(frozen=True)
-class Counting:
-    """One table of counts to be made: the question, its public groups, and how much one unit may contribute.
-
-    Parameters
-    ----------
-    question
-        Bound to the columns of the source.
-    groups
-        The declared groups, in their order.
-    unit
-        ``"row"``, or the column that names the person.
-    max_groups
-        The most groups one person counts in; of no effect when the unit is the row, which is in one group.
-    key
-        The secret of the bounding hash, from the ledger.
-    """
-
-    question: Question
-    groups: Groups
-    unit: str
-    max_groups: int
-    key: bytes = field(repr=False)
-
-    def __post_init__(self) -> None:
-        if self.max_groups < 1:
-            raise InvalidInput(f"max_groups must be at least 1; got {self.max_groups}.")
-        most = MOST_COMBINATIONS // self.groups.size
-        if self.unit != ROW and 2 ** len(self.conditions) > most:
-            raise InvalidInput(
-                f"{len(self.conditions)} counts with a condition are too many for {self.groups.size} groups of people; "
-                f"ask at most {most.bit_length() - 1} of them at once, and the rest in another question."
-            )
-
-    @property
-    def conditions(self) -> list[Condition]:
-        """The conditions of those counts that have one, in order."""
-        return [aggregate.condition for aggregate in self.question.aggregates if aggregate.condition is not None]
-
-    @property
-    def columns(self) -> list[str]:
-        """The columns that are read."""
-        return sorted(self.question.columns | ({self.unit} - {ROW}))
 
 
 def count(engine: Any, counting: Counting, table: str, kinds: Mapping[str, str]) -> IntArray:
@@ -147,7 +81,12 @@ def _declared_rows(engine: Any, counting: Counting, table: str, kinds: Mapping[s
     question, groups = counting.question, counting.groups
     reads, joins, wanted, keys, codes = [], [], [], [], []
     for j, (column, kind, values) in enumerate(zip(question.by, groups.kinds, groups.values, strict=True)):
-        read, span = _read(column, kind, kinds[column]), _span(values)
+        read = (
+            DUCKDB.reading(column, "VARCHAR", kinds[column])
+            if kind == "text"
+            else DUCKDB.whole_number(column, kinds[column])
+        )
+        span = _span(values)
         if span is not None:
             if span[0] >= -128 and span[-1] <= 127:  # one byte: counted in an array, without hashing
                 read = f"TRY_CAST({read} AS TINYINT)"
@@ -155,14 +94,14 @@ def _declared_rows(engine: Any, counting: Counting, table: str, kinds: Mapping[s
             keys.append(f"x{j}")
             codes.append(f"(CAST(k{j} AS BIGINT) - ({span[0]}))")
         elif kind == "text" and None not in values and len(values) <= _SHORT:
-            read = f"TRY_CAST({read} AS ENUM ({', '.join(text_literal(str(value)) for value in values)}))"
+            read = f"TRY_CAST({read} AS ENUM ({', '.join(DUCKDB.text(str(value)) for value in values)}))"
             wanted.append(f"x{j} IS NOT NULL")
             keys.append(f"x{j}")
             codes.append(f"CAST(enum_code(k{j}) AS BIGINT)")
         else:
             same = f"x{j} = values{j}.v"
             if None in values:
-                reads.append(f"{quoted(column)} IS NULL AS missing{j}")
+                reads.append(f"{DUCKDB.quoted(column)} IS NULL AS missing{j}")
                 same = f"x{j} IS NOT DISTINCT FROM values{j}.v AND missing{j} = values{j}.missing"
             _make_table(engine, f"values{j}", _column(kind, values))
             joins.append(f"JOIN values{j} ON {same}")
@@ -170,14 +109,14 @@ def _declared_rows(engine: Any, counting: Counting, table: str, kinds: Mapping[s
             codes.append(f"k{j}")
         reads.append(f"{read} AS x{j}")
     others = [f"h{i}" for i in range(len(counting.conditions))]
-    reads += [f"({condition.sql(kinds)}) AS h{i}" for i, condition in enumerate(counting.conditions)]
+    reads += [f"({DUCKDB.condition(condition, kinds)}) AS h{i}" for i, condition in enumerate(counting.conditions)]
     if counting.unit != ROW:
         kind = kinds[counting.unit]
-        unit = quoted(counting.unit) if kind == "integer" else reading(counting.unit, "VARCHAR", kind)
+        unit = DUCKDB.quoted(counting.unit) if kind == "integer" else DUCKDB.reading(counting.unit, "VARCHAR", kind)
         reads.append(f"{unit} AS unit")
         wanted.append("unit IS NOT NULL")
         others.append("unit")
-    where = "" if question.where is None else f" WHERE {question.where.sql(kinds)}"
+    where = "" if question.where is None else f" WHERE {DUCKDB.condition(question.where, kinds)}"
     source = f"(SELECT {', '.join(reads) or '0'} FROM {table}{where}) AS read {' '.join(joins)}"
     source += f" WHERE {' AND '.join(wanted)}" if wanted else ""
     if groups.zeros:
@@ -194,16 +133,6 @@ def _declared_rows(engine: Any, counting: Counting, table: str, kinds: Mapping[s
     joined = f"(SELECT {coded} FROM (SELECT {named} FROM {source}) AS keyed) AS coded JOIN cells USING "
     joined += f"({', '.join(listed)})"
     return _Rows(["cells.g"], "k0", others, joined, bool(groups.zeros))
-
-
-def _read(column: str, kind: str, stored: str) -> str:
-    """SQL for a group column as a whole number (NULL where it is none) or as text; it cannot fail on a row."""
-    if kind == "text":
-        return reading(column, "VARCHAR", stored)
-    if stored == "integer":
-        return quoted(column)
-    number = reading(column, "DOUBLE", stored)  # declared numbers are below 2^53, where doubles are exact
-    return f"CASE WHEN {number} = trunc({number}) THEN TRY_CAST({number} AS BIGINT) END"
 
 
 def _span(values: Values) -> range | None:
@@ -294,11 +223,6 @@ def _add(counts: IntArray, counting: Counting, chosen: Chosen) -> None:
             np.add.at(counts[:, j], group, people * (numbers >> bit & 1))
 
 
-def _hash(counting: Counting) -> str:
-    """SQL of H, 60 bits that depend on the key and the unit alone."""
-    return f"CAST('0x' || substr(md5('{counting.key.hex()}:' || CAST(unit AS VARCHAR)), 1, 15) AS BIGINT)"
-
-
 def _number(counting: Counting) -> str:
     """SQL of a row's group and conditions as one number, an INTEGER: there are at most ``MOST_COMBINATIONS``."""
     c = len(counting.conditions)
@@ -309,7 +233,9 @@ def _number(counting: Counting) -> str:
 def _choose_in_sets(engine: Any, counting: Counting, rows: str) -> Chosen:
     """The choice when what a person's rows hold is a set in one word: one pass over the rows, then bits."""
     size, c, k = counting.groups.size, len(counting.conditions), counting.max_groups
-    start = f"{_hash(counting)} % {size}" if k < size else "0"  # where every group is taken, the order is no matter
+    start = (
+        f"{DUCKDB.bounding_hash('unit', counting.key)} % {size}" if k < size else "0"
+    )  # where every group is taken, the order is no matter
     found = engine.execute(
         f"""
         WITH people AS (SELECT unit, bit_or(CAST(1 AS BIGINT) << ({_number(counting)})) AS held FROM ({rows}) AS r
@@ -372,7 +298,8 @@ def _choose_in_lists(engine: Any, counting: Counting, rows: str) -> Chosen:
         best = f"unnest(list_slice({first}, 1, {k}))"
     # nested, since tables of a WITH are kept whole
     people = f"SELECT unit, list({_number(counting)}) AS held FROM ({rows}) AS r GROUP BY unit"
-    hashed = f"SELECT held, CASE WHEN len(held) = 1 THEN 0 ELSE {_hash(counting)} END AS h FROM ({people}) AS people"
+    h = DUCKDB.bounding_hash("unit", counting.key)
+    hashed = f"SELECT held, CASE WHEN len(held) = 1 THEN 0 ELSE {h} END AS h FROM ({people}) AS people"
     turned = f"SELECT held, CAST(h % {size} AS INTEGER) AS start{turn} FROM ({hashed}) AS hashed"
     chosen = f"SELECT {best} AS rank FROM (SELECT {ranks} AS ranks FROM ({turned}) AS turned) AS ranked"
     found = engine.execute(

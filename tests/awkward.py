@@ -10,7 +10,7 @@ import csv
 import datetime
 import decimal
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ import polars
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from discreet.engines.counting import Counting
+from discreet.engines.base import Counting
 from discreet.questions.groups import TOTAL, groups_from
 from discreet.questions.question import read_question
 
@@ -48,6 +48,8 @@ POOLS: dict[str, tuple[pa.DataType, list[Any]]] = {
 PERSON = {"number": (pa.int64(), list(range(6))), "text": (pa.string(), [b"ann", b"bob", b"", b"eve", b"1", b"zoe"])}
 
 Row = dict[str, Any]
+#: From a generator that chooses settings to a program that writes a table into a folder.
+Writer = Callable[[random.Random], "Callable[[Path, Table], Path]"]
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,12 @@ class Table:
     rows: tuple[tuple[int, Row], ...]
     schema: pa.Schema
     write: Callable[[Path, Table], Path]
+
+    @staticmethod
+    def of(rows: Iterable[Sequence[Any]], schema: pa.Schema, writer: Writer, seed: int = 0) -> Table:
+        """A table of given rows, as a writer with settings from a seed writes it."""
+        placed = tuple((place, dict(zip(schema.names, row, strict=True))) for place, row in enumerate(rows))
+        return Table(placed, schema, writer(random.Random(seed)))
 
     def without(self, places: set[int]) -> Table:
         return Table(tuple(row for row in self.rows if row[0] not in places), self.schema, self.write)
@@ -76,13 +84,16 @@ def _array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
     return pa.Array.from_buffers(pa.string(), len(raw), raw.buffers(), raw.null_count)
 
 
-def random_table(chance: random.Random) -> Table:
-    writers = [_pyarrow, _pyarrow, _pyarrow, _parts, _polars, _pandas, _duckdb_parquet, _database, _csv, _csv]
-    writer = chance.choice(writers)
+SIZES = (1, 2, 5, 12, 12, 40, 40, 200, 2000)
+
+
+def random_table(chance: random.Random, writers: Sequence[Writer] | None = None, sizes: Sequence[int] = SIZES) -> Table:
+    """A table as one of the writers writes it; without any, one of all."""
+    writer = chance.choice(WRITERS if writers is None else writers)
     columns: dict[str, tuple[pa.DataType, list[Any]]] = {"person": PERSON[chance.choice(sorted(PERSON))], **POOLS}
-    if writer not in (_pyarrow, _parts):  # the others refuse to write such texts, or mend them
+    if writer not in (pyarrow, parts):  # the others refuse to write such texts, or mend them
         columns = {name: (kind, [v for v in pool if _is_utf8(v)]) for name, (kind, pool) in columns.items()}
-    size = chance.choice([1, 2, 5, 12, 12, 40, 40, 200, 2000])
+    size = chance.choice(sizes)
     drawn = {name: _column(chance, name, pool, size) for name, (_, pool) in columns.items()}
     rows = tuple((i, {name: values[i] for name, values in drawn.items()}) for i in range(size))
     schema = pa.schema([(name, kind) for name, (kind, _) in columns.items()])
@@ -115,7 +126,7 @@ def _column(chance: random.Random, name: str, pool: list[Any], size: int) -> lis
 # ------------------------------------------------------------------------------------------------ programs that write
 
 
-def _pyarrow(chance: random.Random) -> Callable[[Path, Table], Path]:
+def pyarrow(chance: random.Random) -> Callable[[Path, Table], Path]:
     options = _arrow_options(chance)
 
     def write(folder: Path, table: Table) -> Path:
@@ -137,7 +148,7 @@ def _arrow_options(chance: random.Random) -> dict[str, Any]:
     }
 
 
-def _parts(chance: random.Random) -> Callable[[Path, Table], Path]:
+def parts(chance: random.Random) -> Callable[[Path, Table], Path]:
     options, several = _arrow_options(chance), chance.randint(2, 4)
 
     def write(folder: Path, table: Table) -> Path:
@@ -151,7 +162,7 @@ def _parts(chance: random.Random) -> Callable[[Path, Table], Path]:
     return write
 
 
-def _polars(chance: random.Random) -> Callable[[Path, Table], Path]:
+def by_polars(chance: random.Random) -> Callable[[Path, Table], Path]:
     options: dict[str, Any] = {"statistics": chance.choice([True, True, False, "full"])}
     options["row_group_size"] = chance.choice([1, 10, 10**6])
 
@@ -164,7 +175,7 @@ def _polars(chance: random.Random) -> Callable[[Path, Table], Path]:
     return write
 
 
-def _pandas(chance: random.Random) -> Callable[[Path, Table], Path]:
+def by_pandas(chance: random.Random) -> Callable[[Path, Table], Path]:
     compression = chance.choice([None, "snappy"])
 
     def write(folder: Path, table: Table) -> Path:
@@ -175,7 +186,7 @@ def _pandas(chance: random.Random) -> Callable[[Path, Table], Path]:
     return write
 
 
-def _duckdb_parquet(chance: random.Random) -> Callable[[Path, Table], Path]:
+def duckdb_parquet(chance: random.Random) -> Callable[[Path, Table], Path]:
     compression, size = chance.choice(["snappy", "zstd"]), chance.choice([2048, 122880])
     options = f"FORMAT parquet, ROW_GROUP_SIZE {size}, COMPRESSION {compression}"
 
@@ -188,7 +199,7 @@ def _duckdb_parquet(chance: random.Random) -> Callable[[Path, Table], Path]:
     return write
 
 
-def _database(chance: random.Random) -> Callable[[Path, Table], Path]:
+def database(chance: random.Random) -> Callable[[Path, Table], Path]:
     def write(folder: Path, table: Table) -> Path:
         with duckdb.connect(str(folder / "t.duckdb")) as base:
             base.register("rows", table.arrow())
@@ -198,7 +209,7 @@ def _database(chance: random.Random) -> Callable[[Path, Table], Path]:
     return write
 
 
-def _csv(chance: random.Random) -> Callable[[Path, Table], Path]:
+def as_csv(chance: random.Random) -> Callable[[Path, Table], Path]:
     ends, blank, quoting = chance.choice(["\n", "\r\n"]), chance.choice([0, 0.2]), chance.choice([0, 1])
 
     def write(folder: Path, table: Table) -> Path:
@@ -212,6 +223,12 @@ def _csv(chance: random.Random) -> Callable[[Path, Table], Path]:
         return folder / "t.csv"
 
     return write
+
+
+PARQUET: tuple[Writer, ...] = (pyarrow, pyarrow, pyarrow, parts, by_polars, by_pandas, duckdb_parquet)
+DATABASE: tuple[Writer, ...] = (database,)
+CSV: tuple[Writer, ...] = (as_csv, as_csv)
+WRITERS = (*PARQUET, *DATABASE, *CSV)
 
 
 # ------------------------------------------------------------------------------------------------ questions
@@ -270,7 +287,7 @@ DOMAINS: list[dict[str, Any]] = [
     {"g": ["a", "b", None]},
     {"t": ["?", "a", "", "nan"]},
     {"i": [0, 1, 2, -1]},
-    {"f": [0, 50, 200]},
+    {"f": [0, 2, 50, 200]},  # 1.5 is none of them
     {"b": ["true", "false"]},
     {"site": range(5), "g": ["a", "b", "?"]},
     {"site": range(40), "i1": range(3)},

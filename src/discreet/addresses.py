@@ -1,0 +1,257 @@
+"""Addresses: data and ledgers are named by one string, and this is the one place that reads it.
+
+=========================================  ====================================================================
+address                                    what it names
+=========================================  ====================================================================
+``visits.csv``, ``visits/``, ``v_*.parquet``  data: a file, a folder or a pattern; a ledger: a file
+``duckdb:study.db``                        data: a DuckDB database, whatever its file is called
+``sqlite:study.ledger``                    a ledger: an SQLite file
+``postgresql://user@host/study``           data or a ledger: a PostgreSQL database (extra ``postgres``)
+``spark://host:7077/visits``               data: a table of a Spark cluster (extra ``spark``)
+=========================================  ====================================================================
+
+A scheme has at least two letters, so that ``C:\\visits.csv`` is a file. A file that exists under the very name is meant
+before any scheme, and so is what has a folder before its colon (``./x:1.csv``). A password is never shown.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from .errors import InvalidInput, Unsupported, WrongType
+from .names import nearest
+
+#: What follows the name of a file of data, and what follows that if it is compressed.
+ENDINGS = (".csv", ".tsv", ".parquet", ".duckdb", ".db")
+PACKED_ENDINGS = (".gz", ".zst")
+
+#: The scheme of an address that has none.
+FILE = "file"
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """One kind of address.
+
+    Attributes
+    ----------
+    example
+        How it is written.
+    uses
+        What it can name: ``"data"``, ``"ledger"`` or both.
+    in_files
+        Whether what follows the scheme is a path.
+    extra
+        The optional dependencies that it needs.
+    """
+
+    example: str
+    uses: frozenset[str]
+    in_files: bool = True
+    extra: str | None = None
+
+
+SCHEMES: Mapping[str, Scheme] = {
+    FILE: Scheme("visits.csv", frozenset({"data", "ledger"})),
+    "duckdb": Scheme("duckdb:study.db", frozenset({"data"})),
+    "sqlite": Scheme("sqlite:study.ledger", frozenset({"ledger"})),
+    "postgresql": Scheme("postgresql://user@host/study", frozenset({"data", "ledger"}), False, "postgres"),
+    "spark": Scheme("spark://host:7077/visits", frozenset({"data"}), False, "spark"),
+}
+_OTHER_NAMES = {"postgres": "postgresql"}
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(?!:)(.*)", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where data is, or a ledger.
+
+    Attributes
+    ----------
+    scheme
+        One of :data:`SCHEMES`.
+    rest
+        What follows the scheme. It may hold a password and is for engines alone; people are shown ``str(address)``.
+
+    Examples
+    --------
+    >>> address = read_address("postgresql://ann:secret@localhost/study")
+    >>> address.scheme, address.dataset, str(address)
+    ('postgresql', 'study', 'postgresql://ann:***@localhost/study')
+    """
+
+    scheme: str
+    rest: str = field(repr=False)
+
+    def __str__(self) -> str:
+        return self.rest if self.scheme == FILE else without_passwords(f"{self.scheme}:{self.rest}")
+
+    def __repr__(self) -> str:
+        return f"<Address {self}>"
+
+    @property
+    def in_files(self) -> bool:
+        """Whether it names files of this computer."""
+        return SCHEMES[self.scheme].in_files
+
+    @property
+    def path(self) -> Path:
+        """Its file, folder or pattern."""
+        if not self.in_files:
+            raise Unsupported(f"{self} is no file.")
+        return Path(self.rest)
+
+    @property
+    def dataset(self) -> str:
+        """What a ledger binds: the stem of the file, the folder or the pattern; the name of the database.
+
+        >>> read_address("data/visits.csv.gz").dataset, read_address("duckdb:data/study.db").dataset
+        ('visits', 'study')
+        """
+        if self.in_files:
+            return _stem(self.path)
+        place = str(self).partition(":")[2].strip("/").rpartition("@")[2]  # without the user and the password
+        host, *parts = re.split(r"[?#]", place)[0].split("/")
+        return parts[-1] if parts else host.split(":")[0]
+
+    @property
+    def is_pattern(self) -> bool:
+        """Whether it names files by a pattern; a file that exists under that very name is that file."""
+        return self.scheme == FILE and glob.has_magic(self.rest) and not self.path.exists()
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether it names a folder that exists."""
+        return self.scheme == FILE and self.path.is_dir()
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it names one file that exists."""
+        return self.in_files and self.path.is_file()
+
+    @property
+    def may_be_opened(self) -> bool:
+        """Whether there is something to open: False for a file or folder that does not exist."""
+        return not self.in_files or self.is_pattern or self.path.exists()
+
+    @property
+    def is_selection(self) -> bool:
+        """Whether a pattern chooses some of the files of one name, so that the name does not tell which these are.
+
+        >>> [read_address(name).is_selection for name in ("v_*.parquet", "v_202[0-2].parquet", "v")]
+        [False, True, False]
+        """
+        if not self.is_pattern:
+            return False
+        path = self.path
+        by_ending = path.name.count("*") == 1 and path.name.endswith("*.parquet")
+        return not by_ending or glob.has_magic(str(path.parent) + path.name.replace("*", ""))
+
+
+def read_address(given: str | Path | Address, use: str = "data") -> Address:
+    """Read the address of data or of a ledger.
+
+    Parameters
+    ----------
+    given
+        A path or an address.
+    use
+        ``"data"`` or ``"ledger"``.
+
+    Raises
+    ------
+    InvalidInput
+        For a scheme that is not known or does not name such a thing.
+
+    Examples
+    --------
+    >>> read_address("visits.csv"), read_address("C:\\\\visits.csv").scheme
+    (<Address visits.csv>, 'file')
+    >>> read_address("mysql://ann:secret@localhost/study")
+    Traceback (most recent call last):
+    discreet.errors.InvalidInput: there is no scheme mysql: for data, in mysql://ann:***@localhost/study. Write ...
+    """
+    if isinstance(given, Address):
+        return _refuse_other_use(given, use)
+    if not isinstance(given, str | os.PathLike):
+        raise WrongType(f"an address is a text or a path; got a {type(given).__name__}.")
+    text = os.fspath(given)
+    found = _SCHEME.fullmatch(text)
+    if found is None or Path(text).exists():
+        return Address(FILE, text)
+    scheme = _OTHER_NAMES.get(found[1].lower(), found[1].lower())
+    if scheme == FILE or scheme not in SCHEMES:
+        raise _unknown(found[1], text, use)
+    if not found[2].strip("/"):
+        raise InvalidInput(f"{scheme}: names nothing. Write it like {SCHEMES[scheme].example}.")
+    return _refuse_other_use(Address(scheme, found[2]), use)
+
+
+def no_engine(address: Address) -> Unsupported:
+    """The error for an address of a known scheme that this version cannot open; it names the extra that brings it.
+
+    >>> print(no_engine(read_address("spark://host:7077/visits")))
+    this version cannot open spark://host:7077/visits. What it needs comes with: pip install 'discreet[spark]'
+    """
+    extra = SCHEMES[address.scheme].extra
+    needs = "" if extra is None else f" What it needs comes with: pip install 'discreet[{extra}]'"
+    return Unsupported(f"this version cannot open {address}.{needs}")
+
+
+def ledger_file(given: str | Path | Address) -> Path:
+    """The file of a ledger that is kept in SQLite.
+
+    >>> ledger_file("sqlite:study.ledger").name, ledger_file("study.ledger").name
+    ('study.ledger', 'study.ledger')
+    """
+    address = read_address(given, "ledger")
+    if not address.in_files:
+        raise no_engine(address)
+    return address.path
+
+
+def without_passwords(text: str) -> str:
+    """An address as it may be shown. Rather too much is hidden than too little.
+
+    >>> without_passwords("postgresql://ann:a/b@c@host/study?sslmode=require&password=x")
+    'postgresql://ann:***@host/study?sslmode=require&password=***'
+    """
+    text = re.sub(r"(?i)\b((?:ssl)?password|passwd|pwd|secret|token|passfile)=[^&\s]*", r"\1=***", text)
+    return re.sub(r"(?s)^([^:]*:/+[^:@/]*):.*@", r"\1:***@", text)
+
+
+def _unknown(scheme: str, text: str, use: str) -> InvalidInput:
+    known = {name: one for name, one in SCHEMES.items() if use in one.uses}
+    near = nearest(scheme, [*known, *_OTHER_NAMES])
+    meant = f"Did you mean {_OTHER_NAMES.get(near, near)}:? " if near else ""
+    listed = ", ".join(one.example for one in known.values())
+    return InvalidInput(
+        f"there is no scheme {scheme}: for {use}, in {without_passwords(text)}. {meant}Write {use} like one of: "
+        f"{listed}. If it is a file, write ./ before its name."
+    )
+
+
+def _refuse_other_use(address: Address, use: str) -> Address:
+    if use not in SCHEMES[address.scheme].uses:
+        names = ", ".join(one.example for one in SCHEMES.values() if use in one.uses)
+        other = "data" if use == "ledger" else "a ledger"
+        raise InvalidInput(f"{address.scheme}: names {other}. Write {use} like one of: {names}.")
+    return address
+
+
+def _stem(path: Path) -> str:
+    """The name of a file without what tells its format; of a pattern its beginning, or its folder."""
+    if glob.has_magic(path.name) and not path.exists():
+        name = re.split(r"[*?\[]", path.name)[0].rstrip("-_. ")
+        return name or _stem(Path(*path.parts[:-1]).resolve())
+    name = path.name or path.resolve().name
+    for ending in (*PACKED_ENDINGS, *ENDINGS):
+        if name.lower().endswith(ending) and len(name) > len(ending):
+            name = name[: -len(ending)]
+    return name

@@ -1,0 +1,216 @@
+"""What every engine must do: tell its schema, write SQL in its dialect, hold one state of the data still, and count it.
+
+An engine is not trusted to be private, only to be tested: ``tests/contracts/test_every_engine.py`` holds each of them
+to what is written here, beside the plain counter of ``reference.py``.
+
+**The rule of bounding**, when the unit is a column. In this order: rows without a unit vanish; rows that do not meet
+WHERE vanish; rows outside the declared groups, or in a structural zero, vanish. Then each person is bounded, by their
+own rows and a secret key alone. Let ``H`` be the first 15 hexadecimal digits of
+``md5(hex(key) || ':' || the unit as text)`` as a number, ``S`` the number of declared groups, ``c`` the number of
+counts that have a condition.
+
+- *One row in each group.* Going round the conditions from number ``(H div S) mod c``, a row that meets the first one
+  goes before a row that does not; among equals the next condition decides, and so on. So a row that meets some
+  condition goes before a row that meets none.
+- *At most k groups.* Going round the declared groups from number ``H mod S``, the first k where the person has rows.
+
+The rule needs nothing but ``md5`` and whole numbers, so that every engine makes the same choice, in any order of rows.
+
+**Groups.** A group column is read as a whole number or as text, as it was declared. What cannot be read so is in no
+group. A declared NULL stands for rows without a value in the column, not for values that cannot be read.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InvalidInput, SourceFailed
+from ..names import find_table
+from ..questions.conditions import Condition
+from ..questions.groups import Groups
+from ..questions.question import Question
+from .dialect import Dialect
+
+IntArray = NDArray[np.int64]
+
+#: The unit when each row is one.
+ROW = "row"
+#: Groups times combinations of conditions: a rank is two such numbers in one 64-bit integer.
+MOST_COMBINATIONS = 2**30
+#: How many hexadecimal digits of md5 the rule of bounding takes: 60 bits, a positive number in every engine.
+HASH_DIGITS = 15
+
+
+@dataclass(frozen=True)
+class Counting:
+    """One table of counts to be made: the question, its public groups, and how much one unit may contribute.
+
+    Parameters
+    ----------
+    question
+        Bound to the columns of the source.
+    groups
+        The declared groups, in their order.
+    unit
+        ``"row"``, or the column that names the person.
+    max_groups
+        The most groups one person counts in; of no effect when the unit is the row, which is in one group.
+    key
+        The secret of the bounding hash, from the ledger.
+    """
+
+    question: Question
+    groups: Groups
+    unit: str
+    max_groups: int
+    key: bytes = field(repr=False)
+
+    def __post_init__(self) -> None:
+        if self.max_groups < 1:
+            raise InvalidInput(f"max_groups must be at least 1; got {self.max_groups}.")
+        most = MOST_COMBINATIONS // self.groups.size
+        if self.unit != ROW and 2 ** len(self.conditions) > most:
+            raise InvalidInput(
+                f"{len(self.conditions)} counts with a condition are too many for {self.groups.size} groups of people; "
+                f"ask at most {most.bit_length() - 1} of them at once, and the rest in another question."
+            )
+
+    @property
+    def conditions(self) -> list[Condition]:
+        """The conditions of those counts that have one, in order."""
+        return [aggregate.condition for aggregate in self.question.aggregates if aggregate.condition is not None]
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that are read."""
+        return sorted(self.question.columns | ({self.unit} - {ROW}))
+
+
+class Snapshot(ABC):
+    """One state of the data, open for reading: all counts of one release come from it."""
+
+    @abstractmethod
+    def rehearse(self, counting: Counting) -> None:
+        """Do what :meth:`count` does, by the same code, on an empty table of the same columns. No row is read."""
+
+    @abstractmethod
+    def count(self, counting: Counting) -> IntArray:
+        """The true counts, of shape (groups, counts), by the rule of bounding."""
+
+    @abstractmethod
+    def unchanged(self) -> bool:
+        """Whether the data is still in the state that was opened. An engine with transactions knows that it is."""
+
+
+class Source(ABC):
+    """A table, or several, that can be counted.
+
+    An engine provides the abstract part. It fails because of the request (a table or a column that is not there), never
+    because of rows. What it says when it stops is withheld here, for every engine alike.
+    """
+
+    def __repr__(self) -> str:
+        return f"<the data {self.dataset}>"
+
+    # ---------------------------------------------------------------------------------------- provided by an engine
+
+    @property
+    @abstractmethod
+    def dataset(self) -> str:
+        """What a ledger binds: the stem of the file, the folder or the pattern; the name of the database."""
+
+    @property
+    @abstractmethod
+    def dialect(self) -> Dialect:
+        """How this engine writes what is asked."""
+
+    @abstractmethod
+    def tables(self) -> list[str]:
+        """The names of the tables and views."""
+
+    @abstractmethod
+    def table(self, name: str) -> Mapping[str, str]:
+        """The columns of a table or view and the kind of each (one of ``expressions.KINDS``); no row is read."""
+
+    @abstractmethod
+    def view(self, name: str) -> str | None:
+        """The definition of a view, to be judged and replaced by its table; None for a table."""
+
+    @abstractmethod
+    def check_unit(self, table: str, column: str) -> None:
+        """Refuse a column that cannot name people: two people must never have one text, nor one person two.
+
+        Floats and moments with a time zone never can: each engine writes them in its own way.
+        """
+
+    @abstractmethod
+    def check_whole(self) -> None:
+        """Refuse data that is damaged, cut off or not permitted, as far as that shows without looking at a row."""
+
+    @abstractmethod
+    def snapshot(self) -> AbstractContextManager[Snapshot]:
+        """Hold one state of the data, with everything switched off that acts on statistics of other people's rows."""
+
+    # ---------------------------------------------------------------------------------------- in common
+
+    def last_changed(self) -> float | None:
+        """When the data was last written to, in seconds since 1970; None where the engine does not know."""
+        return None
+
+    def spelled(self, name: str) -> str:
+        """The table's own spelling of its name."""
+        return find_table(name, self.tables(), self.dataset)
+
+    def rehearse(self, countings: Sequence[Counting]) -> None:
+        """Find out whatever can go wrong before a row is read, and raise it in full words.
+
+        The data is opened, compressed files are looked through for damage, and each counting is done by the same code
+        on an empty table of the same columns.
+        """
+        for counting in countings:
+            self._check(counting)
+        self.check_whole()
+        try:
+            with self.snapshot() as snapshot:
+                for counting in countings:
+                    snapshot.rehearse(counting)
+        except Exception as problem:  # no row has been read, so that its words can be passed on
+            raise SourceFailed(
+                f"{self.dataset} cannot be counted here, and nothing was spent: {type(problem).__name__}: {problem}"
+            ) from problem
+
+    def count(self, countings: Sequence[Counting]) -> list[IntArray]:
+        """The true counts of each counting, shape (groups, counts), all from one state of the data."""
+        for counting in countings:
+            self._check(counting)
+        counts = self._try_to_count(countings)
+        if counts is None:  # raised here, where neither the engine's words nor a count is in reach
+            raise SourceFailed(
+                f"the data {self.dataset} could not be read to its end. What the engine said is withheld, because it "
+                "could quote a row. Check the data with the engine's own tools, where only you see it."
+            )
+        return counts
+
+    def _check(self, counting: Counting) -> None:
+        if self.view(counting.question.table) is not None:
+            raise InvalidInput("a view is counted through its table; expand the question first.")
+        known = self.table(counting.question.table)
+        for column in counting.columns:
+            if column not in known:
+                raise InvalidInput(f"the table {counting.question.table} has no column {column!r} of its own.")
+        if counting.unit != ROW:
+            self.check_unit(counting.question.table, counting.unit)
+
+    def _try_to_count(self, countings: Sequence[Counting]) -> list[IntArray] | None:
+        try:
+            with self.snapshot() as snapshot:
+                counts = [snapshot.count(counting) for counting in countings]
+                return counts if snapshot.unchanged() else None
+        except Exception:
+            return None

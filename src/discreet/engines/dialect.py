@@ -1,0 +1,167 @@
+"""How an engine writes what is asked: names, literals, readings that cannot fail, comparisons, and the hash.
+
+Questions (``questions/``) say what is asked in no engine's words. A dialect renders them: what all engines have in
+common is written here once, and the abstract part is what they write differently. Whatever an expression is made of, it
+is decided on every row and fails on none.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import ClassVar
+
+from ..errors import InvalidInput
+from ..questions.conditions import Condition
+from ..questions.expressions import KINDS, WHOLE, Compare, Joined, Literal, Member, Missing, Term, Test
+
+
+class Dialect(ABC):
+    """The words of one engine.
+
+    Attributes
+    ----------
+    name
+        What the engine is called.
+    direct
+        The types a column can be read as (``expressions.READINGS``) -> the kinds of columns that this engine reads so
+        directly. All others are read through their text.
+    """
+
+    name: ClassVar[str]
+    direct: ClassVar[Mapping[str, frozenset[str]]]
+
+    # ---------------------------------------------------------------------------------------- written differently
+
+    @abstractmethod
+    def quoted(self, name: str) -> str:
+        """A name, whatever it contains."""
+
+    @abstractmethod
+    def text(self, value: str) -> str:
+        """A text, whatever it contains."""
+
+    @abstractmethod
+    def double(self, digits: str) -> str:
+        """A number that is a double and no decimal, from the digits Python writes it with."""
+
+    @abstractmethod
+    def as_text(self, expression: str, kind: str) -> str:
+        """An expression of a kind read as text, to be compared by code point whatever its declared collation."""
+
+    @abstractmethod
+    def safe_cast(self, expression: str, kind: str, type_: str) -> str:
+        """An expression of a kind read as a type: NULL where it cannot be read so, an error nowhere."""
+
+    @abstractmethod
+    def whole_number(self, column: str, kind: str) -> str:
+        """A column as a whole number, NULL where it is none. Numbers up to ``LARGEST_WHOLE`` are exact."""
+
+    @abstractmethod
+    def bounding_hash(self, unit: str, key: bytes) -> str:
+        """``H`` of the rule of bounding (``base``): 60 bits that depend on the key and the unit alone."""
+
+    def compare(self, left: str, operator: str, right: str) -> str:
+        """Two expressions compared; an operator is one of ``expressions.NEGATED``."""
+        return f"{left} {operator} {right}"
+
+    def function(self, name: str, text: str) -> str:
+        """LOWER, UPPER or TRIM (of blanks) of a text."""
+        return f"{name}({text})"
+
+    # ---------------------------------------------------------------------------------------- in common
+
+    def condition(self, condition: Condition, kinds: Mapping[str, str]) -> str:
+        """A condition on the columns of a table, of which each has a kind.
+
+        Examples
+        --------
+        >>> from sqlglot import parse_one
+        >>> from ..questions.conditions import read_condition
+        >>> from .duckdb.dialect import DUCKDB
+        >>> condition = read_condition(parse_one("year=1 and health not in ('poor','fair')", read="duckdb"))
+        >>> DUCKDB.condition(condition, {"year": "integer", "health": "text"})
+        '("health" COLLATE "binary") NOT IN (\\'fair\\', \\'poor\\') AND "year" = 1'
+        """
+        if unknown := sorted(condition.columns - set(kinds)):
+            raise InvalidInput(f"the kind of column {unknown[0]!r} is not given; give one for each of {unknown}.")
+        return self._test(condition.test, kinds)
+
+    def reading(self, column: str, type_: str, kind: str) -> str:
+        """A column read as a type: NULL where it cannot be read, an error nowhere.
+
+        Parameters
+        ----------
+        column
+            The column's name.
+        type_
+            One of ``expressions.READINGS``.
+        kind
+            What the column is: one of ``expressions.KINDS``.
+
+        Examples
+        --------
+        >>> from .duckdb.dialect import DUCKDB
+        >>> DUCKDB.reading("year", "DOUBLE", "text")
+        'TRY_CAST("year" AS DOUBLE)'
+        >>> DUCKDB.reading("health", "VARCHAR", "text")
+        '("health" COLLATE "binary")'
+        """
+        if kind not in KINDS:
+            raise InvalidInput(f"a column's kind is one of {', '.join(KINDS)}; got {kind!r}.")
+        name = self.quoted(column)
+        if type_ == "VARCHAR":
+            return self.as_text(name, kind)
+        if kind in self.direct[type_]:
+            return self.safe_cast(name, kind, type_)
+        return self.safe_cast(self.as_text(name, kind), "text", type_)
+
+    def literal(self, literal: Literal, whole: bool = False) -> str:
+        """A constant of the request; ``whole``: a whole number that meets whole numbers."""
+        if isinstance(literal.value, str):
+            return self.text(literal.value)
+        return literal.text if literal.type != "DOUBLE" or whole else self.double(literal.text)
+
+    def _test(self, test: Test, kinds: Mapping[str, str]) -> str:
+        if isinstance(test, Joined):
+            parts = (self._test(part, kinds) for part in test.parts)
+            return f" {test.word} ".join(
+                f"({sql})" if isinstance(part, Joined) else sql for part, sql in zip(test.parts, parts, strict=True)
+            )
+        if isinstance(test, Missing):
+            return f"{self._term(test.left, test.left.type, kinds)} IS {'' if test.missing else 'NOT '}NULL"
+        if isinstance(test, Member):
+            left, listed = self._sides(test.left, test.literals, kinds)
+            return f"{left} {'IN' if test.inside else 'NOT IN'} ({', '.join(listed)})"
+        return self._comparison(test, kinds)
+
+    def _comparison(self, test: Compare, kinds: Mapping[str, str]) -> str:
+        if isinstance(test.right, Term):
+            left, right = (self._term(term, term.type, kinds) for term in (test.left, test.right))
+        else:
+            left, (right,) = self._sides(test.left, (test.right,), kinds)
+        return self.compare(left, test.op, right)
+
+    def _sides(self, term: Term, literals: tuple[Literal, ...], kinds: Mapping[str, str]) -> tuple[str, list[str]]:
+        """A term and the literals it meets. Whole numbers meet a column of integers as they are: the same answer as
+        through doubles, and one that the engine can look up."""
+        whole = all(isinstance(literal.value, int) for literal in literals) and literals[0].type == "DOUBLE"
+        if whole and term.inner is None and kinds[term.column] == "integer":
+            return self.quoted(term.column), [self.literal(literal, whole=True) for literal in literals]
+        of_integers = term.type in WHOLE
+        left = self._term(term, term.type or literals[0].type, kinds)
+        return left, [self.literal(literal, of_integers) for literal in literals]
+
+    def _term(self, term: Term, type_: str | None, kinds: Mapping[str, str]) -> str:
+        if term.inner is None:
+            name = term.column
+            return self.quoted(name) if type_ is None else self.reading(name, type_, kinds[name])
+        if term.function == "TRY_CAST":
+            if term.inner.inner is None:
+                return self.reading(term.column, str(term.type), kinds[term.column])
+            text = self._term(term.inner, "VARCHAR", kinds)
+            return text if term.type == "VARCHAR" else self.safe_cast(text, "text", str(term.type))
+        if term.default is not None:
+            default = self.literal(term.default, term.type in WHOLE)
+            return f"COALESCE({self._term(term.inner, term.type, kinds)}, {default})"
+        return self.function(term.function, self._term(term.inner, "VARCHAR", kinds))

@@ -1,0 +1,1 @@
+"""DuckDB in this process: its dialect, its queries, and files that it counts."""

@@ -1,0 +1,309 @@
+"""The rule of counting in plain Python, on plain rows: what every engine is compared with.
+
+It follows ``base`` and ``questions.conditions`` word by word and shares nothing with any engine. A row is a mapping
+from columns to values: None, bool, int, float, Decimal, str, date or datetime (without a zone).
+
+What engines are free to do differently is refused as :class:`~discreet.errors.Unsupported` rather than guessed: the
+text of a float, a fraction as a whole number, a text that looks like a date or a number and is not plainly one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import operator
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+
+from ..errors import Unsupported
+from ..questions.conditions import Condition
+from ..questions.expressions import WHOLE, Compare, Joined, Literal, Member, Missing, Term, Test
+from .base import HASH_DIGITS, ROW, Counting, IntArray
+
+Value = bool | int | float | Decimal | str | date | datetime | None
+Row = Mapping[str, Value]
+
+
+def bounding_hash(unit: str, key: bytes) -> int:
+    """``H`` of the rule of bounding.
+
+    >>> bounding_hash("ann", b"key") % 10, bounding_hash("ann", b"key") % 100
+    (0, 80)
+    """
+    said = f"{key.hex()}:{unit}".encode()
+    return int(hashlib.md5(said, usedforsecurity=False).hexdigest()[:HASH_DIGITS], 16)
+
+
+def count_rows(rows: Iterable[Row], counting: Counting) -> IntArray:
+    """The counts of a table by the rule, shape (groups, counts).
+
+    Examples
+    --------
+    >>> from ..questions.groups import groups_from
+    >>> from ..questions.question import read_question
+    >>> question = read_question("SELECT site, COUNT(*) FROM visits GROUP BY site", unit="person")
+    >>> counting = Counting(question, groups_from({"site": range(1, 4)}, question.by), "person", 1, b"key")
+    >>> rows = [{"person": person, "site": site} for person, site in [("ann", 2), ("ann", 2), ("bob", 3), ("eve", 9)]]
+    >>> count_rows(rows, counting).tolist()
+    [[0], [1], [1]]
+    """
+    question, groups = counting.question, counting.groups
+    counts = np.zeros((groups.size, len(question.aggregates)), dtype=np.int64)
+    numbers = _group_numbers(counting)
+    people: dict[str, dict[int, list[Row]]] = defaultdict(lambda: defaultdict(list))
+    for row in rows:
+        unit = None if counting.unit == ROW else read_value(row[counting.unit], "VARCHAR")
+        if counting.unit != ROW and unit is None:
+            continue
+        if question.where is not None and not holds(question.where, row):
+            continue
+        place = tuple(map(_group_value, (row[column] for column in question.by), groups.kinds))
+        if (group := numbers.get(place)) is None:
+            continue
+        if unit is None:
+            counts[group] += _met(counting, row)
+        else:
+            people[unit][group].append(row)
+    for unit, held in people.items():
+        for group, row in _bounded(counting, unit, held):
+            counts[group] += _met(counting, row)
+    return counts
+
+
+def _bounded(counting: Counting, unit: str, held: Mapping[int, list[Row]]) -> Iterable[tuple[int, Row]]:
+    """At most k groups of a person, and one row in each."""
+    h, size, conditions = bounding_hash(unit, counting.key), counting.groups.size, counting.conditions
+    turn = h // size % max(len(conditions), 1)
+    going_round = conditions[turn:] + conditions[:turn]
+    nearest = sorted(held, key=lambda group: (group - h % size) % size)
+    for group in nearest[: counting.max_groups]:
+        yield group, max(held[group], key=lambda row: [holds(condition, row) for condition in going_round])
+
+
+def _met(counting: Counting, row: Row) -> list[bool]:
+    """Which counts a row is part of."""
+    return [count.condition is None or holds(count.condition, row) for count in counting.question.aggregates]
+
+
+#: A value that is in no declared group.
+_NO_GROUP = object()
+
+
+def _group_numbers(counting: Counting) -> dict[tuple[object, ...], int]:
+    """Values of the group columns -> the number of their group; structural zeros have none."""
+    groups = counting.groups
+    codes = groups.codes().tolist() if groups.columns else [[]]
+    return {
+        tuple(values[code] for values, code in zip(groups.values, cell, strict=True)): number
+        for number, cell in enumerate(codes)
+        if number not in groups.zeros
+    }
+
+
+def _group_value(value: Value, kind: str) -> object:
+    """A value as a group is declared: a whole number or a text; None only where there is no value."""
+    if value is None:
+        return None
+    if kind == "text":
+        return _NO_GROUP if (text := read_value(value, "VARCHAR")) is None else text
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    number = read_value(value, "DOUBLE")
+    if not isinstance(number, float) or not math.isfinite(number) or number != math.trunc(number):
+        return _NO_GROUP
+    return int(number)
+
+
+# ------------------------------------------------------------------------------------------------ conditions
+
+
+def holds(condition: Condition, row: Row) -> bool:
+    """Whether a row matches: a condition that is neither true nor false does not hold.
+
+    >>> from sqlglot import parse_one
+    >>> from ..questions.conditions import read_condition
+    >>> condition = read_condition(parse_one("age > 64 OR NOT ill", read="duckdb"))
+    >>> [holds(condition, {"age": age, "ill": ill}) for age, ill in [(70, None), (60, None), ("70", True), (1, False)]]
+    [True, False, True, True]
+    """
+    return _truth(condition.test, row) is True
+
+
+def _truth(test: Test, row: Row) -> bool | None:
+    """True, false, or None for neither."""
+    if isinstance(test, Joined):
+        truths = [_truth(part, row) for part in test.parts]
+        decisive = test.word == "OR"
+        if decisive in truths:
+            return decisive
+        return None if None in truths else not decisive
+    if isinstance(test, Missing):
+        value = row[test.left.column] if test.left.type is None else _value(test.left, test.left.type, row)
+        return (value is None) == test.missing
+    if isinstance(test, Member):
+        value = _value(test.left, test.left.type or test.literals[0].type, row)
+        return None if value is None else (_order(value) in [_order(one.value) for one in test.literals]) == test.inside
+    return _compared(test, row)
+
+
+def _compared(test: Compare, row: Row) -> bool | None:
+    left = _value(test.left, test.left.type or test.right.type or "", row)
+    right = test.right.value if isinstance(test.right, Literal) else _value(test.right, test.right.type or "", row)
+    if test.op.startswith("IS"):
+        same = left is not None and _order(left) == _order(right)
+        return same == (test.op == "IS NOT DISTINCT FROM")
+    if left is None or right is None:
+        return None
+    if "LIKE" in test.op:
+        return _like(str(left), str(right), "ILIKE" in test.op) != test.op.startswith("NOT")
+    return bool(_COMPARED[test.op](_order(left), _order(right)))
+
+
+_COMPARED = {
+    "=": operator.eq, "<>": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+}  # fmt: skip
+
+
+def _order(value: Any) -> tuple[int, Any]:
+    """What values are compared by: NaN equals itself and is above every number; texts go by code point."""
+    return (1, 0) if isinstance(value, float) and math.isnan(value) else (0, value)
+
+
+def _like(text: str, pattern: str, folded: bool) -> bool:
+    if folded:
+        text, pattern = text.lower(), pattern.lower()
+    spelled = "".join({"%": ".*", "_": "."}.get(letter, re.escape(letter)) for letter in pattern)
+    return re.fullmatch(spelled, text, re.DOTALL) is not None
+
+
+def _trim(text: str) -> str:
+    return text.strip(" ")
+
+
+_FUNCTIONS: Mapping[str, Callable[[str], str]] = {"LOWER": str.lower, "UPPER": str.upper, "TRIM": _trim}
+
+
+def _value(term: Term, type_: str, row: Row) -> Any:
+    """What a term reads as a type."""
+    if term.inner is None:
+        return read_value(row[term.column], type_)
+    if term.default is not None:
+        value = _value(term.inner, term.type or type_, row)
+        return term.default.value if value is None else value
+    if term.function == "TRY_CAST":
+        whole = term.inner.inner is None
+        return read_value(row[term.column] if whole else _value(term.inner, "VARCHAR", row), term.type or type_)
+    text = _value(term.inner, "VARCHAR", row)
+    return None if text is None else _FUNCTIONS[term.function](str(text))
+
+
+# ------------------------------------------------------------------------------------------------ readings
+
+
+def read_value(value: Value, type_: str) -> Any:
+    """A value read as one of ``expressions.READINGS``: None where it cannot be read so.
+
+    >>> read_value("1.50", "DOUBLE"), read_value("one", "DOUBLE"), read_value(True, "VARCHAR")
+    (1.5, None, 'true')
+    """
+    return None if value is None else _READ[type_ if type_ not in WHOLE else "WHOLE"](value, type_)
+
+
+def _differs(value: object, type_: str) -> Unsupported:
+    return Unsupported(
+        f"engines may read a {type(value).__name__} as {type_} differently; the reference has no answer."
+    )
+
+
+def _as_text(value: Any, type_: str) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, Decimal):
+        return format(value, "f")
+    if isinstance(value, datetime) and value.microsecond == 0:
+        return value.isoformat(" ")
+    if isinstance(value, date) and not isinstance(value, datetime):
+        return value.isoformat()
+    raise _differs(value, type_)
+
+
+_NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_WORD = re.compile(r"(nan|[+-]?inf(inity)?)", re.IGNORECASE)
+
+
+def _as_double(value: Any, type_: str) -> float | None:
+    if isinstance(value, date):
+        return None
+    if not isinstance(value, str):
+        return float(value)
+    text = value.strip(" ")
+    if _NUMBER.fullmatch(text) or _WORD.fullmatch(text):
+        return float(text)
+    if re.search("[0-9]", text) and not re.fullmatch(r"[0-9 :.-]+", text):
+        raise _differs(value, type_)
+    return None
+
+
+def _as_whole(value: Any, type_: str) -> int | None:
+    if isinstance(value, date):
+        return None
+    number = value if isinstance(value, int) else _as_double(value, type_)
+    if number is None or (isinstance(number, float) and not math.isfinite(number)):
+        return None
+    if number != math.trunc(number) or (isinstance(value, str) and not re.fullmatch(r" *[+-]?[0-9]+ *", value)):
+        raise _differs(value, type_)
+    whole = int(value)
+    return whole if -WHOLE[type_] <= whole < WHOLE[type_] else None
+
+
+def _as_boolean(value: Any, type_: str) -> bool | None:
+    if isinstance(value, date):
+        return None
+    if not isinstance(value, str):
+        return bool(value)
+    word = value.lower()
+    if word in ("true", "t", "1", "false", "f", "0"):
+        return word in ("true", "t", "1")
+    if re.fullmatch(r"\s*(true|t|1|false|f|0|yes|no|y|n|on|off|tr|tru|fa|fal|fals|ye|of)\s*", word):
+        raise _differs(value, type_)
+    return None
+
+
+def _as_moment(value: Any, type_: str) -> date | None:
+    moment: datetime | None = None
+    if isinstance(value, str):
+        try:
+            moment = datetime.fromisoformat(value) if re.fullmatch(_MOMENT, value) else None
+        except ValueError:  # such as the 30th of February
+            return None
+        if moment is None and re.search("[0-9]|inf|epoch|now|today|yesterday|tomorrow", value, re.IGNORECASE):
+            raise _differs(value, type_)
+    elif isinstance(value, datetime):
+        moment = value
+    elif isinstance(value, date):
+        moment = datetime(value.year, value.month, value.day)
+    if moment is None:
+        return None
+    return moment.date() if type_ == "DATE" else moment
+
+
+_MOMENT = r"[0-9]{4}-[0-9]{2}-[0-9]{2}( [0-9]{2}:[0-9]{2}:[0-9]{2})?"
+
+_READ = {
+    "VARCHAR": _as_text,
+    "DOUBLE": _as_double,
+    "WHOLE": _as_whole,
+    "BOOLEAN": _as_boolean,
+    "DATE": _as_moment,
+    "TIMESTAMP": _as_moment,
+}

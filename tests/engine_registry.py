@@ -1,0 +1,87 @@
+"""The engines that the contract suite holds to one contract. A new engine is one more entry here."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+import awkward
+from discreet.engines.base import Source
+from discreet.engines.reference import Row
+from discreet.engines.sources import open_source
+
+
+@dataclass(frozen=True)
+class Engine:
+    """An engine over one kind of storage.
+
+    Attributes
+    ----------
+    name
+        Engine and storage.
+    writers
+        The programs that write its tables.
+    open
+        The source, from what a writer returns.
+    holds
+        A written value of a type as the engine holds it, in plain Python.
+    counts_by
+        The function that a snapshot counts by, for rehearsals as well.
+    """
+
+    name: str
+    writers: tuple[awkward.Writer, ...]
+    open: Callable[[Path], Source]
+    holds: Callable[[Any, pa.DataType], Any]
+    counts_by: str
+
+    def __str__(self) -> str:
+        return self.name
+
+    def random_table(self, chance: random.Random, sizes: tuple[int, ...] = awkward.SIZES) -> awkward.Table:
+        return awkward.random_table(chance, self.writers, sizes)
+
+    def store(self, folder: Path, rows: Any, schema: pa.Schema) -> Source:
+        """Given rows as a table ``t`` of this engine."""
+        table = awkward.Table.of(rows, schema, self.writers[0])
+        return self.open(table.write(folder, table))
+
+    def plain_rows(self, table: awkward.Table) -> list[Row]:
+        """The rows as the engine holds them, for the reference counter."""
+        return [
+            {field.name: self.holds(row[field.name], field.type) for field in table.schema} for _, row in table.rows
+        ]
+
+
+def as_stored(value: Any, kind: pa.DataType) -> Any:
+    """Numbers have the width of their type; bytes that are no UTF-8 are question marks."""
+    if isinstance(value, bytes):
+        text, rest = "", value
+        while rest:
+            try:
+                return text + rest.decode()
+            except UnicodeDecodeError as error:
+                text += rest[: error.start].decode() + "?" * (error.end - error.start)
+                rest = rest[error.end :]
+        return text
+    return float(np.float32(value)) if value is not None and kind == pa.float32() else value
+
+
+def as_written(value: Any, kind: pa.DataType) -> str | None:
+    """All of CSV is text, and an empty field is NULL."""
+    text = "" if value is None else value.decode() if isinstance(value, bytes) else str(value)
+    return text or None
+
+
+DUCKDB_COUNT = "discreet.engines.duckdb.files.count"
+ENGINES = (
+    Engine("DuckDB over CSV", awkward.CSV, open_source, as_written, DUCKDB_COUNT),
+    Engine("DuckDB over Parquet", awkward.PARQUET, open_source, as_stored, DUCKDB_COUNT),
+    Engine("DuckDB over its own file", awkward.DATABASE, open_source, as_stored, DUCKDB_COUNT),
+)
