@@ -19,7 +19,6 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -56,7 +55,7 @@ class Scheme:
     extra: str | None = None
 
 
-SCHEMES: Mapping[str, Scheme] = {
+SCHEMES: dict[str, Scheme] = {
     FILE: Scheme("visits.csv", frozenset({"data", "ledger"})),
     "duckdb": Scheme("duckdb:study.db", frozenset({"data"})),
     "sqlite": Scheme("sqlite:study.ledger", frozenset({"ledger"})),

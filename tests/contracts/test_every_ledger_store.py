@@ -17,6 +17,7 @@ from typing import ClassVar
 
 import pytest
 
+from discreet.addresses import SCHEMES, Scheme
 from discreet.errors import DiscreetError, InvalidInput, UnreadableFile
 from discreet.ledger.chain import Event, Row, digest_of, next_event
 from discreet.ledger.ledger import Cost, Ledger, Recorded
@@ -30,7 +31,8 @@ SECRET = b"a secret of 32 bytes in the test"
 @pytest.fixture(params=sorted(STORES))
 def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Where a store of this kind can be made; nothing is there yet."""
-    return {"sqlite": f"sqlite:{tmp_path / 'one.ledger'}"}[request.param]
+    places = {"file": f"{tmp_path / 'one.ledger'}", "sqlite": f"sqlite:{tmp_path / 'one.ledger'}"}
+    return places[request.param]
 
 
 @pytest.fixture
@@ -314,8 +316,9 @@ class ShelfStore(Store):
         return []
 
 
-def test_a_new_kind_of_store_is_one_class_and_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The ledger itself knows nothing of files or databases."""
+def test_a_new_kind_of_store_is_one_class_and_two_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The ledger itself knows nothing of files or databases: a scheme of addresses, and the store it names."""
+    monkeypatch.setitem(SCHEMES, "shelf", Scheme("shelf:one", frozenset({"ledger"}), in_files=False))
     monkeypatch.setitem(STORES, "shelf", ShelfStore)
     live("shelf:one")
     assert list(ShelfStore.shelves) == ["one"]
