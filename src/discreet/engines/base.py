@@ -27,17 +27,13 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ..errors import InvalidInput, SourceFailed
+from ..exact.arrays import IntArray
 from ..names import find_table
 from ..questions.conditions import Condition
 from ..questions.groups import Groups
 from ..questions.question import Question
 from .dialect import Dialect
-
-IntArray = NDArray[np.int64]
 
 #: The unit when each row is one.
 ROW = "row"

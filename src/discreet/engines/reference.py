@@ -22,9 +22,10 @@ from typing import Any
 import numpy as np
 
 from ..errors import Unsupported
+from ..exact.arrays import IntArray
 from ..questions.conditions import Condition
 from ..questions.expressions import WHOLE, Compare, Joined, Literal, Member, Missing, Term, Test
-from .base import HASH_DIGITS, ROW, Counting, IntArray
+from .base import HASH_DIGITS, ROW, Counting
 
 Value = bool | int | float | Decimal | str | date | datetime | None
 Row = Mapping[str, Value]

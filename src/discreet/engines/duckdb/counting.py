@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...exact.arrays import IntArray
 from ...questions.domains import Values
-from ..base import ROW, Counting, IntArray
+from ..base import ROW, Counting
 from .dialect import DUCKDB
 
 #: A person's set of groups is the bits of one BIGINT.

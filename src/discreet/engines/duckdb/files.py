@@ -12,8 +12,9 @@ from typing import Any
 
 from ...addresses import Address
 from ...errors import InvalidInput
+from ...exact.arrays import IntArray
 from ...sources.files import Files, open_files
-from ..base import Counting, IntArray, Snapshot, Source
+from ..base import Counting, Snapshot, Source
 from .counting import count
 from .dialect import DUCKDB, DuckDbDialect
 

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...engines.base import ROW
 from ...engines.sources import Source
 from ...errors import InvalidInput
 from ...questions import groups as declared
 from ...questions.groups import Groups
 from ...questions.question import Question
-from .protection import ROW
 from .request import Domain, Rows
 
 #: Kinds of columns that are read as text -> what that text looks like, what they hold, and how to write it.

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from ...engines.base import ROW
 from ...errors import InvalidInput
 from ...exact.rationals import as_fraction, text_up
 from ...explanation import explain
@@ -29,7 +30,7 @@ from ...spaces import is_integer
 from ..noise.accuracy import read_level
 from ..noise.cells import CellNoise
 from .pricing import price
-from .protection import ROW, Protection
+from .protection import Protection
 
 _ROWS_OF_ONE = "A person with k rows in the table has k times this epsilon."
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Unpack
 
 from ...addresses import Address, read_address
+from ...engines.base import ROW
 from ...engines.sources import Counting, Source, open_source
 from ...errors import InvalidInput
 from ...ledger.budget import read_name
@@ -16,7 +17,7 @@ from .declaring import blank_notes, contribution_bound, declared_groups, declare
 from .noise_request import NoiseRequest, TableDraft
 from .plan import Plan
 from .pricing import price
-from .protection import ROW, Protection
+from .protection import Protection
 from .request import ReleaseRequest, RequestFields, read_request
 
 #: A release of more cells than this is a mistake in a domain.

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ...engines.base import ROW
 from ...errors import InvalidInput
 from ...ledger.budget import RELATIONS
 from ...questions.groups import Groups
 from ...questions.question import Question
 from ...spaces import positive_integer
-
-#: The unit that is a row, not a person with a column of their own.
-ROW = "row"
 
 #: What to say when no unit was named.
 WHOSE = "say whose data is protected: unit='row', or unit='COLUMN' for the column that names the person."
