@@ -1,14 +1,14 @@
 """Addresses: data and ledgers are named by one string, and this is the one place that reads it.
 
-=========================================  ====================================================================
-address                                    what it names
-=========================================  ====================================================================
+============================================  ============================================================
+address                                       what it names
+============================================  ============================================================
 ``visits.csv``, ``visits/``, ``v_*.parquet``  data: a file, a folder or a pattern; a ledger: a file
-``duckdb:study.db``                        data: a DuckDB database, whatever its file is called
-``sqlite:study.ledger``                    a ledger: an SQLite file
-``postgresql://user@host/study``           data or a ledger: a PostgreSQL database (extra ``postgres``)
-``spark://host:7077/visits``               data: a table of a Spark cluster (extra ``spark``)
-=========================================  ====================================================================
+``duckdb:study.db``                           data: a DuckDB database, whatever its file is called
+``sqlite:study.ledger``                       a ledger: an SQLite file
+``postgresql://user@host/study``              data or a ledger: a PostgreSQL database (extra ``postgres``)
+``spark://host:7077/visits``                  data: a table of a Spark cluster (extra ``spark``)
+============================================  ============================================================
 
 A scheme has at least two letters, so that ``C:\\visits.csv`` is a file. A file that exists under the very name is meant
 before any scheme, and so is what has a folder before its colon (``./x:1.csv``). A password is never shown.
