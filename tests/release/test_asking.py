@@ -22,6 +22,7 @@ from discreet.exact.bits import SeededBits
 from discreet.release import counts as releasing
 from discreet.release.plan.plan import plan_from_request
 from discreet.release.plan.planning import plan_release
+from discreet.release.publish import recorded
 from discreet.release.publish.audit import verify_bundle
 
 BEFORE = Path(__file__).parent / "format_1"
@@ -276,7 +277,7 @@ def test_a_total_with_an_edition_and_a_column_called_edition(visits: Path, book,
         "SELECT edition, COUNT(*) FROM x GROUP BY edition", data="x", unit="row", domain={"edition": [1]}, epsilon=1,
         edition="e",
     )  # fmt: skip
-    table = dc.release_counts.__globals__["_table"](plan, 0, [5], plan.tables[0].groups)
+    table = recorded._table(plan, 0, [5], plan.tables[0].groups)
     assert table.headings[:2] == ("edition", "group_edition")
 
 

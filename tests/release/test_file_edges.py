@@ -155,7 +155,7 @@ def test_the_first_row_is_not_taken_for_a_heading_that_is_not_utf8(tmp_path) -> 
 
 @pytest.mark.parametrize("first", ["plain", "quoted"])
 def test_a_blank_line_at_the_end_of_a_buffer_changes_no_record(tmp_path, monkeypatch, first) -> None:
-    """With buffers of a few hundred bytes instead of 32 million, wherever they end."""
+    """With buffers of a few hundred bytes instead of 256 million, wherever they end."""
     monkeypatch.setattr(files, "_CSV_RECORD", 100)
     chance = random.Random(3)
     for _ in range(40):

@@ -24,6 +24,7 @@ from discreet.engines.sources import Source, open_source
 from discreet.errors import DiscreetError, InvalidInput, SourceFailed, UnreadableFile
 from discreet.questions.groups import TOTAL, Groups, groups_from
 from discreet.questions.question import expand_view, read_question
+from discreet.sources import files
 from discreet.sources.files import open_files
 
 KEY = b"sixteen bytes ok"
@@ -169,6 +170,10 @@ CONTENTS = {
     "no number": (b"site,b\none,x\n1e999,y\n--1,z\n3,t\n", [0, 0, 1]),
     "a record of three million bytes": (b"site,b\n1,x\n2," + b"y" * 3_000_000 + b"\n3,z\n", [1, 0, 1]),
     "a record of forty million bytes": (b"site,b\n1,x\n2," + b"y" * 40_000_000 + b"\n3,z\n", [1, 0, 1]),
+    "a quoted record of forty million bytes": (
+        b'site,b\n1,x\n2,"' + b'he said ""no""\n1,5\n' * 2_000_000 + b'"\n3,z\n',
+        [1, 0, 1],
+    ),
     "two columns of one name": (b"site,b,b,B\n1,x,y,z\n", [1, 0, 0]),
     "a nameless column": (b"site,,\n1,x,y\n", [1, 0, 0]),
     "comment signs": (b"site,b\n#1,x\n2,#\n", [0, 1, 0]),
@@ -219,8 +224,9 @@ def test_a_schema_is_known_without_reading_a_row(tmp_path) -> None:
     assert list(source.table("t")) == ["site", "b"]
 
 
-def test_records_across_the_engines_blocks(tmp_path) -> None:
-    """Large enough for several threads: quoted newlines and broken records, beside Python's own reader."""
+def test_records_across_the_engines_blocks(tmp_path, monkeypatch) -> None:
+    """Large enough for several threads and buffers: quoted newlines and broken records, beside Python's own reader."""
+    monkeypatch.setattr(files, "_CSV_BUFFER", 8 * files._CSV_RECORD)
     chance = random.Random(4)
     text = io.StringIO()
     out = csv.writer(text, lineterminator="\n")

@@ -354,7 +354,7 @@ class _Tsv(_Csv):
 #: The longest record of CSV, and how much is read at once, in bytes. A record that is longer than a buffer can take
 #: others with it; one that is longer than a record may be, and shorter than that, vanishes alone.
 _CSV_RECORD = 2_000_000
-_CSV_BUFFER = 16 * _CSV_RECORD
+_CSV_BUFFER = 128 * _CSV_RECORD
 
 
 def _csv_call(
