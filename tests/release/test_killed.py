@@ -86,7 +86,7 @@ def test_fifty_kills(tmp_path):
 
 def test_what_was_committed_but_not_written_is_returned_again_for_nothing(tmp_path, monkeypatch):
     """Killed between the commit and the files: asking again writes the same answer."""
-    from discreet.release.publish import bundle
+    from discreet.release.publish import released
 
     table, book = tmp_path / "visits.csv", tmp_path / "visits.ledger"
     table.write_text("person,site\n1,1\n2,2\n")
@@ -101,7 +101,7 @@ def test_what_was_committed_but_not_written_is_returned_again_for_nothing(tmp_pa
         "ledger": book,
     }
     with monkeypatch.context() as patch:
-        patch.setattr(bundle, "write_bundle", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        patch.setattr(released, "write_bundle", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             dc.release_counts(question, out=tmp_path / "out", **ask)
     assert not (tmp_path / "out").exists() and dc.Ledger.open(book).left().epsilon == 0
