@@ -17,7 +17,7 @@ from fractions import Fraction
 
 from ...errors import Unsupported
 from ...exact.laws import Finite
-from ...mechanisms.bounded import growth, growth_gap
+from ...mechanisms.bounded import growth, growth_gap, moment
 from ..lp.refinement import Infeasible, Program, Solution
 
 #: Deltas this close, relatively, are the same.
@@ -211,9 +211,11 @@ class NoiseProgram:
         size = max(float(solution.values[self.delta]), 1e-60)
         bits = 96 - math.floor(math.log2(size))
         denominator = 1 if w.stay is None or w.at_least else w.stay.denominator
-        if w.variance is not None:  # a law of two errors a < 0 < b, as large as it may be, is balanced on b - a alone
-            denominator *= math.lcm(*range(1, 2 * w.reach + 1))
-        return self.laws_on(solution, denominator << bits)
+        found = self.laws_on(solution, denominator << bits)
+        if w.variance is None or found is None or all(moment(law, 2) <= w.variance for law in found):
+            return found
+        # a law of two errors a < 0 < b with just this variance is balanced only on a total that b - a divides
+        return self.laws_on(solution, math.lcm(*range(1, 2 * w.reach + 1)) * denominator << bits)
 
     def laws_on(self, solution: Solution, total: int) -> list[Finite] | None:
         """The law of each count in whole multiples of 1/total; None where rounding breaks it."""
