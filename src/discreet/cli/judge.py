@@ -43,7 +43,7 @@ def verify(
     A mechanism file carries a claim, which is proved again; a CSV matrix carries none, so it is measured, or judged
     against `--epsilon` and `--delta`. A p-table is judged against what the file beside it states, if there is one. A
     bundle is what `discreet release` wrote. A file that was altered, or claims more than its numbers prove, does not
-    hold (exit code 1); one that is none of these cannot be used (2).
+    hold (exit code 1); any other file cannot be used (2).
 
     Examples: `discreet verify m.json` · `discreet verify matrix.csv --epsilon 1 --delta 1e-6` ·
     `discreet verify ptable.csv` · `discreet verify health_by_site/ --ledger study.ledger`

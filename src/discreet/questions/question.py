@@ -306,7 +306,7 @@ def _no_question(node: Expression) -> InvalidInput:
     if type(node).__name__ in ("Union", "Intersect", "Except", "Subquery"):
         return refused("a question is one SELECT, not several put together", "Ask each as its own question.")
     return refused(
-        "only questions are answered, and this statement is none",
+        "only questions can be answered, and this statement is not a SELECT",
         "Write one SELECT with counts: SELECT site, COUNT(*) FROM visits GROUP BY site.",
     )
 

@@ -108,7 +108,8 @@ class _KeyProgram:
         solver = self._solver
         solver.forget()
         solver.change_columns(cost, lower, upper, in_whole_keys)
-        solver.set_options(mip_max_nodes=nodes)
+        # the solver's presolve does not come back from some programs for one count, whatever the limits
+        solver.set_options(mip_max_nodes=nodes, presolve="choose" if calmest is None else "off")
         if start is not None:
             solver.start_with(start)
         status = solver.run(seconds=_SECONDS)
