@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .errors import InvalidInput, Unsupported, WrongType
+from .errors import ON_A_RANGE, InvalidInput, Unsupported, WrongType
 from .exact.arrays import FloatArray
 from .exact.kernels import Noise, refuse_large
 from .exact.tables import Table
@@ -39,7 +39,7 @@ class Channel:
             if subject.inputs.size is None or subject.outputs.size is None:
                 raise Unsupported(
                     "this mechanism has no end of true or reported values, so it has no finite table. "
-                    "Use m.on(Counts(n), clamp=True) for counts in 0..n first."
+                    f"Use {ON_A_RANGE} for counts in 0..n first."
                 )
             return cls(subject.inputs, subject.outputs, subject)
         if hasattr(subject, "to_numpy"):  # a DataFrame, whose text may be fractions

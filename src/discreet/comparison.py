@@ -14,7 +14,7 @@ import numpy as np
 
 from . import losses, plots, utility
 from .checking import check
-from .errors import InvalidInput
+from .errors import InvalidInput, arg
 from .exact.arrays import FloatArray
 from .exact.rationals import read_alpha, text_up
 from .files import read_subject
@@ -208,7 +208,7 @@ def compare(
     """
     if isinstance(n, Mapping):
         if families is not None:
-            raise InvalidInput("mechanisms were given twice; give them first, or as families=..., not both.")
+            raise InvalidInput(f"mechanisms were given twice; give them first, or as {arg('families')}, not both.")
         n, families = None, n
     if isinstance(families, Mapping):
         mechanisms = {str(name): _read(str(name), one) for name, one in families.items()}
@@ -238,7 +238,7 @@ def _read(name: str, given: Any) -> Mechanism:
     try:
         return from_matrix(subject)
     except InvalidInput as problem:
-        raise InvalidInput(f"{name} cannot be compared: {problem}") from None
+        raise InvalidInput(f"{name} cannot be compared: {problem.message}") from None
 
 
 def _largest(mechanisms: Mapping[str, Mechanism]) -> int:

@@ -19,9 +19,9 @@
     WeakLocalPrivacy (UserWarning)    a mechanism proved for counts is used on people's own values
 
 Every message says what was given, what is allowed and what to do next. No message quotes a true value:
-it might be one that must not be logged. The position is told instead. An argument is named as Python writes it, with
-the sign: ``epsilon=...``, ``notion='local'``, ``over=Counts(n)``. The command line shows the same message with its own
-options (``discreet.cli.output.in_options``), so no message outside it names an option.
+it might be one that must not be logged. Its position is given instead. A message mentions arguments by :func:`arg` and
+:func:`named`, and calls by :func:`call`. ``str(problem)`` writes them as Python does; the command line writes its
+options and verbs in their place, a form the titles of its fields (``problem.written``).
 
 >>> import discreet as dc
 >>> try:
@@ -33,13 +33,156 @@ a value is not a count in 0..10. Give values in that range, or build for a large
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+#: Around a mention, and between its parts. Unicode sets these aside: no text has them.
+_BEGIN, _BETWEEN, _END = "\ufdd0", "\ufdd1", "\ufdd2"
+_MENTION = re.compile(f"{_BEGIN}([^{_END}]*){_END}")
+
+
+class Mention(NamedTuple):
+    """What a message mentions in the language of whoever reads it.
+
+    Attributes
+    ----------
+    kind
+        "argument" (with a value), "name" (an argument without one) or "call".
+    name
+        The argument's name in Python; for a call what the command line says instead.
+    python
+        How Python writes it: ``notion='local'``.
+    value
+        The value alone, as it is typed on a command line: ``local``. Empty where any value is meant.
+    """
+
+    kind: str
+    name: str
+    python: str
+    value: str = ""
+
+
+#: Writes a mention for some reader.
+Writer = Callable[[Mention], str]
+
+
+def arg(name: str, value: object = ..., typed: str | None = None) -> str:
+    """An argument that a message mentions, with a value if it is about one.
+
+    Parameters
+    ----------
+    name
+        Its name in Python.
+    value
+        A value that could be given; a text stands in quotes.
+    typed
+        What is typed on a command line where that is not the value: ``n`` for ``Counts(n)``, which is then code.
+
+    Examples
+    --------
+    >>> problem = InvalidInput(f"give {arg('epsilon')}, {arg('notion', 'local')} or {arg('over', 'Counts(n)', 'n')}.")
+    >>> print(problem)
+    give epsilon=..., notion='local' or over=Counts(n).
+    >>> problem.argument, problem.written(lambda mention: f"--{mention.name} {mention.value}".strip())
+    ('epsilon', 'give --epsilon, --notion local or --over n.')
+    """
+    if value is ...:
+        return _marked(Mention("argument", name, f"{name}=..."))
+    if typed is not None:
+        return _marked(Mention("argument", name, f"{name}={value}", typed))
+    plain = "" if value is True else ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    return _marked(Mention("argument", name, f"{name}={value!r}", plain))
+
+
+def named(name: str) -> str:
+    """An argument that a message mentions by its name alone.
+
+    >>> InvalidInput(f"{named('max_groups')} must be at least 1.").written(lambda mention: "--max-groups")
+    '--max-groups must be at least 1.'
+    """
+    return _marked(Mention("name", name, name))
+
+
+def call(python: str, command: str) -> str:
+    """What to do, as Python does it and as the command line does.
+
+    >>> InvalidInput(f"See {call('dc.calibrate', 'discreet calibrate')}.").written(lambda mention: mention.name)
+    'See discreet calibrate.'
+    """
+    return _marked(Mention("call", command, python))
+
+
+def subject(what: str) -> str:
+    """What a message is about: an argument, where this is the name of one, or words that stay as they are.
+
+    >>> mentions(subject("max_groups")) != [], subject("the number")
+    (True, 'the number')
+    """
+    return named(what) if what.isidentifier() else what
+
+
+def _marked(mention: Mention) -> str:
+    return f"{_BEGIN}{_BETWEEN.join(mention)}{_END}"
+
+
+def mentions(text: str) -> list[Mention]:
+    """What a text mentions, in order."""
+    return [Mention(*parts.split(_BETWEEN)) for parts in _MENTION.findall(text)]
+
+
+def written(text: str, write: Writer) -> str:
+    """A text with everything it mentions written for some reader."""
+    return _MENTION.sub(lambda found: write(Mention(*found[1].split(_BETWEEN))), text)
+
+
+def in_python(text: str) -> str:
+    """A text with everything it mentions written as Python does.
+
+    >>> in_python(f"leave {arg('error')} out")
+    'leave error=... out'
+    """
+    return written(text, lambda mention: mention.python)
+
+
+#: How noise without end gets a range.
+ON_A_RANGE = call("m.on(Counts(n), clamp=True)", "m.on(Counts(n), clamp=True) in Python")
+
 
 class DiscreetError(Exception):
     """The root of every error raised on purpose by this package.
 
-    >>> issubclass(NotPrivate, DiscreetError)
-    True
+    Attributes
+    ----------
+    argument
+        The argument it is about, by its name in Python: as stated, or the first one that the message mentions.
+    given, allowed, advice
+        What was given, what is allowed, and what to do next, where the error states them apart.
+
+    Examples
+    --------
+    >>> problem = InvalidInput(f"{named('level')} must be below 1", argument="level", given=2, allowed="0.5 to 1")
+    >>> str(problem), problem.argument, problem.given, problem.allowed
+    ('level must be below 1', 'level', 2, '0.5 to 1')
     """
+
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        argument: str | None = None,
+        given: object = None,
+        allowed: str | None = None,
+        advice: str | None = None,
+    ) -> None:
+        super().__init__(in_python(message))
+        self.message = message
+        self.argument = argument or next((one.name for one in mentions(message) if one.kind != "call"), None)
+        self.given, self.allowed, self.advice = given, allowed, advice
+
+    def written(self, write: Writer) -> str:
+        """The message for some reader: ``write`` says how each mention is written."""
+        return written(self.message, write)
 
 
 class InvalidInput(DiscreetError, ValueError):
@@ -105,7 +248,7 @@ class Conflict(InvalidInput):
     """
 
     def __init__(self, message: str, requirements: tuple[str, ...] = (), *, proved: bool = False) -> None:
-        super().__init__(message)
+        super().__init__(message, argument="properties")
         self.requirements = requirements
         self.proved = proved
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from . import utility
 from .checking import check
-from .errors import Altered, DiscreetError, InvalidInput, NotPrivate, UnreadableFile
+from .errors import Altered, DiscreetError, InvalidInput, NotPrivate, UnreadableFile, call
 from .exact.kernels import MOST_PLACES, Kernel, Noise, Response, kernel_from
 from .exact.lattice import Lattice
 from .exact.rationals import claimed
@@ -74,7 +74,7 @@ def mechanism_from_text(text: str | bytes, name: str) -> Mechanism:
 def _hint_of_matrix(name: str) -> str:
     """What to do instead, for somebody who gives a matrix where a mechanism belongs."""
     if not name.lower().endswith((".csv", ".tsv", ".txt")):
-        return "A mechanism file is written by m.save(path)."
+        return f"A mechanism file is written by {call('m.save(path)', 'discreet design -o FILE')}."
     return "If it is a matrix, make a mechanism of it in Python: dc.from_matrix(matrix).save('m.json')"
 
 
@@ -284,7 +284,7 @@ def matrix_from_text(text: str, path: str) -> tuple[Table, tuple[str, ...]]:
     try:
         table, more = read_matrix([line for _, line in numbered])
     except InvalidInput as problem:
-        raise UnreadableFile(f"{path}: {problem}") from None
+        raise UnreadableFile(f"{path}: {problem.message}") from None
     return table, (*notes, *more)
 
 
@@ -370,7 +370,7 @@ def _read_npy(file: Path) -> tuple[Table, tuple[str, ...]]:
     try:
         return read_matrix(np.load(file, allow_pickle=False))
     except InvalidInput as problem:
-        raise UnreadableFile(f"{file}: {problem}") from None
+        raise UnreadableFile(f"{file}: {problem.message}") from None
     except (OSError, ValueError, EOFError):
         raise UnreadableFile(
             f"{file} is not an array of numbers. Save the matrix by itself: np.save({file.name!r}, matrix)"

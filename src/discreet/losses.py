@@ -35,7 +35,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import InvalidInput, Unsupported, WrongType
+from .errors import ON_A_RANGE, InvalidInput, Unsupported, WrongType
 from .exact.arrays import FloatArray, IntArray
 from .exact.rationals import Number, as_fraction
 from .spaces import Counts, Integers, Space
@@ -123,7 +123,7 @@ def squared_distances(inputs: Space, outputs: Space) -> IntArray:
     if inputs.size is None or outputs.size is None:
         raise Unsupported(
             "a matrix of losses needs finitely many true and reported values; these have no end. "
-            "Use m.on(Counts(n), clamp=True) first."
+            f"Use {ON_A_RANGE} first."
         )
     line = isinstance(inputs, Counts | Integers) and isinstance(outputs, Counts | Integers)
     if not line and inputs != outputs:

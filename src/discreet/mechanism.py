@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .errors import InvalidInput, Unsupported
+from .errors import ON_A_RANGE, InvalidInput, Unsupported
 from .exact.arrays import FloatArray
 from .exact.bits import Bits, SecureBits, SeededBits
 from .exact.kernels import Kernel, Noise
@@ -135,9 +135,7 @@ class Mechanism:
     @staticmethod
     def _vector(values: ArrayLike, space: Space, what: str) -> FloatArray:
         if space.size is None:
-            raise Unsupported(
-                f"{what}: there are infinitely many. Choose a range with m.on(Counts(n), clamp=True) first."
-            )
+            raise Unsupported(f"{what}: there are infinitely many. Choose a range with {ON_A_RANGE} first.")
         vector = np.asarray(values, dtype=float)
         if vector.shape != (space.size,):
             raise InvalidInput(f"{what} must be {space.size} numbers; got an array of shape {vector.shape}.")

@@ -74,7 +74,12 @@ def find_name(
     near = nearest(written, read)
     meant = f"did you mean {read[near]}? " if near else ""
     text = written if len(written) <= 60 else written[:57] + "..."
-    raise InvalidInput(f"{text!r} is not {what}; {meant}{'K' if near else 'k'}nown are {listed or ', '.join(names)}.")
+    raise InvalidInput(
+        f"{text!r} is not {what}; {meant}{'K' if near else 'k'}nown are {listed or ', '.join(names)}.",
+        given=written,
+        allowed=listed or ", ".join(names),
+        advice=meant.strip() or None,
+    )
 
 
 def find_table(written: str, tables: Iterable[str], place: str) -> str:

@@ -32,7 +32,7 @@ from typing import Any
 import numpy as np
 
 from . import properties
-from .errors import InvalidInput
+from .errors import InvalidInput, arg
 from .exact.arrays import IntArray
 from .exact.rationals import Number, as_fraction
 from .properties import Property, Rows
@@ -135,7 +135,7 @@ def truth(at_least: Number | None = None, *, exactly: Number | None = None) -> P
     ('truth>=1/5', 'truth=1/5')
     """
     if (at_least is None) == (exactly is None):
-        raise InvalidInput("give the least probability of truth, or exactly=...; one of them.")
+        raise InvalidInput(f"give the least probability of truth, or {arg('exactly')}; one of them.")
     share = as_fraction(at_least if exactly is None else exactly, "a probability of truth")
     if not 0 <= share <= 1:
         raise InvalidInput(f"a probability of truth lies between 0 and 1; got {share}.")

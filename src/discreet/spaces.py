@@ -26,7 +26,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import ForeignValue, InvalidInput, Unsupported, WrongType
+from .errors import ForeignValue, InvalidInput, Unsupported, WrongType, subject
 from .exact.arrays import BoolArray, IntArray
 from .exact.rationals import as_fraction
 
@@ -214,10 +214,12 @@ def _first(wrong: BoolArray) -> str:
 def positive_integer(value: object, what: str, least: int = 1) -> int:
     """One integer parameter that must be at least ``least``."""
     if not is_integer(value):
-        raise WrongType(f"{what} must be an integer; got {value!r}.")
+        raise WrongType(f"{subject(what)} must be an integer; got {value!r}.", given=value, allowed="an integer")
     number = int(value)  # type: ignore[call-overload]
     if number < least:
-        raise InvalidInput(f"{what} must be at least {least}; got {number}.")
+        raise InvalidInput(
+            f"{subject(what)} must be at least {least}; got {number}.", given=number, allowed=f"at least {least}"
+        )
     return int(number)
 
 

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from . import losses
 from .channels import Channel
-from .errors import DiscreetError, InvalidInput, MissingExtra, Unsupported, WrongType
+from .errors import DiscreetError, InvalidInput, MissingExtra, Unsupported, WrongType, arg
 from .exact.arrays import FloatArray
 from .exact.rationals import Number, as_fraction
 from .losses import Loss
@@ -201,7 +201,9 @@ def cost(
             raise InvalidInput(f"only L0 and beyond(d) are rescaled in [C]; got {resolved.name}. Drop rescaled=True.")
         factor = Fraction(reports, reports - 1)
     if worst_case and prior is not None:
-        raise InvalidInput("the worst case over all truths needs no prior; give either prior=... or worst_case=True.")
+        raise InvalidInput(
+            f"the worst case over all truths needs no prior; give either {arg('prior')} or {arg('worst_case', True)}."
+        )
     if worst_case:
         worst = max(expected_loss(channel, resolved, exact=exact))
         return factor * worst if isinstance(worst, Fraction) else float(factor) * float(worst)

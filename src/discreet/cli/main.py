@@ -107,10 +107,10 @@ def _run() -> NoReturn:
     except BrokenPipeError:
         raise
     except BudgetExceeded as problem:  # an answer: the ledger says no
-        _tell(str(problem))
+        _tell(problem.message)
         sys.exit(1)
     except DiscreetError as problem:
-        _tell(str(problem))
+        _tell(problem.message)
         sys.exit(2)
     except OSError as problem:
         _tell(f"{problem.filename or 'a file'}: {problem.strerror or problem}.")

@@ -13,6 +13,8 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
+from ..errors import Mention, in_python, written
+
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for programs instead.")]
 
 
@@ -83,46 +85,29 @@ def waiting(what: str) -> Iterator[None]:
         yield
 
 
-#: An argument as messages name it (see ``errors``): ``epsilon=...``, ``kind='optimal'``, ``domain=['site=1..6']``,
-#: ``over=Counts(n)``, ``worst_case=True``, ``max_groups=3``, or only ``reports=``. A domain such as ``level=1..6`` or
-#: ``level=a,b`` that somebody wrote is none of these.
-_ARGUMENT = re.compile(
-    r"(?<![\w.'\"(-])(?P<name>[a-z][a-z0-9_]*)="
-    r"(?:(?P<open>\.\.\.)|(?P<yes>True\b)|Counts\((?P<largest>\w+)\)|\['(?P<item>[^']*)'\]|'(?P<text>[^']*)'"
-    r"|(?P<number>-?\d+(?:\.\d+)?(?:e-?\d+)?)(?!\.\.|,\S|[\w/-])|(?=[\s,;)]|$))"
-)
+def in_options(text: str, options: Mapping[str, str]) -> str:
+    """A text with the arguments it mentions written as the options of a verb; other arguments stay as Python has them.
 
-_UNDERSCORED = re.compile(r"(?<![\w.'\"(/-])[a-z]+(?:_[a-z0-9]+)+(?![\w'\"(/=-]|\.\w)")
-
-#: What can be done in Python only, or by a verb -> how the command line says it.
-_PHRASES = {
-    "m.on(Counts(n), clamp=True)": "m.on(Counts(n), clamp=True) in Python",
-    "m.save(path)": "discreet design -o FILE",
-    "dc.calibrate": "discreet calibrate",
-}
-
-
-def in_options(message: str, options: Mapping[str, str]) -> str:
-    """A message with the arguments it names written as the options of a verb; other arguments stay as they are.
-
-    >>> in_options("give exactly one of epsilon=... and alpha=...; got none.", {"epsilon": "-e", "alpha": "--alpha"})
+    >>> from discreet.errors import arg, named
+    >>> options = {"epsilon": "-e", "alpha": "--alpha", "notion": "--notion", "over": "--over"}
+    >>> in_options(f"give exactly one of {arg('epsilon')} and {arg('alpha')}; got none.", options)
     'give exactly one of -e and --alpha; got none.'
-    >>> in_options("ask for notion='local', or over=Counts(n)", {"notion": "--notion", "over": "--over"})
+    >>> in_options(f"ask for {arg('notion', 'local')}, or {arg('over', 'Counts(n)', 'n')}", options)
     'ask for --notion local, or --over n'
     """
 
-    def option(found: re.Match[str]) -> str:
-        flag = options.get(found["name"])
+    def write(mention: Mention) -> str:
+        if mention.kind == "call":
+            return mention.name
+        flag = options.get(mention.name)
         if flag is None:
-            return found[0]
-        given = [found[kind] for kind in ("largest", "item", "text", "number") if found[kind] is not None]
-        words = [flag, *(text if re.fullmatch(r"[\w.,=/:@%+-]+", text) else shlex.quote(text) for text in given)]
-        return " ".join(words) + "." * (found["open"] is not None and found.end() == len(message))
+            return mention.python
+        plain = re.fullmatch(r"[\w.,=/:@%+-]*", mention.value)
+        return f"{flag} {mention.value if plain else shlex.quote(mention.value)}".strip()
 
-    for phrase, instead in _PHRASES.items():
-        message = message.replace(phrase, instead)
-    # a name with an underscore is an argument's, also where no sign follows it
-    return _UNDERSCORED.sub(lambda found: options.get(found[0], found[0]), _ARGUMENT.sub(option, message))
+    shown = written(text, write)
+    # three dots at the end of a sentence were its full stop as well
+    return shown + "." if in_python(text).endswith("=...") and not shown.endswith(".") else shown
 
 
 def decide(holds: bool) -> NoReturn:

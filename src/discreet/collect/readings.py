@@ -216,7 +216,7 @@ class _Places(Reading):
         try:
             self._grid.locate(*row[:2])
         except DiscreetError as problem:
-            words = str(problem)
+            words = problem.message
         else:
             return None
         return ForeignValue(words)
@@ -231,7 +231,7 @@ def _refusal(space: Space, value: Any) -> DiscreetError | None:
         space.index(value)
     except DiscreetError as problem:
         kind = type(problem) if isinstance(problem, ForeignValue | WrongType) else InvalidInput
-        words = str(problem)
+        words = problem.message
     else:
         return None
     return kind(words)

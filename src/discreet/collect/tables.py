@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import DiscreetError, InvalidInput, UnreadableFile
+from ..errors import DiscreetError, InvalidInput, UnreadableFile, arg
 from ..exact.arrays import IntArray
 from ..mechanism import Mechanism
 from ..names import nearest
@@ -99,7 +99,7 @@ class Source:
         if not names and self._files.shared_names:
             shared = sorted(self._files.shared_names)
             raise InvalidInput(f"{self.path} has several columns called {shared[0]!r}; give each a name of its own.")
-        raise InvalidInput(f"{self.path} has {len(names)} columns; name one with column=...: {first_of(names)}.")
+        raise InvalidInput(f"{self.path} has {len(names)} columns; name one with {arg('column')}: {first_of(names)}.")
 
     def _refuse_one_column_twice(self) -> None:
         """The column of groups is written as it is, so it must never be one of true values, in whatever case."""
@@ -127,11 +127,13 @@ class Source:
         names = self._files.tables()
         if wanted is not None:
             if not self._files.named_tables:
-                raise InvalidInput("a table is named for DuckDB files only; drop table=...")
+                raise InvalidInput(f"a table is named for DuckDB files only; drop {arg('table')}")
             return self._files.spelled(wanted)
         tables = [name for name in names if self._files.view(name) is None]
         if len(tables) != 1:
-            raise InvalidInput(f"{self.path} has {len(tables)} tables; name one with table=...: {first_of(names)}.")
+            raise InvalidInput(
+                f"{self.path} has {len(tables)} tables; name one with {arg('table')}: {first_of(names)}."
+            )
         return tables[0]
 
     def _spelled(self, wanted: str, names: list[str]) -> str:
@@ -223,7 +225,7 @@ class Source:
     def _at(self, place: int, problem: DiscreetError) -> DiscreetError:
         """A problem with a row, told by the row's number."""
         below = "" if self._files.typed else " (the heading is not counted)"
-        return type(problem)(f"row {place + 1:,} of column {self.column!r}{below}: {problem}")
+        return type(problem)(f"row {place + 1:,} of column {self.column!r}{below}: {problem.message}")
 
     def _failure(self, problem: Exception) -> UnreadableFile:
         """What may be told of the engine's words: what it says after these quotes rows."""
@@ -280,7 +282,7 @@ class Source:
             else:
                 problem = readings[number].wrong(row[:-1])
             if problem is not None:
-                kind = (type(problem), str(problem))
+                kind = (type(problem), problem.message)
                 wrong[kind] = wrong.get(kind, 0) + int(row[-1])
             elif number is not None:
                 counts[number][readings[number].value(row[:-1])] = int(row[-1])

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import cast
 
 from ..addresses import FILE, Address, no_engine, read_address
-from ..errors import WrongType
+from ..errors import WrongType, arg
 from .base import Counting, Source
 from .duckdb.files import open_counted_files
 
@@ -47,7 +47,7 @@ def _refuse_in_memory(data: object) -> None:
     if hasattr(data, "rehearse"):
         return
     saved = next((line for method, line in _SAVED.items() if hasattr(data, method)), None)
-    advice = "Save it as .csv or .parquet, and give data='people.csv'."
+    advice = f"Save it as .csv or .parquet, and give {arg('data', 'people.csv')}."
     if saved is not None:
         advice = f"Save it, and give that file: {saved}"
     raise WrongType(f"data must be a file; got a {type(data).__name__}. {advice}")

@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..errors import InvalidInput, Unsupported
+from ..errors import InvalidInput, Unsupported, arg
 from ..exact.arrays import FloatArray
 from ..spaces import Counts, positive_integer
 from ..utility import read_prior
@@ -90,7 +90,7 @@ def estimate(
         raise InvalidInput(f"method must be one of {', '.join(map(repr, get_args(Method)))}; got {method!r}.")
     for name, value, owner in (("iterations", iterations, "ibu"), ("start", start, "ibu"), ("seed", seed, "smoothed")):
         if value is not None and method != owner:
-            raise InvalidInput(f"{name}= goes with method={owner!r}; drop it, or choose that method.")
+            raise InvalidInput(f"{name}= goes with {arg('method', owner)}; drop it, or choose that method.")
     if tolerance is not None and not (isinstance(tolerance, float) and 0 < tolerance < 1):
         raise InvalidInput(f"tolerance, the gap to stop at, must be a float between 0 and 1; got {tolerance!r}.")
     problem = read(counts, mechanism, reports, over)
@@ -106,7 +106,8 @@ def estimate(
     if method == "smoothed":
         if problem.people < smoothing.FOLDS:
             raise InvalidInput(
-                f"cross-validation needs at least {smoothing.FOLDS} reports; got {problem.people}. Use method='mle'."
+                f"cross-validation needs at least {smoothing.FOLDS} reports; got {problem.people}. Use "
+                f"{arg('method', 'mle')}."
             )
         with single_threaded_blas(problem.places):
             solution, note = smoothing.choose(likelihood, 0 if seed is None else _seed(seed))
@@ -138,7 +139,7 @@ def _inverse(likelihood: Likelihood) -> Estimate:
     if p is None or not np.isfinite(p).all():
         raise Unsupported(
             "there is no inverse: the method needs one mechanism with as many outputs as true values, and a matrix "
-            "that is not singular. Use method='mle', which needs neither."
+            f"that is not singular. Use {arg('method', 'mle')}, which needs neither."
         )
     negative = p < 0
     if not negative.any():

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InvalidInput, Unsupported, WrongType
+from ..errors import InvalidInput, Unsupported, WrongType, arg
 from ..exact.arrays import FloatArray, IntArray
 from ..exact.rationals import text_up
 from ..mechanism import Mechanism
@@ -156,7 +156,7 @@ def _fixed(population: Any, people: int | None, size: int) -> IntArray | None:
     counts = np.asarray(population)
     if counts.dtype.kind not in "iu":
         raise InvalidInput(
-            "say how many people report: people=...; or give the population as whole numbers of people per value."
+            f"say how many people report: {arg('people')}; or give the population as whole numbers of people per value."
         )
     if counts.shape != (size,) or counts.min() < 0 or not counts.any():
         raise InvalidInput(f"a population of people is {size} whole numbers that are not negative, and not all zero.")
@@ -269,9 +269,9 @@ def compare_reconstruction(
     if space.size is None or type(space) not in FIRST_PARAMETER:
         raise WrongType(f"space must be Counts(n), Grid(...) or Labels([...]); got {space!r}.")
     if (distance is None) == (likelihood_ratio is None):
-        raise InvalidInput("give exactly one of distance=... and likelihood_ratio=... (with within=radius).")
+        raise InvalidInput(f"give exactly one of {arg('distance')} and {arg('likelihood_ratio')} (with within=radius).")
     if distance is not None and within is not None:
-        raise InvalidInput("within= is the radius of likelihood_ratio=; drop it, or give that.")
+        raise InvalidInput(f"within= is the radius of {arg('likelihood_ratio')}; drop it, or give that.")
     fixed = _fixed(population, people, space.size)
     prior = fixed / fixed.sum() if fixed is not None else read_prior(population, space.size)
     wish: dict[str, Any] = {"likelihood_ratio": likelihood_ratio, "within": within}

@@ -33,7 +33,7 @@ MEANING = (
     "Some bars are artefacts of maximum likelihood. The reports cannot tell neighbouring values apart: a smoother "
     "distribution fits them as well."
 )
-ADVICE = "Read sums over ranges, or use method='smoothed'."
+ADVICE = "Read sums over ranges, or smooth the estimate (method smoothed)."
 
 
 @dataclass(frozen=True)

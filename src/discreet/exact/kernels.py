@@ -24,7 +24,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InvalidInput, Unsupported
+from ..errors import ON_A_RANGE, InvalidInput, Unsupported
 from .arrays import FloatArray, IntArray
 from .bits import Bits
 from .inversion import UNDECIDED
@@ -143,7 +143,7 @@ class Noise:
         if None in self.truths or self.clamp != self.truths:
             raise Unsupported(
                 f"{purpose} needs finitely many counts, and this noise is unbounded. "
-                "Choose a range with m.on(Counts(n), clamp=True) first."
+                f"Choose a range with {ON_A_RANGE} first."
             )
         low, high = self.truths
         assert low is not None and high is not None

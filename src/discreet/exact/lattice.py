@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InvalidInput, UnreadableFile, Unsupported
+from ..errors import InvalidInput, UnreadableFile, Unsupported, arg
 from .arrays import FloatArray, IntArray
 from .bits import Bits
 from .sampling import AliasSampler
@@ -252,8 +252,10 @@ class Lattice:
             return LatticeSampler(self)
         if self.size > LARGEST_TABLE:
             raise Unsupported(
-                f"border='normalise' is sampled for up to {LARGEST_TABLE} cells; this grid has {self.size}. Use "
-                "border='remap', which is sampled on any grid (drawing again until the report falls inside would "
+                f"{arg('border', 'normalise')} is sampled for up to {LARGEST_TABLE} cells; this grid has "
+                f"{self.size}. Use "
+                f"{arg('border', 'remap')}, which is sampled on any grid (drawing again until the report falls "
+                "inside would "
                 "give the place away by the time it takes)."
             )
         return AliasSampler(self.table())

@@ -14,7 +14,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from ..errors import InvalidInput, WrongType
+from ..errors import InvalidInput, WrongType, arg, subject
 
 #: Parameters people may write: the exact ones, and floats, which stand for the simplest rational that rounds to them.
 Number = int | float | str | Fraction | Decimal
@@ -57,7 +57,9 @@ def as_fraction(value: object, what: str = "the number") -> Fraction:
     (Fraction(10, 11), Fraction(1, 3), Fraction(1, 10))
     """
     if isinstance(value, bool | np.bool_):
-        raise WrongType(f"{what} must be a number; got the boolean {value!r}.")
+        raise WrongType(
+            f"{subject(what)} must be a number; got the boolean {value!r}.", given=value, allowed="a number"
+        )
     if isinstance(value, Fraction):
         return value
     if isinstance(value, int | np.integer):
@@ -66,14 +68,18 @@ def as_fraction(value: object, what: str = "the number") -> Fraction:
         return _float_as_fraction(float(value), what)
     if isinstance(value, str | Decimal):
         if _has_huge_exponent(str(value)):
-            raise InvalidInput(f"{what} must be a number of sensible size; got one with an exponent beyond 10000.")
+            raise InvalidInput(
+                f"{subject(what)} must be a number of sensible size; got one with an exponent beyond 10000."
+            )
         try:
             return Fraction(value)
         except (ValueError, ZeroDivisionError, OverflowError):
             raise InvalidInput(
-                f"{what} must be a finite number such as 0.9, '9/10' or '1e-3'; got {value!r}."
+                f"{subject(what)} must be a finite number such as 0.9, '9/10' or '1e-3'; got {value!r}.",
+                given=value,
+                allowed="a finite number",
             ) from None
-    raise WrongType(f"{what} must be a number (int, float, str, Fraction); got {type(value).__name__}.")
+    raise WrongType(f"{subject(what)} must be a number (int, float, str, Fraction); got {type(value).__name__}.")
 
 
 def _has_huge_exponent(text: str) -> bool:
@@ -85,7 +91,9 @@ def _has_huge_exponent(text: str) -> bool:
 @lru_cache(maxsize=1024)
 def _float_as_fraction(value: float, what: str) -> Fraction:
     if not math.isfinite(value):
-        raise InvalidInput(f"{what} must be a finite number; got {value!r}.")
+        raise InvalidInput(
+            f"{subject(what)} must be a finite number; got {value!r}.", given=value, allowed="a finite number"
+        )
     if value < 0:
         return -_float_as_fraction(-value, what)
     exact = Fraction(value)
@@ -295,7 +303,9 @@ def read_alpha(alpha: object | None, epsilon: object | None) -> Fraction:
     """The privacy parameter alpha = e^-epsilon, from exactly one of its two spellings."""
     if (alpha is None) == (epsilon is None):
         given = "both" if alpha is not None else "neither"
-        raise InvalidInput(f"give exactly one of epsilon=... and alpha=... (alpha = e^-epsilon); got {given}.")
+        raise InvalidInput(
+            f"give exactly one of {arg('epsilon')} and {arg('alpha')} (alpha = e^-epsilon); got {given}."
+        )
     if alpha is None:
         return alpha_from_epsilon(read_epsilon(epsilon))
     value = as_fraction(alpha, "alpha")

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..errors import DiscreetError, InvalidInput, UnreadableFile
+from ..errors import DiscreetError, InvalidInput, UnreadableFile, arg
 from .budget import NOTHING, Cost, Tally, Terms, read_name
 from .chain import Event, digest_of, next_event, read_chain
 from .stores.base import Session
@@ -438,5 +438,5 @@ def read_version(said: Mapping[str, Any]) -> int:
 def read_reason(text: object) -> str:
     """Why a reservation is given back, in words that can be shown on any terminal."""
     if not isinstance(text, str) or not text.strip() or len(text) > 500 or not text.isprintable():
-        raise InvalidInput("say why it is given back: because='...', a text of 1 to 500 printable characters.")
+        raise InvalidInput(f"say why it is given back: {arg('because')}, a text of 1 to 500 printable characters.")
     return text

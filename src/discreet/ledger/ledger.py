@@ -27,7 +27,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from ..errors import BudgetExceeded, DiscreetError, InvalidInput, UnreadableFile, WrongType
+from ..errors import BudgetExceeded, DiscreetError, InvalidInput, UnreadableFile, WrongType, arg
 from .books import VERSION, Books, Entry, LedgerReport, Recorded, Reservation, read_reason
 from .budget import Cost, Terms, lifetime_budget, read_name, typed
 from .chain import Event, canonical_json, digest_of, next_event
@@ -124,8 +124,8 @@ class Ledger:
         if dataset != terms.dataset:
             raise InvalidInput(
                 f"the ledger {self.name} is for the data set {terms.dataset!r}, and the question is about {dataset!r}. "
-                f"If these are the same people, they have one budget: ask with dataset={terms.dataset!r} and "
-                f"edition={dataset!r}. Only other people have a ledger of their own."
+                f"If these are the same people, they have one budget: ask with {arg('dataset', terms.dataset)} and "
+                f"{arg('edition', dataset)}. Only other people have a ledger of their own."
             )
         for what, given, known in (("unit", unit, terms.unit), ("relation", relation, terms.relation)):
             if given != known:
@@ -289,7 +289,7 @@ class Ledger:
             self.mark_opened(paid)
         except UnreadableFile as problem:
             raise type(problem)(
-                f"opening failed: {problem} No row was read. Give the reservation back with:\n"
+                f"opening failed: {problem.message} No row was read. Give the reservation back with:\n"
                 f"  {release_line(self.name, paid.number)}"
             ) from None
         answer = draw()
@@ -297,7 +297,7 @@ class Ledger:
             return self.commit(paid, answer)
         except UnreadableFile as problem:
             raise type(problem)(
-                f"recording failed: {problem} The answer was not kept, and reservation {paid.number} stays spent."
+                f"recording failed: {problem.message} The answer was not kept, and reservation {paid.number} stays spent."
             ) from None
 
     # -------------------------------------------------------------------------------------------- the books

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InvalidInput, NotPrivate, WrongType
+from ..errors import InvalidInput, NotPrivate, WrongType, arg, named
 from ..exact.rationals import as_fraction, float_up, read_epsilon
 from ..exact.rounding import mix_and_round, mixing_weight
 from ..exact.tables import Table
@@ -70,7 +70,7 @@ def from_matrix(
     wanted = privacy if isinstance(privacy, Privacy) else Privacy(privacy)
     most = as_fraction(most_mixing, "most_mixing")
     if not 0 <= most < 1:
-        raise InvalidInput(f"most_mixing is a share of at least 0 and below 1; got {most_mixing!r}.")
+        raise InvalidInput(f"{named('most_mixing')} is a share of at least 0 and below 1; got {most_mixing!r}.")
     kernel, certificate = _certified(table, space, wanted, most)
     return Mechanism(space, reports, kernel, certificate, "from_matrix")
 
@@ -109,7 +109,7 @@ def _certified(table: Table, space: Space, wanted: Privacy, most: Fraction) -> t
     raise NotPrivate(
         f"the matrix does not have epsilon = {float(epsilon):.6g}, delta = {float(delta):.3g} under the {notion} "
         f"notion, not even nearly: {tight}. Mixing in more than {float(most):.3g} of uniform noise would be needed; "
-        "pass a larger epsilon, or most_mixing= to allow it."
+        f"pass a larger epsilon, or {arg('most_mixing')} to allow it."
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InvalidInput
+from ..errors import InvalidInput, arg
 from ..exact.tables import Table
 from ..mechanism import Mechanism, finish, read_count
 from ..spaces import Counts, Labels, positive_integer
@@ -65,7 +65,9 @@ def suppression(n: Any, *, below: int = 5) -> Mechanism:
     space = Counts(read_count(n))
     limit = positive_integer(below, "below", least=2)
     if limit > space.n:
-        raise InvalidInput(f"below must be at most n, so that some count is published; got below={limit}, n={space.n}.")
+        raise InvalidInput(
+            f"below must be at most n, so that some count is published; got {arg('below', limit)}, {arg('n', space.n)}."
+        )
     published = Labels([SUPPRESSED, 0, *range(limit, space.size)])
     weights = np.zeros((space.size, published.size), np.int64)
     for count in range(space.size):

@@ -15,7 +15,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from ..errors import InvalidInput, Unsupported
+from ..errors import InvalidInput, Unsupported, arg
 from ..exact.rationals import as_fraction, bound_up, text_up
 from .bounds import (
     MOST_IDENTICAL,
@@ -207,8 +207,9 @@ def compose(releases: Iterable[Any], *, method: str = "best", notion: str | None
     number = sum(times for _, times in plan)
     if notion == "metric" and method not in ("best", "basic"):
         raise Unsupported(
-            f"method={method!r} composes at one epsilon for all pairs of truths; under the metric notion epsilon grows "
-            "with distance. Ask for method='basic', which adds up epsilons per unit of distance."
+            f"{arg('method', method)} composes at one epsilon for all pairs of truths; under the metric notion "
+            "epsilon grows "
+            f"with distance. Ask for {arg('method', 'basic')}, which adds up epsilons per unit of distance."
         )
     if notion == "metric":
         return Composition(notion, number, method, ("basic",), _basic(plan, metric=True))
@@ -258,7 +259,10 @@ def _pair(release: Release, looks: int) -> Pair:
     if release.evidence is None:
         return pair_of_guarantee(_epsilon(release, "numerical"), release.delta)
     if release.sigma2 is not None and release.sigma2 > _WIDEST_GAUSSIAN:
-        raise Unsupported("method='numerical' works up to sigma2 = 1e8. Use method='zcdp', which loses little there.")
+        raise Unsupported(
+            f"{arg('method', 'numerical')} works up to sigma2 = 1e8. Use {arg('method', 'zcdp')}, which loses little "
+            "there."
+        )
     return pair_of_curve(curve_points(release.evidence, looks))
 
 

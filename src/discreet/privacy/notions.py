@@ -15,7 +15,7 @@ metric for places and other values where near ones may be confused but far ones 
 
 from __future__ import annotations
 
-from ..errors import InvalidInput, Unsupported
+from ..errors import InvalidInput, Unsupported, arg
 from ..spaces import Grid, Labels, Space
 
 NOTIONS = ("central", "local", "metric")
@@ -36,7 +36,8 @@ def read_notion(notion: str | None, space: Space) -> str:
         raise InvalidInput(f"notion must be one of {', '.join(NOTIONS)}; got {notion!r}.")
     if notion == "central" and isinstance(space, Grid):
         raise Unsupported(
-            "cells of a map have no adjacent ones in the sense of counts. Ask for notion='metric' (per unit of "
-            "distance) or notion='local' (any two cells)."
+            f"cells of a map have no adjacent ones in the sense of counts. Ask for {arg('notion', 'metric')} (per "
+            "unit of "
+            f"distance) or {arg('notion', 'local')} (any two cells)."
         )
     return notion

@@ -10,7 +10,7 @@ from typing import Protocol
 
 import numpy as np
 
-from ..errors import Unsupported
+from ..errors import Unsupported, arg
 from ..exact.kernels import Noise, Response
 from ..exact.laws import GeometricTails
 from ..exact.rationals import at_most_exp, exp_bounds, log_bounds
@@ -103,7 +103,8 @@ class Compared:
         parts = list(self.parts if self.divergence is None else self.divergence)
         if not parts:
             raise Unsupported(
-                "delta between any two truths needs every pair, and there are too many here. Ask for notion='central', "
+                "delta between any two truths needs every pair, and there are too many here. Ask for "
+                f"{arg('notion', 'central')}, "
                 "or for a smaller range."
             )
         return parts
@@ -300,7 +301,8 @@ def _out_of_reach(kernel: Noise, low: int, high: int) -> Apart:
             if p and not q:
                 return Apart(Witness(near, far, (report,), p, q))
     raise Unsupported(
-        f"comparing all pairs of {high - low + 1} truths is too much work for this noise. Ask for notion='central', or "
+        f"comparing all pairs of {high - low + 1} truths is too much work for this noise. Ask for "
+        f"{arg('notion', 'central')}, or "
         "for a smaller range."
     )
 

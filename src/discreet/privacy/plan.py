@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from ..errors import InvalidInput, Unsupported, WrongType
+from ..errors import InvalidInput, Unsupported, WrongType, arg
 from ..exact.rationals import as_fraction, claimed, log_bounds
 from ..spaces import is_integer
 from .certificate import Certificate, Privacy
@@ -80,7 +80,7 @@ def common_notion(items: list[Any], notion: str | None) -> str:
         each = ", ".join(f"{name} ({what})" for name, what in stated.items())
         raise InvalidInput(
             f"releases can be composed under one notion only; got {each}. Give the mechanisms themselves and "
-            "notion='central' or notion='local', so that all are judged alike."
+            f"{arg('notion', 'central')} or {arg('notion', 'local')}, so that all are judged alike."
         )
     return next(iter(stated), "central")
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InvalidInput, Unsupported
+from ..errors import InvalidInput, Unsupported, arg
 from ..exact.arrays import FloatArray
 from ..exact.kernels import Kernel, Noise, Response
 from ..exact.lattice import Lattice
@@ -184,7 +184,7 @@ def verify(mechanism: Any, notion: str | None = None, *, inputs: Space | None = 
     if hasattr(mechanism, "kernel") and hasattr(mechanism, "inputs"):
         if inputs is not None and inputs != mechanism.inputs:
             raise InvalidInput(
-                f"the mechanism has its own space of truths, {mechanism.inputs!r}; got inputs={inputs!r}."
+                f"the mechanism has its own space of truths, {mechanism.inputs!r}; got {arg('inputs', inputs)}."
             )
         kernel, space, outputs = mechanism.kernel, mechanism.inputs, getattr(mechanism, "outputs", None)
     else:
@@ -200,7 +200,9 @@ def evidence_for(kernel: Kernel, space: Space, notion: str, exact: bool = True) 
     _refuse_misfit(kernel, space)
     if isinstance(kernel, Noise) and isinstance(kernel.law, Gaussian):
         if notion != "central":
-            raise Unsupported("the discrete Gaussian is judged for adjacent counts; ask for notion='central'.")
+            raise Unsupported(
+                f"the discrete Gaussian is judged for adjacent counts; ask for {arg('notion', 'central')}."
+            )
         if kernel.own:  # the evidence below looks at the shared law only
             raise Unsupported("own laws beside the discrete Gaussian are not judged.")
         return GaussianEvidence(kernel)

@@ -16,7 +16,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from ..errors import Altered, InvalidInput, UnreadableFile
+from ..errors import Altered, InvalidInput, UnreadableFile, named
 from ..exact.rationals import text_down
 from ..spaces import positive_integer
 from .table import Block, PTable
@@ -92,9 +92,9 @@ def ptable_from_text(
     try:
         table = _read_superstar(text, small_n) if kind == "superstar" else readers[kind](text)
     except Altered as problem:
-        raise Altered(f"{name}: {problem}") from None
+        raise Altered(f"{name}: {problem.message}") from None
     except InvalidInput as problem:
-        raise UnreadableFile(f"{name}: {problem}") from None
+        raise UnreadableFile(f"{name}: {problem.message}") from None
     beside = dict(beside or {})
     if kind in ("ptable", "cellkey"):  # whose bounds are shares of all keys
         table = _on_keys(table, beside.get("keys"))
@@ -327,7 +327,9 @@ def _read_superstar(text: str, small_n: int | None) -> PTable:
         raise UnreadableFile(f"a SuperSTAR table has {SUPERSTAR_KEYS} rows of one length; got {len(matrix)}.")
     small = min(SMALL_N, size) if small_n is None else positive_integer(small_n, "small_n", least=1)
     if small > size:
-        raise UnreadableFile(f"SmallN = {small} is more than the {size} columns there are; give another small_n.")
+        raise UnreadableFile(
+            f"SmallN = {small} is more than the {size} columns there are; give another {named('small_n')}."
+        )
     blocks: list[Block] = [((0, SUPERSTAR_KEYS),)]
     for count in range(1, size + 1):
         column = count if count <= size - small else size - small + count % small + 1

@@ -8,7 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InvalidInput, Unsupported
+from ..errors import InvalidInput, Unsupported, arg
 from ..exact.rationals import text_down
 from ..names import find_name
 
@@ -66,7 +66,7 @@ def read_layout(path: Path, layout: str | None) -> str:
     if path.suffix.lower() not in ENDINGS:
         raise InvalidInput(
             f"the name {path.name!r} does not say which layout is meant; end it in {', '.join(ENDINGS)}, or give "
-            f"layout='ons' or another of {', '.join(LAYOUTS)}."
+            f"{arg('layout', 'ons')} or another of {', '.join(LAYOUTS)}."
         )
     return ENDINGS[path.suffix.lower()]
 

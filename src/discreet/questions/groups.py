@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InvalidInput, WrongType
+from ..errors import InvalidInput, WrongType, arg
 from ..exact.arrays import IntArray
 from .domains import INTEGER, MOST_GROUPS, Values, domain_values, read_table, typed
 from .domains import Value as Value
@@ -439,7 +439,7 @@ def _group_column(name: str, by: Sequence[str]) -> str:
 def _product(found: Mapping[str, Values], by: Sequence[str]) -> Groups:
     for column in by:
         if column not in found:
-            raise InvalidInput(f"the groups of {column!r} are not declared; add domain=['{column}=...'].")
+            raise InvalidInput(f"the groups of {column!r} are not declared; add {arg('domain', [f'{column}=...'])}.")
     kinds = tuple(_kind(found[column], column) for column in by)
     return Groups(tuple(by), kinds, tuple(found[column] for column in by))
 

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ...errors import InvalidInput
+from ...errors import InvalidInput, arg
 from ...exact.arrays import FloatArray
 from ...exact.kernels import Noise, Response
 from ...exact.lattice import Lattice
@@ -390,7 +390,9 @@ class Answers(Reconstruction):
         level = read_share(level, "level", inside=True)
         times = self._surveys(surveys)
         if of not in ("cdf", "cells"):
-            raise InvalidInput(f"a band is of='cdf' (cumulative) or of='cells' (single values); got {of!r}.")
+            raise InvalidInput(
+                f"a band is {arg('of', 'cdf')} (cumulative) or {arg('of', 'cells')} (single values); got {of!r}."
+            )
         if points < 2:
             raise InvalidInput(f"a band needs at least 2 points; got {points}.")
         if of == "cells":

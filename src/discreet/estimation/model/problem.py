@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ... import spaces
 from ...channels import Channel
-from ...errors import InvalidInput, Unsupported, WrongType
+from ...errors import InvalidInput, Unsupported, WrongType, arg
 from ...exact.arrays import BoolArray, FloatArray, IntArray
 from ...exact.bits import SeededBits
 from ...exact.kernels import Kernel, Noise, Response
@@ -258,7 +258,7 @@ def read(counts: Any, mechanism: Any, reports: Any, over: Any) -> Problem:
     """What was handed to :func:`discreet.estimate`, as a problem; refused with reasons if it makes no sense."""
     if (counts is None) == (reports is None):
         raise InvalidInput(
-            "give either counts (how often each output was reported) or reports=... (the raw reports); "
+            f"give either counts (how often each output was reported) or {arg('reports')} (the raw reports); "
             f"got {'neither' if counts is None else 'both'}."
         )
     raw = counts is None
@@ -343,7 +343,8 @@ def _spaces(mechanism: Any, over: Any) -> tuple[Space, Space, Kernel]:
     if over is None:
         if inputs.size is None:
             raise InvalidInput(
-                "this mechanism takes counts without end, so say which true values are possible: over=Counts(n)."
+                "this mechanism takes counts without end, so say which true values are possible: "
+                f"{arg('over', 'Counts(n)', 'n')}."
             )
         return inputs, outputs, kernel
     if not isinstance(over, Counts):
@@ -353,10 +354,12 @@ def _spaces(mechanism: Any, over: Any) -> tuple[Space, Space, Kernel]:
             return inputs, outputs, kernel
         raise InvalidInput(
             f"this mechanism has finitely many true values ({inputs!r}), and they are what is estimated; "
-            f"drop over={over!r}."
+            f"drop {arg('over', over)}."
         )
     if isinstance(inputs, Integers) and inputs.low is not None and inputs.low > 0:
-        raise InvalidInput(f"over=Counts(n) begins at 0, and this mechanism takes counts from {inputs.low} on only.")
+        raise InvalidInput(
+            f"{arg('over', 'Counts(n)', 'n')} begins at 0, and this mechanism takes counts from {inputs.low} on only."
+        )
     return over, outputs, kernel
 
 
@@ -389,14 +392,16 @@ def _refuse_impossible(group: Group) -> None:
         raise InvalidInput(
             f"{wrong.size} of the reported values, such as {value!r}, cannot come from any of the {group.size} true "
             f"values (the chance is below {SMALLEST_CHANCE:g}). Is it the right mechanism (and, for counts without "
-            "end, a large enough over=Counts(n))?"
+            f"end, a large enough {arg('over', 'Counts(n)', 'n')})?"
         )
 
 
 def _raw(data: Any, outputs: Space) -> tuple[IntArray, IntArray]:
     _refuse_table(data)
     if isinstance(data, Mapping):
-        raise WrongType("reports= takes the raw reports, one for each person; a mapping of counts is given as counts.")
+        raise WrongType(
+            f"{arg('reports')} takes the raw reports, one for each person; a mapping of counts is given as counts."
+        )
     indices = np.asarray(outputs.indices(data)).ravel()
     if not indices.size:
         raise InvalidInput("there are no reports at all: nothing can be estimated from an empty sample.")
@@ -423,12 +428,12 @@ def _counted(data: Any, outputs: Space) -> tuple[IntArray, IntArray]:
     if outputs.size is None:
         raise InvalidInput(
             "there is no end of possible reports, so counts need their values: give a mapping {value: count}, or the "
-            "raw reports as reports=..."
+            f"raw reports as {arg('reports')}"
         )
     if counts.shape != (outputs.size,):
         raise InvalidInput(
             f"counts must be {outputs.size} numbers, how often each output was reported; got shape {counts.shape}. "
-            "Raw reports, one for each person, are given as reports=..."
+            f"Raw reports, one for each person, are given as {arg('reports')}"
         )
     return np.arange(outputs.size), _not_negative(counts)
 

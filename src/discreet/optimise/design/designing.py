@@ -11,7 +11,7 @@ from typing import Any
 from ... import losses, requirements, utility
 from ...channels import Channel
 from ...checking import check
-from ...errors import InvalidInput, NotCertified, Unsupported
+from ...errors import InvalidInput, NotCertified, Unsupported, arg
 from ...exact.kernels import MOST_PLACES, Kernel
 from ...exact.rationals import as_fraction, float_down, float_up, log_bounds, read_alpha, read_epsilon
 from ...exact.tables import Table
@@ -162,7 +162,9 @@ def read_request(
     if not 0 <= allowed < 1:
         raise InvalidInput(f"delta is a probability below 1; got {delta!r}. 0 asks for pure privacy.")
     if worst_case and prior is not None:
-        raise InvalidInput("the worst case over all truths needs no prior; give either prior=... or worst_case=True.")
+        raise InvalidInput(
+            f"the worst case over all truths needs no prior; give either {arg('prior')} or {arg('worst_case', True)}."
+        )
     wanted = requirements.resolve(properties)
     codes = [p.code for p in wanted]
     twice = next((code for code in codes if codes.count(code) > 1), None)

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from ...channels import Channel
-from ...errors import InvalidInput, WrongType
+from ...errors import InvalidInput, WrongType, arg
 from ...exact.rationals import SMALLEST_EPSILON, as_fraction, bound_up, simplest_between, text_up
 from ...mechanism import Mechanism
 from ...mechanisms.families import Family, resolve
@@ -325,7 +325,7 @@ class _Search:
         return InvalidInput(
             f"no epsilon of {self.name} between {float(self.lowest):.3g} and {float(self.highest):.3g} gives "
             f"{self.target.sentence}. The closest possible is {closest}. Ask for less, or give "
-            "between=... to search elsewhere."
+            f"{arg('between')} to search elsewhere."
         )
 
     def _trivial(self, epsilon: Fraction) -> InvalidInput:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...channels import Channel
-from ...errors import InvalidInput, Unsupported
+from ...errors import InvalidInput, Unsupported, arg
 from ...exact.rationals import claimed, read_alpha
 from ...exact.tables import Table
 from ...mechanism import Mechanism
@@ -100,7 +100,7 @@ def symmetrise(mechanism: Mechanism, prior: Any = None) -> Mechanism:
             raise InvalidInput(
                 f"the prior is not symmetric: {float(weights[uneven]):.6g} for {uneven} and "
                 f"{float(weights[mirror]):.6g} for {mirror}. Symmetrising would change the expected loss under it; "
-                "leave the mechanism as it is, or leave out prior= if symmetry matters more."
+                f"leave the mechanism as it is, or leave out {arg('prior')} if symmetry matters more."
             )
         same_cost_for = "the prior given and symmetric losses"
     rows = []

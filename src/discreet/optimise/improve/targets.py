@@ -16,7 +16,7 @@ import numpy as np
 
 from ... import losses
 from ...channels import Channel
-from ...errors import InvalidInput, Unsupported, WrongType
+from ...errors import InvalidInput, Unsupported, WrongType, arg, named
 from ...exact.arrays import FloatArray, IntArray
 from ...exact.rationals import as_fraction, log_up
 from ...losses import Loss
@@ -185,7 +185,8 @@ def read_target(channel: Channel, wishes: dict[str, Any], within: Any, prior: ob
         given.append("within")
     if len(given) != 1:
         raise InvalidInput(
-            "give exactly one target: distance=, mean_error=, truth=, within=(d, p), or likelihood_ratio= "
+            f"give exactly one target: {arg('distance')}, {arg('mean_error')}, {arg('truth')}, within=(d, p), or "
+            f"{arg('likelihood_ratio')} "
             f"(with within=radius); got {', '.join(given) or 'none'}."
         )
     name = given[0]
@@ -210,7 +211,9 @@ def read_target(channel: Channel, wishes: dict[str, Any], within: Any, prior: ob
 
 def _ratio_target(channel: Channel, wish: object, within: Any, prior: object) -> RatioTarget:
     if prior is not None:
-        raise InvalidInput("a likelihood ratio bounds every truth and report, so it needs no prior; drop prior=...")
+        raise InvalidInput(
+            f"a likelihood ratio bounds every truth and report, so it needs no prior; drop {arg('prior')}"
+        )
     most = as_fraction(wish, "likelihood_ratio")
     if most <= 1:
         raise InvalidInput(f"a likelihood ratio above 1 is needed (1 would let nothing through); got {wish!r}.")
@@ -219,7 +222,7 @@ def _ratio_target(channel: Channel, wish: object, within: Any, prior: object) ->
     near, whom = np.ones_like(squares, dtype=bool), "any two truths"
     if within is not None:
         if isinstance(within, tuple | list):
-            raise WrongType(f"with likelihood_ratio, within is one radius; got {within!r}.")
+            raise WrongType(f"with {named('likelihood_ratio')}, within is one radius; got {within!r}.")
         radius = _positive(within, "within, the radius,")
         near, whom = squares <= math.floor((radius / space.unit) ** 2), f"truths within {_shown(radius)} of each other"
     first, second = np.nonzero(np.triu(near, 1))
@@ -235,7 +238,7 @@ def _read_within(within: Any) -> tuple[Fraction, Fraction]:
     if not isinstance(within, tuple | list) or len(within) != 2:
         raise WrongType(
             f"within is a distance and a probability, such as within=(2, 0.95); got {within!r}. One number alone is a "
-            "radius, which goes with likelihood_ratio=..."
+            f"radius, which goes with {arg('likelihood_ratio')}"
         )
     d = as_fraction(within[0], "d, the distance,")
     if d < 0:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from ...errors import InvalidInput, NotPrivate
+from ...errors import InvalidInput, NotPrivate, arg, named
 from ...exact.kernels import Kernel, Noise
 from ...exact.laws import Finite
 from ...exact.rationals import as_fraction, bound_up, float_down, read_epsilon, simplest_between, text_down
@@ -129,7 +129,7 @@ def bounded_noise(
     refuse_hopeless_js(small, D)
     if D + small > LARGEST_PROGRAM and kind in ("all-counts", "single-event"):
         raise InvalidInput(
-            f"kind={kind!r} solves a linear program with about 10 (reach + js)^2 variables, for reach + js up to "
+            f"{arg('kind', kind)} solves a linear program with about 10 (reach + js)^2 variables, for reach + js up to "
             f"{LARGEST_PROGRAM}; got {D + small}. A larger reach hardly lowers delta further."
         )
     if keep_zeros:
@@ -183,7 +183,7 @@ def _read_least(least: int | None, reach: int) -> int:
     if not reach <= value <= LARGEST_LEAST:
         raise InvalidInput(
             f"least, the public lower bound of the counts, goes from reach = {reach} to {LARGEST_LEAST}; got {value}. "
-            "The noise is the same for every bound from reach on; for smaller counts take kind='all-counts'."
+            f"The noise is the same for every bound from reach on; for smaller counts take {arg('kind', 'all-counts')}."
         )
     return value
 
@@ -201,23 +201,28 @@ def _refuse_options(
 ) -> None:
     """Refuse what would be ignored, and what leaves the noise undetermined."""
     if delta is not None and stay is not None:
-        raise InvalidInput("give stay=..., or delta=... (stay is then as large as it can be), not both.")
+        raise InvalidInput(f"give {arg('stay')}, or {arg('delta')} (stay is then as large as it can be), not both.")
     if stay is None and variance is None and delta is None:
         raise InvalidInput(
-            "give stay=... (the probability of the truth), variance=... or delta=...: something must limit the noise."
+            f"give {arg('stay')} (the probability of the truth), {arg('variance')} or {arg('delta')}: something must "
+            "limit the noise."
         )
     if kind in ("sadeghi", "single-event") and (stay is None or variance is not None):
-        raise InvalidInput(f"kind={kind!r} is determined by epsilon, stay and reach alone.")
+        raise InvalidInput(f"{arg('kind', kind)} is determined by epsilon, stay and reach alone.")
     if js and kind != "all-counts":
-        raise InvalidInput(f"js, reports that are never given, is for kind='all-counts'; got kind={kind!r}.")
+        raise InvalidInput(
+            f"js, reports that are never given, is for {arg('kind', 'all-counts')}; got {arg('kind', kind)}."
+        )
     if shared_from is not None and kind != "all-counts":
-        raise InvalidInput(f"shared_from is for kind='all-counts'; got kind={kind!r}.")
+        raise InvalidInput(f"{named('shared_from')} is for {arg('kind', 'all-counts')}; got {arg('kind', kind)}.")
     if least is not None and kind not in ("optimal", "sadeghi"):
         raise InvalidInput(f"least is for the kinds 'optimal' and 'sadeghi'; {kind!r} serves small counts as they are.")
     if (largest is None) == (kind == "single-event"):
-        raise InvalidInput("largest, the largest count N, goes with kind='single-event' and with no other.")
+        raise InvalidInput(f"largest, the largest count N, goes with {arg('kind', 'single-event')} and with no other.")
     if not overshoot and kind != "single-event":
-        raise InvalidInput("overshoot=False goes with kind='single-event', which knows a largest count.")
+        raise InvalidInput(
+            f"{arg('overshoot', False)} goes with {arg('kind', 'single-event')}, which knows a largest count."
+        )
 
 
 def read_shared_from(shared_from: int | None, reach: int, js: int) -> int:
@@ -229,7 +234,8 @@ def read_shared_from(shared_from: int | None, reach: int, js: int) -> int:
     low, high = reach + gap, 4 * (reach + gap)
     if not low <= value <= high:
         raise InvalidInput(
-            f"shared_from goes from {low}, below which a count has less room to move down, to {high}; got {value}."
+            f"{named('shared_from')} goes from {low}, below which a count has less room to move down, to {high}; got "
+            f"{value}."
         )
     return value
 
@@ -246,7 +252,7 @@ def refuse_untouched_zeros(stay: Fraction, reach: int, js: int = 0) -> None:
     raise NotPrivate(
         f"zeros cannot be published as they are: delta would be at least {text_down(bound)} at every epsilon, "
         f"(1 + D eta)/(D + 1). A count of 1 with unbiased noise is published as something above 0 at least that often, "
-        "and a count of 0 never. Leave keep_zeros out: a count of 0 then gets noise of its own."
+        f"and a count of 0 never. Leave {named('keep_zeros')} out: a count of 0 then gets noise of its own."
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-from ...errors import InvalidInput
+from ...errors import InvalidInput, arg
 from ...exact.rationals import as_fraction, bound_up, float_down, read_epsilon
 from ...mechanisms.bounded import read_reach
 from ...ptables.table import PTable
@@ -84,7 +84,8 @@ def design_ptable(
     spread, floor = _limit(variance, "variance"), _limit(stay, "stay")
     if spread is None and floor is None:
         raise InvalidInput(
-            "give stay=... (the least probability of the truth), variance=..., or both: they limit the noise."
+            f"give {arg('stay')} (the least probability of the truth), {arg('variance')}, or both: they limit the "
+            "noise."
         )
     if floor is not None and floor >= 1:
         raise InvalidInput(f"stay is a probability below 1; got {stay!r}.")
@@ -133,7 +134,7 @@ def _rarely_true(table: PTable, reach: int, js: int) -> tuple[str, ...]:
             own = table.law(count).probability(0)
             found.append(
                 f"a true {count} is published as {report} ({percent(probability)}) more often than as {count} "
-                f"({percent(own)}); stay=... sets how often the truth is published at least"
+                f"({percent(own)}); stay sets how often the truth is published at least"
             )
     return tuple(found)
 

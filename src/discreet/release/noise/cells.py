@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import InvalidInput, Unsupported, WrongType
+from ...errors import InvalidInput, Unsupported, WrongType, arg
 from ...exact.arrays import FloatArray, IntArray
 from ...exact.bits import Bits
 from ...exact.kernels import refuse_large
@@ -78,9 +78,11 @@ class CellNoise:
 
     def __post_init__(self) -> None:
         if self.output not in OUTPUTS:
-            raise InvalidInput(f"counts=... must be one of {', '.join(OUTPUTS)}; got {self.output!r}.")
+            raise InvalidInput(f"{arg('counts')} must be one of {', '.join(OUTPUTS)}; got {self.output!r}.")
         if self.output == "in-range" and self.high is None:
-            raise InvalidInput("counts='in-range' needs a largest count: give bound=... or sizes=...")
+            raise InvalidInput(
+                f"{arg('counts', 'in-range')} needs a largest count: give {arg('bound')} or {arg('sizes')}"
+            )
         for name in ("which", "high"):
             array = getattr(self, name)
             if isinstance(array, np.ndarray):
@@ -351,7 +353,7 @@ def cell_noise(
     family = _cell_family(mechanism)
     by_sigma2 = takes_sigma2(mechanism)
     if by_sigma2 != (sigma2 is not None) or by_sigma2 == (epsilon is not None):
-        wanted = "sigma2=..., and no epsilon" if by_sigma2 else "epsilon=..., and no sigma2"
+        wanted = f"{arg('sigma2')}, and no epsilon" if by_sigma2 else f"{arg('epsilon')}, and no sigma2"
         raise InvalidInput(f"{family.written} needs {wanted}.")
     if family.unbounded:
         scale = {"sigma2": sigma2} if by_sigma2 else {"epsilon": epsilon}
@@ -380,7 +382,7 @@ def _cell_family(written: object) -> Family:
 def _read_limit(bound: object, sizes: Any) -> tuple[int | IntArray | None, bool]:
     """The largest count, one or one per cell, and whether it is a public size."""
     if bound is not None and sizes is not None:
-        raise InvalidInput("give bound=... or sizes=..., not both: the sizes are bounds already.")
+        raise InvalidInput(f"give {arg('bound')} or {arg('sizes')}, not both: the sizes are bounds already.")
     if sizes is not None:
         array = np.asarray(sizes)
         if array.dtype.kind not in "iu" or array.ndim != 1 or not array.size:
@@ -401,11 +403,12 @@ def _of_mechanism(mechanism: Mechanism, limit: int | IntArray | None, known: boo
     if behaviour.law is None:
         if limit is not None and not (isinstance(limit, int) and limit == behaviour.largest):
             raise InvalidInput(
-                f"{mechanism.family} is a table for the counts 0..{behaviour.largest} and no others. Leave bound=... "
-                "and sizes=... out, or choose noise that suits every range, such as geometric."
+                f"{mechanism.family} is a table for the counts 0..{behaviour.largest} and no others. Leave "
+                f"{arg('bound')} "
+                f"and {arg('sizes')} out, or choose noise that suits every range, such as geometric."
             )
         if output not in (None, "in-range"):
-            raise InvalidInput(f"the reports of {mechanism.family} lie in its own range; leave counts=... out.")
+            raise InvalidInput(f"the reports of {mechanism.family} lie in its own range; leave {arg('counts')} out.")
         top = len(behaviour.rows[0].weights) - 1
         if top != behaviour.largest:
             raise Unsupported(f"{mechanism.family} reports up to {top} for counts up to {behaviour.largest}.")
@@ -417,7 +420,7 @@ def _of_mechanism(mechanism: Mechanism, limit: int | IntArray | None, known: boo
     if output is None:
         output = narrow if limit is None else "in-range"
     if output in OUTPUTS and OUTPUTS.index(output) < OUTPUTS.index(narrow):
-        raise InvalidInput(f"the reports of {mechanism.family} are {narrow} anyway; leave counts={output!r} out.")
+        raise InvalidInput(f"the reports of {mechanism.family} are {narrow} anyway; leave {arg('counts', output)} out.")
     return CellNoise((mechanism,), None, output, None if output == "signed" else 0, limit, known)
 
 
@@ -426,9 +429,9 @@ def _of_tables(
 ) -> CellNoise:
     """One table for each different size of a group."""
     if limit is None:
-        raise InvalidInput(f"{name} needs a largest count: give bound=... or sizes=...")
+        raise InvalidInput(f"{name} needs a largest count: give {arg('bound')} or {arg('sizes')}")
     if output not in (None, "in-range"):
-        raise InvalidInput(f"the reports of {name} lie in its own range; leave counts={output!r} out.")
+        raise InvalidInput(f"the reports of {name} lie in its own range; leave {arg('counts', output)} out.")
     if isinstance(limit, int):
         refuse_large(limit + 1, limit + 1)
         return CellNoise((family(limit, epsilon),), None, "in-range", 0, limit)
@@ -436,7 +439,7 @@ def _of_tables(
     if len(distinct) > MOST_SIZES:
         raise Unsupported(
             f"{name} needs a table of its own for each size of a group; there are {len(distinct)} different sizes (at "
-            f"most {MOST_SIZES}). Use geometric, one bound=... for all, or sizes rounded up to a few."
+            f"most {MOST_SIZES}). Use geometric, one {arg('bound')} for all, or sizes rounded up to a few."
         )
     refuse_large(int((distinct + 1).max()), int((distinct + 1).sum()))
     empty = int(distinct[0] == 0)  # a group of nobody has the count 0, whoever asks

@@ -9,7 +9,7 @@ from bisect import bisect_left
 from fractions import Fraction
 from statistics import NormalDist
 
-from ...errors import InvalidInput, Unsupported
+from ...errors import InvalidInput, Unsupported, call
 from ...exact.kernels import Noise
 from ...exact.laws import Gaussian
 from ...exact.rationals import LARGEST_EPSILON, SMALLEST_EPSILON
@@ -47,7 +47,7 @@ def epsilon_for(name: str, half_width: int, level: object = Fraction(19, 20)) ->
     if family is None:
         raise Unsupported(
             f"a wanted error gives an epsilon for {' and '.join(possible)}; got {name!r}. For the discrete "
-            "Gaussian it gives sigma2; for tables use dc.calibrate."
+            f"Gaussian it gives sigma2; for tables use {call('dc.calibrate', 'discreet calibrate')}."
         )
     build = resolve(family.unbounded)
 

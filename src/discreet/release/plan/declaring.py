@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ...engines.base import ROW
 from ...engines.sources import Source
-from ...errors import InvalidInput
+from ...errors import InvalidInput, arg
 from ...questions import groups as declared
 from ...questions.groups import Groups
 from ...questions.question import Question
@@ -32,7 +32,7 @@ _WRITTEN = {
 
 def declared_groups(asked: Sequence[Question], domain: Domain | None, groups: Rows, zeros: Rows) -> list[Groups]:
     if domain is not None and groups is not None:
-        raise InvalidInput("give the groups by domain=... or by groups=..., not both.")
+        raise InvalidInput(f"give the groups by {arg('domain')} or by {arg('groups')}, not both.")
     if (groups is not None or zeros is not None) and len(asked) > 1:
         raise InvalidInput(
             "a list of groups or of structural zeros belongs to one question; release several by domain."
@@ -51,8 +51,10 @@ def declared_groups(asked: Sequence[Question], domain: Domain | None, groups: Ro
             )
         elif domain is None:
             raise InvalidInput(
-                f"declare the groups of {', '.join(question.by)}: domain=['{question.by[0]}=1..6'] or "
-                f"domain=['{question.by[0]}=a,b,c'] for each, or groups='FILE'. Groups are public; they never come "
+                f"declare the groups of {', '.join(question.by)}: {arg('domain', [f'{question.by[0]}=1..6'])} or "
+                f"{arg('domain', [f'{question.by[0]}=a,b,c'])} for each, or {arg('groups', 'FILE')}. Groups are "
+                "public; they "
+                "never come "
                 "from the data."
             )
         else:
@@ -108,8 +110,10 @@ def contribution_bound(given: int | None, unit: str, asked: Sequence[Question], 
     most = max(several)
     raise InvalidInput(
         f"say in how many groups one person is counted, since people can have rows in several of the {most:,}:\n"
-        f"  max_groups=1  each person is counted in one group only and is missing from the others: the least noise\n"
-        f"  max_groups={most}  each person is counted in every group where they have rows: up to {most:,} times the "
+        f"  {arg('max_groups', 1)}  each person is counted in one group only and is missing from the others: the "
+        "least noise\n"
+        f"  {arg('max_groups', most)}  each person is counted in every group where they have rows: up to {most:,} "
+        "times the "
         "noise\nIf everyone has rows in one group only, as one year of data may have it, 1 leaves nobody out."
     )
 

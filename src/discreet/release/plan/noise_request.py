@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from ...errors import InvalidInput
+from ...errors import InvalidInput, arg
 from ...exact.arrays import IntArray
 from ...exact.rationals import claimed, text_up
 from ...ledger.budget import Cost
@@ -55,10 +55,10 @@ class NoiseRequest:
         asked = self.request
         if isinstance(asked.mechanism, Mechanism):
             if asked.error is not None:
-                raise InvalidInput("a saved mechanism has its error already; leave error=... out.")
+                raise InvalidInput(f"a saved mechanism has its error already; leave {arg('error')} out.")
             return [draft.table(self._noise()) for draft in drafts]
         if asked.epsilon is not None and asked.error is not None:
-            raise InvalidInput("give epsilon=... or error=..., not both: one follows from the other.")
+            raise InvalidInput(f"give {arg('epsilon')} or {arg('error')}, not both: one follows from the other.")
         gaussian = takes_sigma2(asked.mechanism)
         if asked.error is not None:
             if gaussian:
@@ -68,13 +68,14 @@ class NoiseRequest:
             return [draft.table(noise) for draft in drafts]
         if asked.epsilon is None:
             raise InvalidInput(
-                "say how much noise: epsilon=... (the privacy of the whole release) or error=... (how far off a count "
+                f"say how much noise: {arg('epsilon')} (the privacy of the whole release) or {arg('error')} (how far "
+                "off a count "
                 "may be)."
             )
         if gaussian:
             if not asked.delta:
                 raise InvalidInput(
-                    "discrete-gaussian needs a delta: delta='1e-6', far below one over the number of people."
+                    f"discrete-gaussian needs a delta: {arg('delta', '1e-6')}, far below one over the number of people."
                 )
             most = asked.epsilon**2 / 8
             return weakest_noise(lambda rho: self._gaussian(drafts, rho), asked.epsilon, asked.delta, most)

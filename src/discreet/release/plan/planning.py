@@ -9,7 +9,7 @@ from typing import Unpack
 from ...addresses import Address, read_address
 from ...engines.base import ROW
 from ...engines.sources import Counting, Source, open_source
-from ...errors import InvalidInput
+from ...errors import InvalidInput, arg
 from ...ledger.budget import read_name
 from ...questions.question import Question, expand_view, find_column, read_question, read_view
 from ...questions.readings import reading_notes
@@ -107,7 +107,9 @@ def _account(request: ReleaseRequest, own: str) -> str:
         return own
     if not request.edition:
         raise InvalidInput(
-            f"a data set named by dataset=... has several files, so say which one this is: edition='{own}', or your "
+            f"a data set named by {arg('dataset')} has several files, so say which one this is: "
+            f"{arg('edition', own)}, or "
+            "your "
             "own name for it. The same question for the same edition gets the recorded answer."
         )
     return read_name(request.dataset, "data set")
@@ -117,7 +119,8 @@ def refuse_unnamed_selection(data: object, edition: str) -> None:
     """A pattern that chooses among files of one name would get the recorded answer of another choice."""
     if not edition and isinstance(data, str | Path | Address) and read_address(data).is_selection:
         raise InvalidInput(
-            f"{data} chooses some files of one name, so say which these are: edition='2024', or your own name for "
+            f"{data} chooses some files of one name, so say which these are: {arg('edition', '2024')}, or your own "
+            "name for "
             "them. The same question for the same edition gets the recorded answer."
         )
 
@@ -133,7 +136,8 @@ def _expanded(asked: Sequence[Question], unit: str, source: Source | None) -> tu
     units = sorted({column for _, column in found})
     if ROW in units and unit != ROW:
         raise InvalidInput(
-            f"the unit {unit!r} is the column {ROW!r} of the table, but unit='{ROW}' means that each row is its own "
+            f"the unit {unit!r} is the column {ROW!r} of the table, but {arg('unit', ROW)} means that each row is "
+            "its own "
             "unit. Give the column another name."
         )
     if len(units) > 1:

@@ -5,14 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...engines.base import ROW
-from ...errors import InvalidInput
+from ...errors import InvalidInput, arg
 from ...ledger.budget import RELATIONS
 from ...questions.groups import Groups
 from ...questions.question import Question
 from ...spaces import positive_integer
 
 #: What to say when no unit was named.
-WHOSE = "say whose data is protected: unit='row', or unit='COLUMN' for the column that names the person."
+WHOSE = (
+    f"say whose data is protected: {arg('unit', 'row')}, or {arg('unit', 'COLUMN')} for the column that names the "
+    "person."
+)
 
 
 @dataclass(frozen=True)
@@ -41,8 +44,9 @@ class Protection:
         object.__setattr__(self, "max_groups", positive_integer(self.max_groups, "max_groups"))
         if self.unit == ROW and self.max_groups != 1:
             raise InvalidInput(
-                f"a row is in one group only, so max_groups={self.max_groups} means nothing with unit='row'; leave "
-                "it out, or name the person's column with unit='COLUMN'."
+                f"a row is in one group only, so {arg('max_groups', self.max_groups)} means nothing with "
+                f"{arg('unit', 'row')}; leave "
+                f"it out, or name the person's column with {arg('unit', 'COLUMN')}."
             )
 
     def sensitivity(self, question: Question, groups: Groups) -> int:
@@ -75,7 +79,7 @@ class Protection:
         missing = (
             "People with rows in more groups are missing from the rest, so a count can be far below the number of "
             "people with rows in its group; noise and intervals are about the counts after this rule. A larger "
-            "max_groups counts them in more."
+            "contribution bound (max_groups) counts them in more."
         )
         return (
             first,

@@ -8,7 +8,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, TypeAlias, TypedDict, Unpack
 
-from ...errors import InvalidInput, WrongType
+from ...errors import InvalidInput, WrongType, arg
 from ...exact.rationals import as_fraction, read_epsilon
 from ...ledger.budget import RELATIONS
 from ...losses import Loss
@@ -149,8 +149,9 @@ class ReleaseRequest:
         object.__setattr__(self, "split", _shares(self.split, len(self.questions)))
         if self.designed and (self.mechanism != "geometric" or self.error is not None):
             raise InvalidInput(
-                "properties=... and loss=... ask for a design, which is made for an epsilon and a bound or sizes; "
-                "leave mechanism=... and error=... out."
+                f"{arg('properties')} and {arg('loss')} ask for a design, which is made for an epsilon and a bound "
+                "or sizes; "
+                f"leave {arg('mechanism')} and {arg('error')} out."
             )
 
     @property
@@ -190,7 +191,7 @@ def _relation(written: str | None, sizes: object) -> str:
     if sizes is not None and relation == "add-remove":
         raise InvalidInput(
             "with public sizes the number of units in each group is known, so none can join or leave unseen: the "
-            "relation is substitution. Leave relation=... out, or sizes=..."
+            f"relation is substitution. Leave {arg('relation')} out, or {arg('sizes')}"
         )
     return relation or ("add-remove" if sizes is None else "substitution")
 
@@ -202,7 +203,7 @@ def _shares(split: Sequence[Number] | None, number: int) -> tuple[Fraction, ...]
     parts = [as_fraction(part, "a part of the split") for part in split]
     if len(parts) != number or min(parts) <= 0:
         raise InvalidInput(
-            f"split=... needs as many positive numbers as there are questions, {number}; got "
+            f"{arg('split')} needs as many positive numbers as there are questions, {number}; got "
             f"{', '.join(map(str, split))}."
         )
     return tuple(part / sum(parts) for part in parts)
@@ -219,7 +220,7 @@ def _mechanism(mechanism: str | Mechanism | PTable) -> str | Mechanism:
 
 def _suppress_below(value: object) -> int:
     if not is_integer(value):
-        raise InvalidInput(f"suppress_below=... must be a whole number; got {value!r}.")
+        raise InvalidInput(f"{arg('suppress_below')} must be a whole number; got {value!r}.")
     return int(value)  # type: ignore[call-overload,no-any-return]
 
 
