@@ -38,7 +38,7 @@ def _ledger(table: Path, name: str, entries: int) -> str:
     """A ledger with one release, and after it so many questions and answers, written in one transaction."""
     book = dc.Ledger.create(table.parent / name, dataset="visits", unit="person", epsilon=1000)
     _ask(table, book.name, "the first")
-    cost, when = Cost(Fraction(1, 1000)).describe(), "2026-01-01T00:00:00Z"
+    cost, when = Cost(Fraction(1, 1000)).to_json(), "2026-01-01T00:00:00Z"
     with open_store(book.name).writing() as session:
         books = Books(session)
         for k in range(entries):

@@ -287,7 +287,7 @@ def test_a_p_table_is_designed_written_and_judged_by_its_file(tmp_path: Path) ->
 def test_a_p_table_without_a_stay_probability_says_what_happens_to_small_counts() -> None:
     command = ["design", "--ptable", "--reach", 2, "--variance", 3, "--epsilon", "0.5", "--keys", 64]
     out = run(*command).stdout
-    assert "note      a true 1 is published as 0 (" in out and "--stay sets how often the truth is published" in out
+    assert "note      a true 1 is published as 0 (" in out and "a larger stay probability" in out
     content = json.loads(run(*command, "--json").stdout)
     assert sum(content["published_as"]["0"].values()) == pytest.approx(1) and content["notes"]
     assert content["lower_bound"] <= content["delta"]

@@ -18,7 +18,7 @@ import discreet as dc
 from command_line import run
 from discreet.cli.main import app
 from discreet.cli.output import in_options
-from discreet.errors import DiscreetError, InvalidInput, WrongType
+from discreet.errors import DiscreetError, InvalidInput, WrongType, arg, call, named
 from discreet.names import find_name
 
 SOURCE = Path(dc.__file__).parent
@@ -40,23 +40,20 @@ OPTIONS = {name: "--" + name.replace("_", "-") for name in ("epsilon", "level", 
 @pytest.mark.parametrize(
     ("message", "shown"),
     [
-        ("give epsilon=... or alpha=...", "give --epsilon or alpha=..."),
-        ("drop worst_case=True.", "drop --worst-case."),
-        ("say over=Counts(n).", "say --over n."),
-        ("drop over=Counts(9)", "drop --over 9"),
-        ("over= is for counts; level=, unit=", "--over is for counts; --level, --unit"),
-        ("with unit='row', or unit='COLUMN'.", "with --unit row, or --unit COLUMN."),
-        ("with unit='family size'", "with --unit 'family size'"),
-        ("add domain=['site=1..6'] or domain=['level=a,b'].", "add --domain site=1..6 or --domain level=a,b."),
-        ("level=3 means nothing, epsilon=1e-6.", "--level 3 means nothing, --epsilon 1e-6."),
-        ("worst_case must be given; not worst_case.", "--worst-case must be given; not --worst-case."),
-        ("give epsilon=...", "give --epsilon."),
-        ("the file worst_case.json, 'worst_case', a/worst_case and m.worst_case", None),
-        ("a domain: level=1..6, level=1,2 or level=a,b; 'level=...' as you wrote", None),
-        ("epsilon = 1 and bias<=0 and m.epsilon=... and f(level=3)", None),
+        (f"give {arg('epsilon')} or {arg('alpha')}", "give --epsilon or alpha=..."),
+        (f"drop {arg('worst_case', True)}.", "drop --worst-case."),
+        (f"say {arg('over', 'Counts(n)', 'n')}.", "say --over n."),
+        (f"{named('over')} is for counts; {named('level')}", "--over is for counts; --level"),
+        (f"with {arg('unit', 'row')}, or {arg('unit', 'COLUMN')}.", "with --unit row, or --unit COLUMN."),
+        (f"with {arg('unit', 'family size')}", "with --unit 'family size'"),
+        (f"add {arg('domain', ['site=1..6'])} or so.", "add --domain site=1..6 or so."),
+        (f"{arg('level', 3)} means nothing", "--level 3 means nothing"),
+        (f"give {arg('epsilon')}", "give --epsilon."),
+        (f"see {call('dc.calibrate', 'discreet calibrate')}.", "see discreet calibrate."),
+        ("the file worst_case.json, 'worst_case', level=3, epsilon=... and unit='row'", None),
     ],
 )
-def test_arguments_are_shown_as_options_and_nothing_else_is(message: str, shown: str | None) -> None:
+def test_mentioned_arguments_are_shown_as_options_and_prose_is_never_read(message: str, shown: str | None) -> None:
     assert in_options(message, OPTIONS) == (message if shown is None else shown)
 
 

@@ -37,8 +37,8 @@ def test_a_forged_file_with_a_lattice_for_other_truths_is_refused(tmp_path) -> N
     path = tmp_path / "m.json"
     dc.from_matrix([[0.5, 0.5], [0.4, 0.6]]).save(path)
     content = json.loads(path.read_text(encoding="utf-8"))
-    content["kernel"] = Lattice.from_weights([[100, 99], [99, 98]], "remap").describe()
-    content["inputs"], content["outputs"] = dc.Counts(99).describe(), dc.Counts(3).describe()
+    content["kernel"] = Lattice.from_weights([[100, 99], [99, 98]], "remap").to_json()
+    content["inputs"], content["outputs"] = dc.Counts(99).to_json(), dc.Counts(3).to_json()
     content["certificate"] |= {"notion": "local", "epsilon": 1.5, "ratio": None}
     content["sha256"] = fingerprint(content)
     path.write_text(json.dumps(content), encoding="utf-8")

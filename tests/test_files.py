@@ -66,7 +66,7 @@ def test_what_is_saved_comes_back(name, path):
     m = MECHANISMS[name]()
     m.save(path)
     again = dc.load(str(path))
-    assert again.kernel.describe() == m.kernel.describe() and again.certificate == m.certificate
+    assert again.kernel.to_json() == m.kernel.to_json() and again.certificate == m.certificate
     assert again.inputs == m.inputs and again.outputs == m.outputs
 
 

@@ -447,9 +447,9 @@ def test_a_message_does_not_quote_a_whole_column():
     ids=str,
 )
 def test_a_space_survives_its_description(space):
-    again = space_from(json.loads(json.dumps(space.describe())))
+    again = space_from(json.loads(json.dumps(space.to_json())))
     assert again == space and hash(again) == hash(space)
-    assert again.describe() == space.describe()
+    assert again.to_json() == space.to_json()
 
 
 @pytest.mark.parametrize(

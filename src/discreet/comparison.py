@@ -53,7 +53,7 @@ class Entry:
     truth: tuple[float, float]
     error: FloatArray
 
-    def describe(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """Plain JSON values; an infinite epsilon is written "infinity"."""
         return {
             "name": self.name,
@@ -94,9 +94,9 @@ class Comparison:
                 return row
         raise InvalidInput(f"{name!r} is not in this comparison: {', '.join(row.name for row in self.rows)}.")
 
-    def describe(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""
-        return {"n": self.n, "asked": self.asked, "mechanisms": [row.describe() for row in self.rows]}
+        return {"n": self.n, "asked": self.asked, "mechanisms": [row.to_json() for row in self.rows]}
 
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Headings and cells, as text: the tight epsilon, the expected losses, the properties."""
@@ -144,7 +144,7 @@ class Comparison:
         """Write a report: .html (self-contained) or .png or .svg with charts, .json with the numbers."""
         file = Path(path)
         if file.suffix == ".json":
-            file.write_text(json.dumps(self.describe(), indent=1) + "\n", encoding="utf-8")
+            file.write_text(json.dumps(self.to_json(), indent=1) + "\n", encoding="utf-8")
         elif file.suffix == ".html":
             file.write_text(self._page(), encoding="utf-8")
         else:

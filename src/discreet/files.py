@@ -149,7 +149,7 @@ def _figures(stated: dict[str, Any], inputs: Space | None = None) -> dict[str, A
         name: value
         for name, value in stated.items()
         if re.fullmatch(r"[a-z0-9_]{1,40}", name)
-        and (_is_plain(value) or (name == "on" and inputs is not None and value == inputs.describe()))
+        and (_is_plain(value) or (name == "on" and inputs is not None and value == inputs.to_json()))
     }
 
 
@@ -180,7 +180,7 @@ def _compare(mechanism: Mechanism, content: dict[str, Any], path: str | Path) ->
     """Refuse a file that claims more than its numbers prove, or describes another mechanism than it holds."""
     stated, proved = content["certificate"], mechanism.certificate
     for name, space in (("inputs", mechanism.inputs), ("outputs", mechanism.outputs)):
-        if content[name] != space.describe():
+        if content[name] != space.to_json():
             raise Altered(f"{path}: its {name} are not those of the mechanism it describes.")
     epsilon = math.inf if stated["epsilon"] == "infinity" else float(stated["epsilon"])
     ratio = None if stated["ratio"] is None else Fraction(stated["ratio"])

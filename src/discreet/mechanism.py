@@ -97,7 +97,7 @@ class Mechanism:
         if not isinstance(other, Mechanism):
             return NotImplemented
         return self is other or (
-            self._guarantee == other._guarantee and self.kernel.describe() == other.kernel.describe()
+            self._guarantee == other._guarantee and self.kernel.to_json() == other.kernel.to_json()
         )
 
     def __hash__(self) -> int:
@@ -216,7 +216,7 @@ class Mechanism:
             certificate = certify_at(kernel, space, claimed(before.epsilon), before.notion, details=details)
         else:
             certificate = certify(kernel, space, before.notion, details=details)
-        parameters = {**self.parameters, "on": space.describe(), "clamp": clamp}
+        parameters = {**self.parameters, "on": space.to_json(), "clamp": clamp}
         return Mechanism(space, outputs, kernel, certificate, self.family, parameters, self.closed_form)
 
     # ---------------------------------------------------------------- words
@@ -231,21 +231,21 @@ class Mechanism:
 
         A closed form is kept as its exact parameters, everything else as its exact integers.
         """
-        Path(path).write_text(json.dumps(self.describe(), indent=1) + "\n", encoding="utf-8")
+        Path(path).write_text(json.dumps(self.to_json(), indent=1) + "\n", encoding="utf-8")
 
-    def describe(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """What a file holds, as plain JSON values: exact parameters or integers, the claim, and a digest of it all."""
         content: dict[str, Any] = {
             "format": FORMAT,
             "version": VERSION,
             "family": self.family,
-            "inputs": self.inputs.describe(),
-            "outputs": self.outputs.describe(),
-            "certificate": self.certificate.describe(),
+            "inputs": self.inputs.to_json(),
+            "outputs": self.outputs.to_json(),
+            "certificate": self.certificate.to_json(),
             "parameters": dict(self.parameters),
         }
         if not self.closed_form:
-            content["kernel"] = self.kernel.describe()
+            content["kernel"] = self.kernel.to_json()
         return {**content, "sha256": fingerprint(content)}
 
     def __repr__(self) -> str:

@@ -73,7 +73,7 @@ class Space(Protocol):
     def neighbours(self) -> tuple[Array, Array] | None:
         """All adjacent pairs of indices (i, j) with i < j, or None where adjacency is not defined."""
 
-    def describe(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """The parameters, as plain JSON values."""
 
 
@@ -303,7 +303,7 @@ class Counts(_Line):
         lower = np.arange(self.n)
         return lower, lower + 1
 
-    def describe(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         return {"kind": self.name, "n": self.n}
 
 
@@ -348,7 +348,7 @@ class Integers(_Line):
     def neighbours(self) -> None:
         return None
 
-    def describe(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         return {"kind": self.name, "low": self.low}
 
 
@@ -440,7 +440,7 @@ class Grid:
     def neighbours(self) -> None:
         return None
 
-    def describe(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         return {"kind": self.name, "rows": self.rows, "cols": self.cols, "cell": str(self.unit)}
 
 
@@ -517,7 +517,7 @@ class Labels:
     def neighbours(self) -> tuple[Array, Array]:
         return np.triu_indices(self.size, 1)
 
-    def describe(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         return {"kind": self.name, "labels": list(self.labels)}
 
 

@@ -316,7 +316,7 @@ def test_a_file_gives_back_the_identical_mechanism(m, tmp_path):
     path = tmp_path / "m.json"
     m.save(path)
     again = dc.load(path)
-    assert again.kernel.describe() == m.kernel.describe()
+    assert again.kernel.to_json() == m.kernel.to_json()
     assert again.certificate == m.certificate
     assert (again.inputs, again.outputs, again.family) == (m.inputs, m.outputs, m.family)
     assert again.parameters == m.parameters
@@ -338,7 +338,7 @@ def test_a_mechanism_cannot_be_changed(m):
 
 def test_a_mechanism_can_be_copied_and_sent_to_another_process(m):
     for other in (copy.deepcopy(m), pickle.loads(pickle.dumps(m))):
-        assert other.kernel.describe() == m.kernel.describe() and other.certificate == m.certificate
+        assert other.kernel.to_json() == m.kernel.to_json() and other.certificate == m.certificate
         x = some_truths(m, 5)
         assert (other.simulate(x, seed=1) == m.simulate(x, seed=1)).all()
 

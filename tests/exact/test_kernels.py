@@ -222,12 +222,12 @@ def test_response_refuses_impossible_parameters(bad):
     ],
 )
 def test_a_kernel_survives_its_description(kernel):
-    assert kernel_from(json.loads(json.dumps(kernel.describe()))) == kernel
+    assert kernel_from(json.loads(json.dumps(kernel.to_json()))) == kernel
 
 
 def test_own_laws_that_are_not_finite_are_refused_not_dropped():
-    description = Noise(LAWS["finite"], (0, 5), (0, 5), OWN["two"]).describe()
-    description["own"][0] = GeometricTails.two_sided(F(1, 2)).describe()
+    description = Noise(LAWS["finite"], (0, 5), (0, 5), OWN["two"]).to_json()
+    description["own"][0] = GeometricTails.two_sided(F(1, 2)).to_json()
     with pytest.raises(InvalidInput, match="must be finite"):
         kernel_from(description)
 
@@ -235,4 +235,4 @@ def test_own_laws_that_are_not_finite_are_refused_not_dropped():
 def test_unknown_kernels_are_refused():
     with pytest.raises(InvalidInput, match="not a kind of kernel"):
         kernel_from({"kernel": "magic"})
-    assert isinstance(kernel_from(Table.from_rows([[1, 2]]).describe()), Table)
+    assert isinstance(kernel_from(Table.from_rows([[1, 2]]).to_json()), Table)

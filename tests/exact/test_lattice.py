@@ -148,21 +148,21 @@ def test_large_maps_are_sampled_by_displacement():
 @pytest.mark.parametrize("border", BORDERS)
 def test_description_comes_back_exactly(border):
     kernel = Lattice.from_weights(weights_of((3, 5)), border)
-    again = Lattice.from_description(json.loads(json.dumps(kernel.describe())))
+    again = Lattice.from_json(json.loads(json.dumps(kernel.to_json())))
     assert again.palette == kernel.palette and again.border == border
     assert np.array_equal(again.codes, kernel.codes)
 
 
 def test_descriptions_with_very_long_integers_come_back():
     kernel = Lattice.from_weights([[1 << 50_000, 1]], "remap")
-    assert Lattice.from_description(json.loads(json.dumps(kernel.describe()))).palette == kernel.palette
+    assert Lattice.from_json(json.loads(json.dumps(kernel.to_json()))).palette == kernel.palette
 
 
 @pytest.mark.parametrize("damage", [{"weights": None}, {"codes": [[0, 99]]}, {"border": "cut"}, {"codes": "x"}])
 def test_damaged_descriptions_are_refused(damage):
-    description = Lattice.from_weights([[2, 1], [1, 1]], "remap").describe() | damage
+    description = Lattice.from_weights([[2, 1], [1, 1]], "remap").to_json() | damage
     with pytest.raises(UnreadableFile, match="does not describe a lattice"):
-        Lattice.from_description(description)
+        Lattice.from_json(description)
 
 
 @pytest.mark.parametrize("weights", [[[1]], [[1, -1]], [[0, 0]], [[1, 2], [1]], []])

@@ -225,7 +225,7 @@ def test_finite_laws_refuse_floats_instead_of_cutting_them(bad):
     ids=["geometric", "gaussian", "finite", "huge"],
 )
 def test_a_law_survives_its_description(law):
-    assert law_from(json.loads(json.dumps(law.describe()))) == law
+    assert law_from(json.loads(json.dumps(law.to_json()))) == law
 
 
 def test_unknown_laws_are_refused():

@@ -42,7 +42,7 @@ def test_a_table_is_its_rows_divided_by_their_sums(rows):
 @given(tables)
 def test_a_table_survives_its_description_and_reduction(rows):
     table = Table.from_rows(rows)
-    for other in (kernel_from(json.loads(json.dumps(table.describe()))), table.reduced()):
+    for other in (kernel_from(json.loads(json.dumps(table.to_json()))), table.reduced()):
         assert isinstance(other, Table)
         for i in range(len(rows)):
             assert [other.probability(i, j) for j in range(len(rows[0]))] == [
@@ -53,7 +53,7 @@ def test_a_table_survives_its_description_and_reduction(rows):
 
 def test_weights_too_long_for_decimal_text_survive_a_file():
     table = Table.from_rows([[3**20000, 1], [1, 3**20000]])
-    again = kernel_from(json.loads(json.dumps(table.describe())))
+    again = kernel_from(json.loads(json.dumps(table.to_json())))
     assert isinstance(again, Table) and again.row(0) == [3**20000, 1]
 
 

@@ -42,7 +42,7 @@ def test_every_64th_event_is_a_checkpoint_that_states_the_sum(long: Ledger) -> N
     for event in checkpoints:
         before = [earlier.kind for earlier in events[: event.number]]
         spent = Fraction(before.count("reserve"), 1000)
-        assert event.content["spent"] == Tally(spent, without_rho=before.count("reserve")).describe()
+        assert event.content["spent"] == Tally(spent, without_rho=before.count("reserve")).to_json()
         assert event.content["answered"] == before.count("commit") and event.content["first"] == events[0].hash
     assert checkpoints[12].content["earlier"] == [checkpoints[12 - step].hash for step in (1, 2, 4, 8)]
     assert long.verify().holds and long.spent().epsilon == Fraction(300, 1000)
@@ -58,7 +58,7 @@ def do_something(books: Books, session: SqliteSession, chance: random.Random) ->
         books.append(session, "opened", {"reservation": chance.choice(idle)}, WHEN)
     elif step == "release" and idle:
         number = chance.choice(idle)
-        cost = books.reserved[number].cost.describe()
+        cost = books.reserved[number].cost.to_json()
         books.append(session, "release", {"reservation": number, "because": "chance", "cost": cost}, WHEN)
     elif step == "commit" and under_way:
         number = chance.choice(under_way)
@@ -66,7 +66,7 @@ def do_something(books: Books, session: SqliteSession, chance: random.Random) ->
         books.append(session, "commit", said, WHEN)
     else:
         rho = chance.choice([None, Fraction(1, chance.randrange(1, 9))])
-        cost = Cost(Fraction(1, chance.randrange(50, 60)), Fraction(chance.randrange(2), 10**6), rho).describe()
+        cost = Cost(Fraction(1, chance.randrange(50, 60)), Fraction(chance.randrange(2), 10**6), rho).to_json()
         key = f"question {chance.randrange(40)}"
         if key not in books.committed:
             books.append(session, "reserve", {"key": key, "request": session.keep(b"{}"), "cost": cost}, WHEN)
@@ -164,13 +164,13 @@ def test_a_use_reads_a_few_events_however_many_there_are(tmp_path: Path, entries
 
 #: Alterations of entries before the last checkpoint that keep the head.
 UNNOTICED = {
-    "a lower cost": lambda ledger: rewrite(ledger, forged(ledger, 65, cost=Cost(Fraction(0)).describe())),
-    "a higher cost": lambda ledger: rewrite(ledger, forged(ledger, 65, cost=Cost(Fraction(9)).describe())),
+    "a lower cost": lambda ledger: rewrite(ledger, forged(ledger, 65, cost=Cost(Fraction(0)).to_json())),
+    "a higher cost": lambda ledger: rewrite(ledger, forged(ledger, 65, cost=Cost(Fraction(9)).to_json())),
     "a cost edited without its hash": lambda ledger: tamper(
         ledger, "UPDATE events SET body = replace(body, '1/1000', '1/9999') WHERE number < 800"
     ),
     "removed reservations": lambda ledger: tamper(ledger, "DELETE FROM events WHERE number BETWEEN 65 AND 100"),
-    "an older checkpoint": lambda ledger: rewrite(ledger, forged(ledger, 128, spent=Tally().describe())),
+    "an older checkpoint": lambda ledger: rewrite(ledger, forged(ledger, 128, spent=Tally().to_json())),
     "a question listed under another key": lambda ledger: tamper(
         ledger, "UPDATE answers SET key = 'x' WHERE key = 'filling 30'"
     ),
@@ -202,7 +202,7 @@ NOTICED: dict[str, Callable[[Ledger], None]] = {
     "an older version": lambda ledger: rewrite(ledger, forged(ledger, 1, version=2)),
     "no first event": lambda ledger: tamper(ledger, "DELETE FROM events WHERE number = 1"),
     "another key": lambda ledger: tamper(ledger, "UPDATE secret SET key = zeroblob(32)"),
-    "a last checkpoint that forgets": lambda ledger: rewrite(ledger, forged(ledger, 896, spent=Tally().describe())),
+    "a last checkpoint that forgets": lambda ledger: rewrite(ledger, forged(ledger, 896, spent=Tally().to_json())),
     "no last checkpoint": lambda ledger: tamper(ledger, "DELETE FROM events WHERE number = 896"),
     "an altered end": lambda ledger: tamper(
         ledger, "UPDATE events SET body = replace(body, 'Z', '') WHERE number > 914"
@@ -226,7 +226,7 @@ def test_a_checkpoint_that_is_the_head_is_checked_against_the_one_before(tmp_pat
     hold(ledger, "a", "1/2")
     hold(ledger, "b", "1/2")
     assert ledger.events()[-1].number == 128 and ledger.events()[-1].kind == "checkpoint"
-    rewrite(ledger, forged(ledger, 128, spent=Tally().describe()))
+    rewrite(ledger, forged(ledger, 128, spent=Tally().to_json()))
     with pytest.raises(UnreadableFile, match="states another sum"):
         ledger.left()
 
@@ -251,7 +251,7 @@ def test_a_given_back_reservation_never_opens_whatever_was_altered(long: Ledger)
 def test_no_more_is_given_back_than_was_reserved_whatever_was_altered(long: Ledger) -> None:
     stopped = hold(long, "stopped", "1/2")
     fill(long, 100, "later")
-    rewrite(long, forged(long, stopped.number, cost=Cost(Fraction(5, 2)).describe()))
+    rewrite(long, forged(long, stopped.number, cost=Cost(Fraction(5, 2)).to_json()))
     with pytest.raises(UnreadableFile, match="was altered"):
         long.release(stopped.number, because="power cut")
     assert long.spent().epsilon == Fraction(400, 1000) + Fraction(1, 2)
@@ -286,7 +286,7 @@ def test_an_altered_old_answer_is_never_given_out(long: Ledger, alter: str) -> N
 @pytest.mark.parametrize(
     ("number", "changes", "says"),
     [
-        (64, {"spent": Tally().describe()}, "states another sum"),
+        (64, {"spent": Tally().to_json()}, "states another sum"),
         (128, {"answered": 0}, "states another sum"),
         (128, {"first": "0" * 64}, "states another sum"),
         (128, {"earlier": ["0" * 64]}, "does not name the checkpoints before it"),
@@ -388,6 +388,6 @@ def test_a_ledger_without_checkpoints_still_holds_and_pays(old: Ledger) -> None:
 
 
 def test_a_ledger_without_checkpoints_is_read_whole_by_every_use(old: Ledger) -> None:
-    rewrite(old, forged(old, 2, cost=Cost(Fraction(0)).describe()))
+    rewrite(old, forged(old, 2, cost=Cost(Fraction(0)).to_json()))
     with pytest.raises(UnreadableFile, match="was altered"):
         pay(old, "new", "1/1000")

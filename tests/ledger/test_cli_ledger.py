@@ -72,7 +72,7 @@ def test_init_takes_the_whole_budget(tmp_path: Path) -> None:
     options = ["--data", "visits", "--unit", "row", "--epsilon", "1/3", "--delta", "1e-6"]
     said = run_json("init", tmp_path / "x", *options, "--relation", "substitution", "--filter", "zcdp")
     terms = Ledger.open(tmp_path / "x").terms
-    assert said == {"file": str(tmp_path / "x"), **terms.describe()}
+    assert said == {"file": str(tmp_path / "x"), **terms.to_json()}
     assert (terms.epsilon, terms.delta, terms.relation) == (Fraction(1, 3), Fraction(1, 10**6), "substitution")
     assert terms.rho is not None and said["rho"] == str(terms.rho)
     assert terms.key.hex() not in json.dumps(said)

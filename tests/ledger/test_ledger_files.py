@@ -190,7 +190,7 @@ def test_the_key_is_random_kept_and_never_shown(tmp_path: Path, used: Ledger) ->
     key = used.terms.key
     other = Ledger.create(tmp_path / "other", dataset="visits", unit="person", epsilon=3)
     assert Ledger.open(used.name).terms.key == key != other.terms.key
-    shown = [repr(used), repr(used.terms), json.dumps(used.terms.describe()), repr(used.events()), repr(used.entries())]
+    shown = [repr(used), repr(used.terms), json.dumps(used.terms.to_json()), repr(used.events()), repr(used.entries())]
     shown += [repr(used.verify()), str(used.recorded("a"))]
     for text in shown:
         assert key.hex() not in text and repr(key)[2:-1] not in text

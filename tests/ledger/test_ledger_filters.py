@@ -186,4 +186,4 @@ def test_fractions_of_any_length_are_lossless() -> None:
     value = Fraction(7**20_000, 2**60_000)
     assert read_exact(exact_text(value)) == value
     cost = Cost(value, MILLIONTH, Fraction(1, 3))
-    assert Cost.from_description(json.loads(json.dumps(cost.describe()))) == cost
+    assert Cost.from_json(json.loads(json.dumps(cost.to_json()))) == cost

@@ -50,7 +50,7 @@ def test_what_was_not_opened_is_given_back_with_a_reason(ledger: Ledger) -> None
     assert ledger.left().epsilon == 3 and ledger.orphans() == () and ledger.verify().holds
     (entry,) = ledger.entries()
     assert entry.state == "given back" and entry.given_back is not None
-    cost = Cost(Fraction(2)).describe()  # said again, so that sums need not go back to the reservation
+    cost = Cost(Fraction(2)).to_json()  # said again, so that sums need not go back to the reservation
     assert entry.given_back.content == {"reservation": paid.number, "because": "power cut", "cost": cost}
     ledger.commit(pay(ledger, "q", 3), b"7")  # the whole budget, under the same key
     assert ledger.left().epsilon == 0 and ledger.verify().holds

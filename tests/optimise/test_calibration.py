@@ -302,7 +302,7 @@ def test_the_finding_can_be_read_and_stored():
     text = str(found)
     assert "smallest for the truth reported with probability at least 0.5, whatever the truth" in text
     assert "the target is missed with 0.49999" in text and "decided in rational numbers" in text
-    stored = json.loads(json.dumps(found.describe()))
+    stored = json.loads(json.dumps(found.to_json()))
     assert stored["exact"] is True and Fraction(stored["exact_epsilon"]) == found.epsilon
     assert stored["missed_with"] < 0.5 <= stored["achieved"]
     assert "largest for a likelihood ratio of at most 2 between any two truths" in str(

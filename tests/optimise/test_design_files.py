@@ -12,7 +12,7 @@ from discreet.mechanism import fingerprint
 
 
 def _forged(mechanism, path, alter):
-    content = mechanism.describe()
+    content = mechanism.to_json()
     alter(content)
     del content["sha256"]
     path.write_text(json.dumps({**content, "sha256": fingerprint(content)}))

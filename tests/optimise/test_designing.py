@@ -442,7 +442,7 @@ def test_what_each_property_costs():
     choice = dc.choose(4, alpha="10/11", properties=["WH", "CM", "S"])
     assert choice.without == {"WH": choice.cost, "CM": Fraction(484, 625), "S": choice.cost}
     assert "CM costs" in str(choice) and "S costs nothing" in str(choice)
-    assert choice.describe()["without"]["CM"] == pytest.approx(484 / 625)
+    assert choice.to_json()["without"]["CM"] == pytest.approx(484 / 625)
     other = dc.choose(4, alpha="10/11", loss="L2", properties=["CM"], worst_case=True)
     assert other.name == "LP" and other.cost >= other.without["CM"]
 

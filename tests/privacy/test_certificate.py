@@ -53,7 +53,7 @@ def test_a_claim_with_delta_is_stated_as_claimed():
 def test_an_infinite_epsilon_is_said_openly():
     c = certify(Table.from_rows([[1, 0], [1, 1]]), dc.Counts(1))
     assert c.epsilon == math.inf and c.ratio is None
-    assert "no finite epsilon" in str(c) and json.loads(json.dumps(c.describe()))["epsilon"] == "infinity"
+    assert "no finite epsilon" in str(c) and json.loads(json.dumps(c.to_json()))["epsilon"] == "infinity"
     with pytest.raises(NotPrivate, match=r"infinity.*never gives"):
         certify(Table.from_rows([[1, 0], [1, 1]]), dc.Counts(1), epsilon=Fraction(10))
     with pytest.raises(NotPrivate, match="infinity"):
@@ -84,7 +84,7 @@ def test_wide_ranges_are_certified_locally_without_writing_out_the_ratio():
 def test_ratios_of_thousands_of_digits_are_shown_and_described():
     c = certify(Table.from_rows([[1, 10**5000], [10**5000, 1]]), dc.Counts(1))
     assert c.ratio == 10**5000
-    assert len(str(c)) < 300 and c.describe()["ratio"] is None
+    assert len(str(c)) < 300 and c.to_json()["ratio"] is None
     with pytest.raises(NotPrivate, match="about 1e"):
         certify(Table.from_rows([[1, 10**5000], [10**5000, 1]]), dc.Counts(1), ratio=Fraction(10))
 

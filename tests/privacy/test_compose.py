@@ -124,7 +124,7 @@ def test_it_says_what_it_promises_and_for_whom():
     assert "1 release has" in str(compose([dc.Privacy(1)]))
     assert "no finite epsilon" in str(compose([dc.Privacy(1, "0.1")]))
     assert "Composition of 50 releases" in repr(plan)
-    described = plan.describe()
+    described = plan.to_json()
     assert described["releases"] == 50 and set(described["slack"]) == {"epsilon", "delta", "relative"}
     with pytest.raises(AttributeError):
         plan.method = "basic"  # type: ignore[misc]

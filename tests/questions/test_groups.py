@@ -228,11 +228,11 @@ def declared(draw) -> Groups:
 
 @given(declared())
 def test_a_description_loses_nothing_and_is_always_the_same(groups):
-    written = json.dumps(groups.describe(), sort_keys=True)
-    again = Groups.from_description(json.loads(written))
+    written = json.dumps(groups.to_json(), sort_keys=True)
+    again = Groups.from_json(json.loads(written))
     assert again == groups and hash(again) == hash(groups)
     assert [again.label(k) for k in range(again.size)] == [groups.label(k) for k in range(groups.size)]
-    assert json.dumps(again.describe(), sort_keys=True) == written
+    assert json.dumps(again.to_json(), sort_keys=True) == written
 
 
 @given(declared(), st.lists(st.lists(st.integers(-1, 5), min_size=3, max_size=3), max_size=20))
@@ -266,19 +266,19 @@ def test_numbers_labels_and_codes_agree(groups, asked):
     ],
 )  # fmt: skip
 def test_a_damaged_description_is_refused(change):
-    content = read_domain(["a=1,2", "b=x,y"], ["a", "b"]).describe()
-    assert Groups.from_description(content).size == 4
+    content = read_domain(["a=1,2", "b=x,y"], ["a", "b"]).to_json()
+    assert Groups.from_json(content).size == 4
     with pytest.raises(InvalidInput):
-        Groups.from_description({**content, **change})
+        Groups.from_json({**content, **change})
     for missing in content:
         with pytest.raises(InvalidInput):
-            Groups.from_description({key: value for key, value in content.items() if key != missing})
+            Groups.from_json({key: value for key, value in content.items() if key != missing})
 
 
 def test_the_total_is_one_group():
     assert TOTAL.size == 1 and TOTAL.codes().shape == (1, 0) and TOTAL.label(0) == ()
     assert TOTAL.index(np.empty((3, 0), dtype=np.int64)).tolist() == [0, 0, 0]
-    assert Groups.from_description(TOTAL.describe()) == TOTAL
+    assert Groups.from_json(TOTAL.to_json()) == TOTAL
 
 
 def test_many_listed_groups_of_many_columns_are_found_without_overflow():

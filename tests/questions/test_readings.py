@@ -76,6 +76,6 @@ def test_the_plan_says_it_and_the_key_of_the_question_stays_the_same(tmp_path: P
     file.write_text("health,age\npoor,7\n", encoding="utf-8")
     asked = {"data": file, "unit": "row", "epsilon": 1}
     plan = dc.plan_release("SELECT COUNT(*) FROM v WHERE health > 10", **asked)
-    assert "health is stored as text" in str(plan) and plan.as_json()["notes"] == list(plan.notes)
+    assert "health is stored as text" in str(plan) and plan.to_json()["notes"] == list(plan.notes)
     absent = dc.plan_release("SELECT COUNT(*) FROM v WHERE health > 10", **{**asked, "data": tmp_path / "no" / "v.csv"})
     assert absent.notes == () and absent.key == plan.key

@@ -302,7 +302,7 @@ def test_an_untouched_bundle_holds(tmp_path, options):
     assert [check.name for check in report.checks] == [
         "checksums", "request", "cost", "mechanisms", "counts", "statement", "errors", "words", "pictures", "ledger",
     ]  # fmt: skip
-    assert json.loads(json.dumps(report.describe()))["holds"] is True
+    assert json.loads(json.dumps(report.to_json()))["holds"] is True
 
 
 def first_line(folder: Path, flag: str = "A") -> str:

@@ -26,7 +26,7 @@ def test_groups_that_are_not_those_of_the_question_are_refused() -> None:
 
     assert proposed(relation="substitution").tables[0].sensitivity == 2
     with pytest.raises(InvalidInput, match="do not fit"):
-        plan_from_request(forged({}, {"groups": TOTAL.describe()}, relation="substitution"))
+        plan_from_request(forged({}, {"groups": TOTAL.to_json()}, relation="substitution"))
 
 
 @pytest.mark.parametrize(

@@ -247,8 +247,8 @@ def test_tables_suit_their_own_range_only():
 @pytest.mark.parametrize("name", KINDS)
 def test_descriptions_are_lossless(name):
     noise = KINDS[name]
-    again = CellNoise.from_description(json.loads(json.dumps(noise.describe())))
-    assert again.describe() == noise.describe()
+    again = CellNoise.from_json(json.loads(json.dumps(noise.to_json())))
+    assert again.to_json() == noise.to_json()
     counts = np.array([0, 1, 4, 5, 20])
     assert (again.draw(counts, SeededBits(6)) == noise.draw(counts, SeededBits(6))).all()
     first, second = noise.accuracy(counts), again.accuracy(counts)
@@ -257,16 +257,16 @@ def test_descriptions_are_lossless(name):
 
 def test_a_description_that_claims_too_much_is_refused():
     for name in ("geometric", "matrix"):
-        description = json.loads(json.dumps(KINDS[name].describe()))
+        description = json.loads(json.dumps(KINDS[name].to_json()))
         description["mechanisms"][0]["certificate"]["epsilon"] = 0.01
         with pytest.raises(DiscreetError, match="damaged or was altered"):
-            CellNoise.from_description(description)
+            CellNoise.from_json(description)
 
 
 def test_a_description_of_something_else_than_counts_is_refused():
     noise = replace(KINDS["geometric"], mechanisms=(dc.randomized_response(["a", "b"], epsilon=1),))
     with pytest.raises(Unsupported, match="released cells are counts"):
-        CellNoise.from_description(noise.describe())
+        CellNoise.from_json(noise.to_json())
 
 
 @pytest.mark.parametrize(
@@ -289,11 +289,11 @@ def test_a_description_of_something_else_than_counts_is_refused():
     ],
 )
 def test_damaged_descriptions_are_refused(change):
-    description = json.loads(json.dumps(KINDS["fair"].describe()))
+    description = json.loads(json.dumps(KINDS["fair"].to_json()))
     with pytest.raises(DiscreetError):
-        CellNoise.from_description({**description, **change})
+        CellNoise.from_json({**description, **change})
     with pytest.raises(DiscreetError):
-        CellNoise.from_description({"output": "signed"})
+        CellNoise.from_json({"output": "signed"})
 
 
 def test_words():

@@ -80,7 +80,7 @@ def test_a_recorded_answer_is_recorded_while_another_process_spends(visits: Path
         before = book.left()
         said = by_the_program(visits, book)
         again = dc.release_counts(BY_SITE, **asked(visits, book))
-    assert said["left"] != before.describe()  # what an answer that is paid for would look like
+    assert said["left"] != before.to_json()  # what an answer that is paid for would look like
     assert said["recorded"] is True and said["ledger"] == dict(first.ledger)
     assert not again.fresh and not again.paid and again.rows() == first.rows()
 

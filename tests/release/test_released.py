@@ -155,9 +155,9 @@ def test_a_label_cannot_steer_the_terminal_or_pretend_markup(released):
     assert "\x1b" not in text and "[red]x[/red]" in text
 
 
-def test_as_json_holds_every_row(released):
+def test_to_json_holds_every_row(released):
     release = released([BY_BOTH, "SELECT COUNT(*) FROM visits"])
-    content = json.loads(json.dumps(release.as_json(), allow_nan=False))
+    content = json.loads(json.dumps(release.to_json(), allow_nan=False))
     assert [table["rows"] for table in content["tables"]] == [release.rows(0), release.rows(1)]
     assert content["ledger"] == dict(release.ledger) and content["cost"]["epsilon"] == "1"
 

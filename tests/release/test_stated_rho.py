@@ -16,7 +16,7 @@ from discreet.release.plan.planning import plan_release
 
 def stated(mechanism: dc.Mechanism, rho: str) -> dc.Mechanism:
     """The same mechanism from a file that states a rho of its own."""
-    content = json.loads(json.dumps(mechanism.describe()))
+    content = json.loads(json.dumps(mechanism.to_json()))
     content["certificate"]["details"]["zcdp_rho"] = rho
     content["sha256"] = fingerprint(content)
     return rebuild(content, "a file")

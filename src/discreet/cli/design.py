@@ -176,8 +176,8 @@ def _hand_over(mechanism: Mechanism, choice: Any, output: Path | None, plot: Pat
         heatmap(mechanism).save(plot)
     if json:
         content = {"family": mechanism.family, "parameters": dict(mechanism.parameters)}
-        content["certificate"] = mechanism.certificate.describe()
-        print_json(content if choice is None else {**content, "choice": choice.describe()})
+        content["certificate"] = mechanism.certificate.to_json()
+        print_json(content if choice is None else {**content, "choice": choice.to_json()})
         return
     say(f"{mechanism!r}")
     say(f"proved    {mechanism.certificate}")
@@ -321,7 +321,7 @@ def compare(
     if report is not None:
         comparison.save(report)
     if json:
-        print_json(comparison.describe())
+        print_json(comparison.to_json())
         return
     say(f"counts 0..{comparison.n}, {comparison.asked}")
     headings, cells = comparison.table()
@@ -400,7 +400,7 @@ def calibrate(
     if output is not None:
         found.mechanism.save(output)
     if json:
-        print_json(found.describe())
+        print_json(found.to_json())
         return
     say(str(found))
     if output is not None:

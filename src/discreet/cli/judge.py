@@ -82,7 +82,7 @@ def _verify_bundle(folder: Path, ledger: Path | None, json: bool) -> NoReturn:
 
     report = verify_bundle(folder, ledger)
     if json:
-        print_json(report.describe())
+        print_json(report.to_json())
     else:
         say(str(report))
     decide(report.holds)
@@ -199,7 +199,7 @@ def _as_json(
         "notes": list(verdict.notes),
     }
     if hasattr(subject, "certificate"):
-        content["certificate"] = subject.certificate.describe()
+        content["certificate"] = subject.certificate.to_json()
     if _is_table(subject):
         content["table"] = table_as_json(subject, verdict)
     if epsilon is not None:

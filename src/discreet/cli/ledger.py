@@ -56,7 +56,7 @@ def init(
         path, dataset=name, unit=unit, relation=relation, epsilon=epsilon, delta=delta, filter=filter
     )
     if json:
-        print_json({"file": str(path), **ledger.terms.describe()})
+        print_json({"file": str(path), **ledger.terms.to_json()})
         return
     say(f"made      {path}")
     _tell_terms(ledger.terms)
@@ -153,7 +153,7 @@ def give_back(
     cost = ledger.release(number, because=because)
     left = ledger.left()
     if json:
-        print_json({"file": str(path), "number": number, "given_back": cost.describe(), "left": left.describe()})
+        print_json({"file": str(path), "number": number, "given_back": cost.to_json(), "left": left.to_json()})
         return
     say(f"given back  reservation {number}, epsilon = {short(cost.epsilon, up=False)}; it can never be used now")
     say(f"left        epsilon = {short(left.epsilon, up=False)}")
@@ -332,15 +332,15 @@ def _tell_report(path: Path, report: LedgerReport, heads: Mapping[Path, str]) ->
 def _as_json(path: Path, ledger: Ledger) -> dict[str, Any]:
     return {
         "file": str(path),
-        **ledger.terms.describe(),
-        "spent": ledger.spent().describe(),
-        "left": ledger.left().describe(),
+        **ledger.terms.to_json(),
+        "spent": ledger.spent().to_json(),
+        "left": ledger.left().to_json(),
         "entries": [
             {
                 "number": entry.reservation.number,
                 "time": entry.reservation.time,
                 "key": entry.reservation.key,
-                "cost": entry.reservation.cost.describe(),
+                "cost": entry.reservation.cost.to_json(),
                 "question": list(_texts(entry.request)),
                 "edition": _edition(entry),
                 "state": entry.state,
@@ -367,8 +367,8 @@ def _report_as_json(path: Path, report: LedgerReport, heads: Mapping[Path, str])
         "problems": list(report.problems),
         "events": report.events,
         "head": report.head or None,
-        "spent": None if report.spent is None else report.spent.describe(),
-        "left": None if report.left is None else report.left.describe(),
+        "spent": None if report.spent is None else report.spent.to_json(),
+        "left": None if report.left is None else report.left.to_json(),
         "orphans": [orphan.number for orphan in report.orphans],
         "bundles": {str(folder): head for folder, head in heads.items()},
     }

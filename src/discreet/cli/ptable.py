@@ -59,7 +59,7 @@ def design_table(given: dict[str, Any], output: Path | None, layout: str | None,
                 "reach": table.reach,
                 "published_as": _published_as(table),
                 "notes": list(table.notes),
-                "certificate": certificate.describe(),
+                "certificate": certificate.to_json(),
             }
         )
         return

@@ -123,7 +123,7 @@ def release(
     if not released.fresh:
         _warn_of_later_changes(data, str(released.ledger["time"]))
     if json:
-        print_json({**released.as_json(), "left": left.describe()})
+        print_json({**released.to_json(), "left": left.to_json()})
         return
     say(released.describe())
     for note in released.plan.notes:
@@ -193,7 +193,7 @@ def _show_plan(plan: Plan, data: str, ledger: Path | None, out: Path | None, jso
     from ..engines.sources import open_source
     from ..release.counts import foresee, open_ledger
 
-    content = plan.as_json()
+    content = plan.to_json()
     if json and ledger is None:
         print_json(content)
         return
@@ -206,7 +206,7 @@ def _show_plan(plan: Plan, data: str, ledger: Path | None, out: Path | None, jso
         return
     outlook = foresee(plan, open_source(data), open_ledger(ledger, plan), out)
     if json:
-        print_json({**content, "left": outlook.left.describe(), "decision": outlook.describe()})
+        print_json({**content, "left": outlook.left.to_json(), "decision": outlook.to_json()})
     else:
         say(f"decision   {_decision(outlook, ledger)}")
         how = "" if outlook.verdict == "refused" else "; to release, leave --plan out and give -o"

@@ -198,7 +198,7 @@ class Estimate(Answers):
             "log_likelihood": self.log_likelihood,
             "fit": {"statistic": self.fit.statistic, "p_value": self.fit.p_value, "plausible": self.fit.plausible},
             "spiky": bool(self.spikes),
-            "space": self.space.describe(),
+            "space": self.space.to_json(),
             "values": values,
             "distribution": self.distribution.tolist(),
             "notes": list(self.notes),

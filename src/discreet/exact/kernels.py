@@ -58,7 +58,7 @@ class Kernel(Protocol):
     def sampler(self) -> Sampler:
         """What draws reports from exactly this kernel."""
 
-    def describe(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """The exact parameters, as plain JSON values."""
 
 
@@ -256,13 +256,13 @@ class Noise:
     def sampler(self) -> Sampler:
         return _ShiftSampler(self)
 
-    def describe(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         return {
             "kernel": "noise",
-            "law": self.law.describe(),
+            "law": self.law.to_json(),
             "truths": list(self.truths),
             "clamp": list(self.clamp),
-            **({"own": [law.describe() for law in self.own]} if self.own else {}),
+            **({"own": [law.to_json() for law in self.own]} if self.own else {}),
         }
 
 
@@ -411,7 +411,7 @@ class Response:
     def sampler(self) -> ResponseSampler:
         return ResponseSampler(self.size, Fraction(self.stay - self.other, self.total))
 
-    def describe(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         return {
             "kernel": "response",
             "size": self.size,
@@ -442,5 +442,5 @@ def kernel_from(description: dict[str, Any]) -> Kernel:
     if kind == "lattice":
         from .lattice import Lattice
 
-        return Lattice.from_description(description)
+        return Lattice.from_json(description)
     raise InvalidInput(f"{kind!r} is not a kind of kernel; the kinds are table, noise, response, lattice.")

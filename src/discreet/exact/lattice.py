@@ -262,8 +262,8 @@ class Lattice:
 
     # -------------------------------------------------------------------------------------------- files
 
-    def describe(self) -> dict[str, Any]:
-        """The exact parameters as plain JSON values; :meth:`from_description` reads them back."""
+    def to_json(self) -> dict[str, Any]:
+        """The exact parameters as plain JSON values; :meth:`from_json` reads them back."""
         return {
             "kernel": self.name,
             "border": self.border,
@@ -272,14 +272,14 @@ class Lattice:
         }
 
     @classmethod
-    def from_description(cls, description: Mapping[str, Any]) -> Lattice:
+    def from_json(cls, description: Mapping[str, Any]) -> Lattice:
         """The lattice with these parameters."""
         try:
             palette = tuple(int(w, 16) for w in description["weights"])
             return cls(palette, np.array(description["codes"], np.int32), description["border"])
         except (KeyError, TypeError, ValueError, OverflowError) as problem:
             raise UnreadableFile(
-                f"this does not describe a lattice: {problem}. Save it again with describe()."
+                f"this does not describe a lattice: {problem}. Save it again with to_json()."
             ) from None
 
 

@@ -127,7 +127,7 @@ class Table:
     def sampler(self) -> AliasSampler:
         return AliasSampler(self)
 
-    def describe(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         return {"kernel": "table", "palette": [show_integer(w) for w in self.palette], "codes": self.codes.tolist()}
 
     def reduced(self) -> Table:

@@ -194,7 +194,7 @@ class Books:
         if digest_of(secret) != event.content["key_sha256"]:
             raise InvalidInput("the secret key is not the one the ledger was opened with.")
         self.version = read_version(event.content)
-        self.terms = Terms.from_description(event.content, secret)
+        self.terms = Terms.from_json(event.content, secret)
         self.first = event
 
     def _resume(self, checkpoint: Event, session: Session) -> None:
@@ -204,7 +204,7 @@ class Books:
         if checkpoint.kind != "checkpoint" or problems or not first or first[0].hash != said["first"]:
             raise InvalidInput("it is not a checkpoint that names the first event of this ledger.")
         self._begin(first[0], session)
-        self.tally = Tally.from_description(said["spent"])
+        self.tally = Tally.from_json(said["spent"])
         self.answered = int(said["answered"])
 
     def _enter(self, event: Event) -> None:
@@ -212,7 +212,7 @@ class Books:
         if _has_checkpoints(self.version) and (event.kind == "checkpoint") != (event.number % STRIDE == 0):
             raise InvalidInput(f"every {STRIDE}th event is a checkpoint, and no other.")
         if event.kind == "reserve" and self.terms is not None:
-            cost, key = Cost.from_description(said["cost"]), read_name(said["key"], "key")
+            cost, key = Cost.from_json(said["cost"]), read_name(said["key"], "key")
             tally = self.tally.plus(self.terms.add(NOTHING, cost))
             if not self.terms.allow(tally.total):
                 raise InvalidInput("it costs more than was left.")
@@ -253,7 +253,7 @@ class Books:
         reserved = self.reserved.get(said["reservation"])
         if reserved is not None and not _has_checkpoints(self.version):
             return reserved.cost
-        cost = Cost.from_description(said["cost"])
+        cost = Cost.from_json(said["cost"])
         if reserved is not None and cost != reserved.cost:
             raise InvalidInput(f"it gives back another cost than reservation {reserved.number} has.")
         return cost
@@ -281,7 +281,7 @@ class Books:
     def _state(self, earlier: Sequence[str]) -> dict[str, Any]:
         """What a checkpoint states that follows the events so far."""
         assert self.first is not None
-        spent = self.tally.describe()
+        spent = self.tally.to_json()
         return {"first": self.first.hash, "spent": spent, "answered": self.answered, "earlier": list(earlier)}
 
     def _compare(self, checkpoint: Event) -> None:

@@ -219,13 +219,13 @@ class Cost:
         rho = None if self.rho is None else _not_long(self.rho)
         return Cost(_not_long(self.epsilon), _not_long(self.delta), rho)
 
-    def describe(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """For JSON, losslessly."""
         rho = None if self.rho is None else exact_text(self.rho)
         return {"epsilon": exact_text(self.epsilon), "delta": exact_text(self.delta), "rho": rho}
 
     @classmethod
-    def from_description(cls, said: Mapping[str, Any]) -> Cost:
+    def from_json(cls, said: Mapping[str, Any]) -> Cost:
         rho = said["rho"]
         return cls(read_exact(said["epsilon"]), read_exact(said["delta"]), None if rho is None else read_exact(rho))
 
@@ -274,13 +274,13 @@ class Tally:
             raise InvalidInput("more would be given back than was spent.")
         return rest
 
-    def describe(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """For JSON, losslessly."""
         sums = {what: exact_text(getattr(self, what)) for what in ("epsilon", "delta", "rho")}
         return {**sums, "without_rho": self.without_rho}
 
     @classmethod
-    def from_description(cls, said: Mapping[str, Any]) -> Tally:
+    def from_json(cls, said: Mapping[str, Any]) -> Tally:
         number = said["without_rho"]
         if type(number) is not int or number < 0:
             raise InvalidInput("a number of costs is a whole number, at least 0.")
@@ -345,7 +345,7 @@ class Terms:
             return terms
         return cls(dataset, unit, relation, total, chance, filter, name, key, *largest_rho(total, chance))
 
-    def describe(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """For JSON: everything but the secret."""
         return {
             "ledger": self.ledger,
@@ -360,7 +360,7 @@ class Terms:
         }
 
     @classmethod
-    def from_description(cls, said: Mapping[str, Any], key: bytes) -> Terms:
+    def from_json(cls, said: Mapping[str, Any], key: bytes) -> Terms:
         """The inverse of :meth:`describe`; a rho that the budget does not imply is refused."""
         rho, order = (None if said[what] is None else read_exact(said[what]) for what in ("rho", "order"))
         names = said["dataset"], said["unit"], said["relation"]

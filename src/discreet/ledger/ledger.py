@@ -84,7 +84,7 @@ class Ledger:
         """Make a new ledger; an existing file is refused."""
         terms = Terms.new(dataset, unit, relation, epsilon, delta, filter)
         # The digest ties the secret to the chain and says nothing about it.
-        said = {**terms.describe(), "version": VERSION, "key_sha256": digest_of(terms.key)}
+        said = {**terms.to_json(), "version": VERSION, "key_sha256": digest_of(terms.key)}
         first = next_event([], "init", _now(), said)
         return cls(create_store(path, first.row, terms.key))
 
@@ -182,7 +182,7 @@ class Ledger:
                     f"not enough budget in {self.name}: {self._terms.refusal(books.total, cost)}. Nothing was spent. "
                     "Ask for at most what is left; a question that was answered before is free."
                 )
-            said = {"key": key, "request": session.keep(asked), "cost": cost.describe()}
+            said = {"key": key, "request": session.keep(asked), "cost": cost.to_json()}
             event = books.append(session, "reserve", said, _now())
         return Reservation(self._terms.ledger, event.number, key, cost, event.hash, event.time)
 
@@ -273,7 +273,7 @@ class Ledger:
             books.refuse_used(number, "given back")
             said = {"reservation": number, "because": reason}
             if books.version > 2:
-                said["cost"] = reservation.cost.describe()
+                said["cost"] = reservation.cost.to_json()
             books.append(session, "release", said, _now())
         return reservation.cost
 
@@ -297,7 +297,7 @@ class Ledger:
             return self.commit(paid, answer)
         except UnreadableFile as problem:
             raise type(problem)(
-                f"recording failed: {problem.message} The answer was not kept, and reservation {paid.number} stays spent."
+                f"recording failed: {problem.message} The answer was not kept; reservation {paid.number} stays spent."
             ) from None
 
     # -------------------------------------------------------------------------------------------- the books
@@ -370,7 +370,7 @@ class Ledger:
         reserved = books.reserved_for(session, event)
         request = self._request(session, reserved)
         answer = self._content(session, event, "answer")
-        cost = Cost.from_description(reserved.content["cost"])
+        cost = Cost.from_json(reserved.content["cost"])
         return Recorded(key, request, answer, event.number, event.hash, event.time, cost)
 
     def _request(self, session: Session, event: Event) -> Mapping[str, Any]:

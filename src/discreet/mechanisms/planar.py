@@ -113,7 +113,7 @@ def planar_laplace(grid: Grid, *, epsilon: Any, border: Border = "remap") -> Mec
 def _mechanism(family: str, grid: Grid, epsilon: Any, border: Border) -> Mechanism:
     rate = read_epsilon(epsilon)
     kernel = (geometric_kernel if family == "planar_geometric" else laplace_kernel)(grid, rate, border)
-    parameters = {"grid": grid.describe(), "epsilon": str(rate), "border": border}
+    parameters = {"grid": grid.to_json(), "epsilon": str(rate), "border": border}
     claim = rate if border == "remap" else None
     how = "largest log-ratio per distance between cell centres, over all cells and reports, from the integer weights"
     details = {"nominal_epsilon": float(rate), "border": border}

@@ -37,7 +37,7 @@ def randomized_response(space: Any, *, epsilon: Any = None, alpha: Any = None) -
     a = read_alpha(alpha, epsilon)
     values = _finite(space)
     kernel = Response(values.size or 0, a.denominator, a.numerator)
-    parameters = {"space": values.describe(), "alpha": str(a)}
+    parameters = {"space": values.to_json(), "alpha": str(a)}
     return finish(
         "randomized_response", values, values, kernel, parameters, notion="local", ratio=1 / a, closed_form=True
     )

@@ -76,7 +76,7 @@ class Certificate:
     tight: bool = True
     details: dict[str, Any] = field(default_factory=dict)
 
-    def describe(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         return {
             "notion": self.notion,
             "epsilon": "infinity" if math.isinf(self.epsilon) else self.epsilon,

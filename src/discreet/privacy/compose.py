@@ -143,7 +143,7 @@ class Composition:
         how = "the best of " * (len(self.methods) > 1) + ", ".join(self.methods)
         return f"{number} {self.notion} privacy: {what} (composition: {how}). {_PLAN}"
 
-    def describe(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         return {
             "notion": self.notion,
             "releases": self.releases,

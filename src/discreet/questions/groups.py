@@ -127,7 +127,7 @@ class Groups:
             codes = [int(code) for code in np.unravel_index(group, [len(values) for values in self.values])]
         return tuple(values[code] for values, code in zip(self.values, codes, strict=True))
 
-    def describe(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """As JSON: everything, and the same for equal groups however they were declared.
 
         Numbers at equal steps are a range (first, last, step), and cells that are the whole product are not listed.
@@ -150,11 +150,11 @@ class Groups:
         return bool(np.array_equal(self.cells, np.stack(np.unravel_index(np.arange(self.size), lengths), axis=1)))
 
     @staticmethod
-    def from_description(content: Mapping[str, Any]) -> Groups:
+    def from_json(content: Mapping[str, Any]) -> Groups:
         """Groups from what ``describe`` gave, checked again from the start.
 
         >>> groups = read_domain(["site=1..6"], ["site"])
-        >>> Groups.from_description(groups.describe()) == groups
+        >>> Groups.from_json(groups.to_json()) == groups
         True
         """
         try:
@@ -169,7 +169,7 @@ class Groups:
             if not all(isinstance(text, str) for text in (*columns, *kinds)):
                 raise TypeError
         except (KeyError, TypeError, ValueError, IndexError, OverflowError):
-            raise InvalidInput("the description of groups is damaged; it is written by Groups.describe().") from None
+            raise InvalidInput("the description of groups is damaged; it is written by Groups.to_json().") from None
         return Groups(columns, kinds, values, cells, frozenset(zeros))
 
     def __eq__(self, other: object) -> bool:

@@ -107,10 +107,10 @@ class Outlook:
     missing: Cost | None = None
     since: str | None = None
 
-    def describe(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""
-        missing = None if self.missing is None else self.missing.describe()
-        return {"verdict": self.verdict, "left": self.left.describe(), "missing": missing, "recorded_at": self.since}
+        missing = None if self.missing is None else self.missing.to_json()
+        return {"verdict": self.verdict, "left": self.left.to_json(), "missing": missing, "recorded_at": self.since}
 
 
 def foresee(plan: Plan, source: Source, book: Ledger, out: str | Path | None = None) -> Outlook:

@@ -49,7 +49,7 @@ class Choice:
     cost: Fraction
     without: Mapping[str, Fraction]
 
-    def describe(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""
         return {
             "name": self.name,
@@ -57,7 +57,7 @@ class Choice:
             "cost": float(self.cost),
             "without": {code: float(cost) for code, cost in self.without.items()},
             "costs_extra": {code: float(self.cost - cost) for code, cost in self.without.items()},
-            "certificate": self.mechanism.certificate.describe(),
+            "certificate": self.mechanism.certificate.to_json(),
         }
 
     def __str__(self) -> str:

@@ -87,7 +87,7 @@ class Calibration:
         """Whether ``achieved`` is exact. Otherwise floats decided, with their rounding error counted as a miss."""
         return isinstance(self.achieved, Fraction)
 
-    def describe(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """The findings as plain JSON values."""
         missed = self.next_smaller or self.next_larger
         return {
@@ -100,7 +100,7 @@ class Calibration:
             "missed_at": None if missed is None else float(missed.epsilon),
             "missed_with": None if missed is None else float(missed.value),
             "monotone": self.monotone,
-            "certificate": self.mechanism.certificate.describe(),
+            "certificate": self.mechanism.certificate.to_json(),
         }
 
     def __str__(self) -> str:

@@ -134,7 +134,7 @@ def _rarely_true(table: PTable, reach: int, js: int) -> tuple[str, ...]:
             own = table.law(count).probability(0)
             found.append(
                 f"a true {count} is published as {report} ({percent(probability)}) more often than as {count} "
-                f"({percent(own)}); stay sets how often the truth is published at least"
+                f"({percent(own)}); ask for a larger stay probability to publish the truth more often"
             )
     return tuple(found)
 

@@ -251,10 +251,10 @@ class CellNoise:
 
     # ---------------------------------------------------------------- files
 
-    def describe(self) -> dict[str, Any]:
-        """Everything about it, as plain JSON values; :meth:`from_description` rebuilds and proves it again."""
+    def to_json(self) -> dict[str, Any]:
+        """Everything about it, as plain JSON values; :meth:`from_json` rebuilds and proves it again."""
         return {
-            "mechanisms": [mechanism.describe() for mechanism in self.mechanisms],
+            "mechanisms": [mechanism.to_json() for mechanism in self.mechanisms],
             "which": None if self.which is None else self.which.tolist(),
             "output": self.output,
             "low": self.low,
@@ -263,7 +263,7 @@ class CellNoise:
         }
 
     @classmethod
-    def from_description(cls, description: Mapping[str, Any]) -> CellNoise:
+    def from_json(cls, description: Mapping[str, Any]) -> CellNoise:
         """The noise with this description; the judge looks at each mechanism again."""
         try:
             made = cls(

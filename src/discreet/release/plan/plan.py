@@ -103,11 +103,11 @@ class TablePlan:
         }[self.noise.output]
         return f"{first!r}{more}; {looks}"
 
-    def describe(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         return {
             "question": self.question.text,
-            "groups": self.groups.describe(),
-            "noise": self.noise.describe(),
+            "groups": self.groups.to_json(),
+            "noise": self.noise.to_json(),
             "share": str(self.share),
             "suppress_below": self.suppress_below,
         }
@@ -178,7 +178,7 @@ class Plan:
             "epsilon": str(self.cost.epsilon),
             "delta": str(self.cost.delta),
             "level": str(self.level),
-            "tables": [table.describe() for table in self.tables],
+            "tables": [table.to_json() for table in self.tables],
         }
 
     @cached_property
@@ -254,7 +254,7 @@ class Plan:
     def __str__(self) -> str:
         return self.describe()
 
-    def as_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """The plan for programs."""
         return {
             "dataset": self.dataset,
@@ -262,7 +262,7 @@ class Plan:
             "request": self.request,
             "key": self.key,
             "cells": self.cells,
-            "cost": self.cost.describe(),
+            "cost": self.cost.to_json(),
             "tables": [
                 {
                     "cells": table.cells,
@@ -296,10 +296,10 @@ def plan_from_request(request: Mapping[str, Any]) -> Plan:
         question = read_question(entry["question"], unit=protection.unit)
         if question.text != entry["question"]:
             raise InvalidInput("a question of this request is not written in its normal form; it was changed.")
-        groups = Groups.from_description(entry["groups"])
+        groups = Groups.from_json(entry["groups"])
         if len(groups.columns) != len(question.by):
             raise InvalidInput("the groups of this request do not fit the columns its question groups by.")
-        noise = CellNoise.from_description(entry["noise"])
+        noise = CellNoise.from_json(entry["noise"])
         if noise.size not in (None, groups.size * len(question.aggregates)):
             raise InvalidInput("the noise of this request is for another number of cells than its question has.")
         withheld = entry["suppress_below"]

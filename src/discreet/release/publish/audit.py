@@ -91,7 +91,7 @@ class BundleReport:
     def __getitem__(self, name: str) -> BundleCheck:
         return next(check for check in self.checks if check.name == name)
 
-    def describe(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""
         checks = [{"name": one.name, "holds": one.holds, "sentence": one.sentence} for one in self.checks]
         return {"bundle": self.folder, "holds": self.holds, "checks": checks}
@@ -257,7 +257,7 @@ class _Audit:
 
     def _cost(self, plan: Plan) -> tuple[Any, str]:
         stated = self._json("release.json")["cost"]
-        if stated != plan.cost.describe():
+        if stated != plan.cost.to_json():
             raise _Refuted("release.json states another cost than its noise and its question have.")
         delta = f", delta = {short(plan.cost.delta, up=True)}" if plan.cost.delta else ""
         return True, f"epsilon = {short(plan.cost.epsilon, up=True)}{delta}, worked out again. {plan.sensitivity_text}"

@@ -181,7 +181,7 @@ def mechanism_files(mechanisms: Iterable[Sequence[Mechanism]]) -> tuple[dict[str
 
 def mechanism_text(mechanism: Mechanism) -> str:
     """What ``m.save`` writes."""
-    return json.dumps(mechanism.describe(), indent=1) + "\n"
+    return json.dumps(mechanism.to_json(), indent=1) + "\n"
 
 
 def statement(release: Release) -> dict[str, Any]:
@@ -198,7 +198,7 @@ def statement(release: Release) -> dict[str, Any]:
         "unit": plan.protection.unit,
         "relation": plan.protection.relation,
         "max_groups": plan.protection.max_groups,
-        "cost": plan.cost.describe(),
+        "cost": plan.cost.to_json(),
         "level": str(plan.level),
         "cells_moved_by_one_unit": [table.plan.sensitivity for table in release.tables],
         "tables": [

@@ -34,7 +34,7 @@ def recall(plan: Plan, recorded: Recorded, book: Ledger) -> Release:
             "the ledger's recorded answer does not fit this question; check it with: discreet ledger verify"
         )
     tables = [
-        _table(plan, k, values, Groups.from_description(said["groups"]))
+        _table(plan, k, values, Groups.from_json(said["groups"]))
         for k, (values, said) in enumerate(zip(content["counts"], asked, strict=True))
     ]
     receipt = {"ledger": book.terms.ledger, "entry": recorded.number, "head": recorded.head, "time": recorded.time}

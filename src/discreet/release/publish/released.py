@@ -135,14 +135,14 @@ class Release:
         words = (fill(sentence, width, subsequent_indent="  ") for sentence in map(printable, self.guarantee))
         return "\n\n".join([*(as_text(table, most, width) for table in self.tables), "\n".join(words)])
 
-    def as_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """The counts and what is known of them, as plain JSON values."""
         return {
             "title": self.title,
             "dataset": self.plan.dataset,
             "edition": self.edition,
             "recorded": not self.fresh,
-            "cost": self.cost.describe(),
+            "cost": self.cost.to_json(),
             "level": str(self.plan.level),
             "tables": [
                 {"title": table.title, "question": table.question.text, "rows": table.rows()} for table in self.tables
