@@ -14,6 +14,8 @@ from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from . import report as _report
+
 _ROOMS = {
     ".spaces": ("Counts", "Integers", "Grid", "Labels"),
     ".mechanism": ("Mechanism",),
@@ -98,6 +100,9 @@ try:
     __version__ = version("discreet")
 except PackageNotFoundError:  # a source tree that is not installed
     __version__ = "0"
+
+
+_report.install(lambda: import_module(".pages", __name__))
 
 
 def __getattr__(name: str) -> Any:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ..exact.rationals import text_up
 from ..explanation import explain, local_guarantee
 from ..mechanism import Mechanism
-from ..pages import Ruler, drawing, facts, page, text
+from ..pages.frame import Ruler, drawing, facts, page, text
 from ..plots.counts import label
 from ..privacy.certificate import Certificate
 from ..spaces import Grid

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ...exact.rationals import bound_up, text_up
 from ...explanation import Explanation, explain
 from ...ledger.budget import short
-from ...pages import Ruler, drawing, facts, page, text
+from ...pages.frame import Ruler, drawing, facts, page, text
 from ...plots.chart import printable
 from ...plots.counts import label
 from ...privacy.certificate import Certificate

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from html import escape
 
-from .errors import MissingExtra
-from .plots.chart import Chart, printable
+from ..errors import MissingExtra
+from ..plots.chart import Chart, printable
 
 
 def text(value: object) -> str:

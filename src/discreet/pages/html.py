@@ -1,0 +1,113 @@
+"""A report as HTML: one frame for every page, by a template that escapes whatever it is given.
+
+Nothing is loaded and nothing runs, whatever a label says; light and dark, on paper and on a telephone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+from ..plots.chart import printable
+from ..report import Bar, Part, Picture, Report
+from .pictures import drawn
+
+if TYPE_CHECKING:
+    from jinja2 import Environment, Template
+    from markupsafe import Markup
+
+#: The version of the frame. A bundle states it: its page is compared word for word where the frame is the same.
+TEMPLATE = 1
+
+
+def page(report: Report, pictures: Sequence[str] | None = None) -> str:
+    """The report as a whole page.
+
+    Parameters
+    ----------
+    report
+        What to show.
+    pictures
+        What :func:`~discreet.pages.pictures.drawn` gives for its pictures in order, if they are there already.
+    """
+    return _template("page.html").render(_content(report, pictures), style=_style()) + "\n"
+
+
+def fragment(report: Report) -> str:
+    """The report as a piece of HTML that looks the same wherever it is put."""
+    return _template("fragment.html").render(_content(report, None), style=_scoped(_style()))
+
+
+def pictures_of(report: Report) -> list[Picture]:
+    """The pictures of a report, in order."""
+    return [part for section in report.sections for part in section.parts if isinstance(part, Picture)]
+
+
+def _content(report: Report, pictures: Sequence[str] | None) -> dict[str, Any]:
+    from markupsafe import Markup
+
+    asked = pictures_of(report)
+    svg = [drawn(picture, k) for k, picture in enumerate(asked)] if pictures is None else pictures
+    return {
+        "report": report,
+        # the drawing program escapes what it draws; with a strict policy of the page nothing in it could run either
+        "pictures": {id(picture): Markup(text) for picture, text in zip(asked, svg, strict=True)},
+    }
+
+
+@cache
+def _environment() -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    made = Environment(
+        loader=PackageLoader("discreet.pages"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+        lstrip_blocks=True, finalize=_seen,
+    )  # fmt: skip
+    made.filters |= {"coded": _coded, "share": _share, "kind": _kind}
+    made.globals |= {"id": id, "Bar": Bar, "counter": count}
+    return made
+
+
+def _template(name: str) -> Template:
+    return _environment().get_template(name)
+
+
+@cache
+def _style() -> Markup:
+    from markupsafe import Markup
+
+    return Markup((files("discreet.pages") / "templates" / "style.css").read_text(encoding="utf-8"))
+
+
+def _scoped(style: Markup) -> Markup:
+    """The style for a piece of a page that is not ours: what is said of the whole page is left out."""
+    from markupsafe import Markup
+
+    return Markup(re.sub(r"(?m)^(\*|body|header,main|header)\{[^}]*\}\n", "", style))
+
+
+def _seen(value: Any) -> Any:
+    """Text that a page can bear; what is markup already stays."""
+    return value if hasattr(value, "__html__") else printable(str(value))
+
+
+def _coded(text: str) -> Markup:
+    """Words between backticks as code; everything else as text."""
+    from markupsafe import Markup, escape
+
+    pieces = re.split(r"`([^`]+)`", printable(text))
+    return Markup("").join(
+        Markup("<code>{}</code>").format(piece) if k % 2 else escape(piece) for k, piece in enumerate(pieces)
+    )
+
+
+def _share(length: float, scale: tuple[float, float]) -> str:
+    return f"{length / (scale[1] - scale[0]) * 100:.2f}%"
+
+
+def _kind(part: Part) -> str:
+    return type(part).__name__

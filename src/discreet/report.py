@@ -1,0 +1,235 @@
+"""What a result says, once: a report that a terminal, a notebook, a page and a service render.
+
+A :class:`Report` has a title, a few facts, sections of parts (prose, bullets, terms, tables, pictures, code) and notes.
+It holds text and numbers and no markup. Every result is a :class:`Result`: ``to_json()`` for programs, ``describe()``
+for a terminal, ``report()`` for everything else. Who renders is installed by the package, so that every module can
+return a report and none has to know how it will look.
+
+>>> print(Report("A die", sections=(Section(parts=(Terms((("sides", "6"), ("mean", "3.5"))),)),)).text())
+A die
+sides     6
+mean      3.5
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+#: Where a section is shown: everywhere; on pages; or on pages, closed until somebody opens it.
+Depth = Literal["everywhere", "pages", "folded"]
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A number to take home, and what it is. It stands in a section too: a terminal shows it there only."""
+
+    value: str
+    meaning: str
+
+
+@dataclass(frozen=True)
+class Prose:
+    """A paragraph. Words between backticks are code. ``first`` is a sentence that stands out before it."""
+
+    text: str
+    first: str = ""
+    tone: Literal["plain", "lead", "note"] = "plain"
+
+
+@dataclass(frozen=True)
+class Bullets:
+    """Sentences that stand beside each other."""
+
+    items: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Terms:
+    """Labels, each with what is said under it; an empty label goes on with the one before."""
+
+    pairs: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A number and its interval, to be drawn to the scale of its table; no ``high`` means that there is no end."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True)
+class Table:
+    """Cells of text.
+
+    Attributes
+    ----------
+    headings, rows
+        As text.
+    numbers
+        The columns that are aligned to the right.
+    strong
+        The columns that stand out.
+    bars
+        For each row a bar, or a word in its place; empty if the table has none.
+    total
+        How many rows there are altogether, where not all are here.
+    compact
+        Whether it is as wide as its cells only.
+    """
+
+    headings: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    numbers: tuple[int, ...] = ()
+    strong: tuple[int, ...] = ()
+    bars: tuple[Bar | str, ...] = ()
+    total: int | None = None
+    compact: bool = False
+
+    @property
+    def scale(self) -> tuple[float, float]:
+        """The ends of the axis that the bars share."""
+        drawn = [bar for bar in self.bars if isinstance(bar, Bar)]
+        ends = [end for bar in drawn for end in (bar.value, bar.low, bar.high) if end is not None]
+        left, right = min([0.0, *ends]), max([0.0, *ends])
+        return (left, right) if left < right else (0.0, 1.0)
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A chart: its kind, the numbers that it shows, and a caption. A terminal leaves it out.
+
+    Attributes
+    ----------
+    kind
+        One of ``discreet.pages.pictures.KINDS``.
+    numbers
+        What the kind needs.
+    """
+
+    kind: str
+    numbers: Mapping[str, Any]
+    caption: str = ""
+
+
+@dataclass(frozen=True)
+class Code:
+    """Lines to type, or a query, as they stand."""
+
+    text: str
+
+
+#: What sections are made of.
+Part = Prose | Bullets | Terms | Table | Picture | Code
+
+
+@dataclass(frozen=True)
+class Section:
+    """Parts under a heading, if it has one."""
+
+    title: str = ""
+    parts: tuple[Part, ...] = ()
+    depth: Depth = "everywhere"
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a result says.
+
+    Attributes
+    ----------
+    title
+        What it is about.
+    kind
+        A few words above the title: what sort of thing this is.
+    facts
+        The three or four numbers to take home.
+    sections
+        In reading order.
+    notes
+        What the reader should know beside it.
+    """
+
+    title: str
+    kind: str = ""
+    facts: tuple[Fact, ...] = ()
+    sections: tuple[Section, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def text(self, width: int = 100, most: int = 40) -> str:
+        """The report for a terminal so wide, with at most so many rows of each table."""
+        return _renderer().text(self, width, most)
+
+    def html(self) -> str:
+        """The report as a piece of HTML, for a notebook."""
+        return _renderer().fragment(self)
+
+    def page(self) -> str:
+        """The report as a whole page that loads nothing and runs nothing."""
+        return _renderer().page(self)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the page, or the text for a name that ends in .txt."""
+        file = Path(path)
+        file.write_text(self.text() + "\n" if file.suffix.lower() == ".txt" else self.page(), encoding="utf-8")
+        return file
+
+    def _repr_html_(self) -> str:
+        return self.html()
+
+    def __str__(self) -> str:
+        return self.text()
+
+
+class Result:
+    """What every result can say of itself."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values for programs, with their format and version; a published schema describes them."""
+        raise NotImplementedError
+
+    def report(self) -> Report:
+        """What it says, for a terminal, a notebook and a page to render."""
+        raise NotImplementedError
+
+    def describe(self) -> str:
+        """What it says, as text for a terminal."""
+        return self.report().text()
+
+    def _repr_html_(self) -> str:
+        return self.report().html()
+
+
+def stamped(kind: str, version: int, content: Mapping[str, Any]) -> dict[str, Any]:
+    """JSON values with the name and version of their format first.
+
+    >>> stamped("verdict", 1, {"holds": True})
+    {'format': 'discreet verdict', 'version': 1, 'holds': True}
+    """
+    return {"format": f"discreet {kind}", "version": version, **content}
+
+
+class Renderer(Protocol):
+    """Whoever turns reports into text and pages."""
+
+    def text(self, report: Report, width: int, most: int) -> str: ...
+
+    def fragment(self, report: Report) -> str: ...
+
+    def page(self, report: Report) -> str: ...
+
+
+_installed: list[Callable[[], Renderer]] = []
+
+
+def install(load: Callable[[], Renderer]) -> None:
+    """Say who renders; it is loaded when the first report is."""
+    _installed[:] = [load]
+
+
+def _renderer() -> Renderer:
+    return _installed[0]()
