@@ -16,6 +16,7 @@ import typer
 from ..errors import Mention, in_python, written
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for programs instead.")]
+Page = Annotated[Path | None, typer.Option("--page", help="Also write a page for people: FILE.html.")]
 
 
 def print_json(content: Any) -> None:
