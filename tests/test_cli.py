@@ -143,7 +143,8 @@ def test_compare_makes_a_table_json_and_a_report(tmp_path: Path) -> None:
     command = ["compare", "-n", 4, "--epsilon", 1, "--families", "gm,em", "--loss", "L1,L0_1", "--report", report]
     numbers = json.loads(run(*command, "--json").stdout)
     assert list(numbers["mechanisms"][0]["costs"]) == ["L1", "L0_1"]
-    assert "<td>EM</td>" in report.read_text(encoding="utf-8")
+    assert "<td><strong>EM</strong></td>" in report.read_text(encoding="utf-8")
+    assert "report    " in run(*command[:-2], "-o", report).stdout
 
 
 def test_calibrate_finds_the_epsilon(tmp_path: Path) -> None:

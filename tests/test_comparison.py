@@ -12,6 +12,7 @@ import discreet as dc
 from discreet.comparison import compare
 from discreet.errors import InvalidInput
 from discreet.optimise.families import FAMILIES
+from discreet.properties import PROPERTIES
 
 
 def test_every_family_keeps_the_epsilon_asked_for() -> None:
@@ -41,10 +42,45 @@ def test_own_mechanisms_can_be_compared_by_name() -> None:
     assert [row.name for row in c.rows] == ["mine", "theirs"]
 
 
-def test_the_table_has_a_line_for_each(capsys: pytest.CaptureFixture[str]) -> None:
-    lines = str(compare(4, epsilon=1)).splitlines()
-    assert len(lines) == 2 * (1 + len(FAMILIES.offered("compare"))) + 1  # expected and worst case
-    assert lines[0].startswith("name")
+def test_the_tables_have_a_line_for_each() -> None:
+    text = str(compare(4, epsilon=1))
+    blocks = [block.splitlines() for block in text.split("\n\n")]
+    assert [block[0] for block in blocks[1:]] == ["Worst case over true counts", "The mechanisms"]
+    assert blocks[0][:2] == ["Mechanisms for the counts 0..4, epsilon = 1", "Expected loss"]
+    average, worst = blocks[0][2:], blocks[1][1:]
+    for lines in (average, worst):
+        assert lines[0].startswith("name")
+        assert [line.split()[0] for line in lines[1:]] == [family.short for family in FAMILIES.offered("compare")]
+
+
+def test_no_mechanism_is_left_out_of_the_text_however_many_there_are() -> None:
+    m = dc.uniform(1)
+    many = compare({f"m{k}": m for k in range(45)})
+    assert all(many.describe().count(f"m{k} ") == 3 for k in range(45))  # two tables and the names
+
+
+def test_the_page_is_the_one_frame_with_tables_and_charts_and_runs_nothing(tmp_path: Path) -> None:
+    compare({"<b>mine</b>": dc.geometric(4, epsilon=1), "EM": dc.explicit_fair(4, epsilon=1)}).save(tmp_path / "c.html")
+    page = (tmp_path / "c.html").read_text(encoding="utf-8")
+    assert page.count("<table>") == 2 and page.count("<svg") == 2
+    assert "<script" not in page and "default-src 'none'" in page
+    assert "<b>mine</b>" not in page and "&lt;b&gt;mine&lt;/b&gt;" in page
+    assert all(property.sentence.split(":")[0] in page for property in PROPERTIES.values())
+
+
+def test_the_facts_name_whoever_has_the_least_loss_and_ties_too() -> None:
+    facts = compare(8, alpha="10/11", families=["GM", "EM", "UM"]).report().facts
+    assert [(fact.value, fact.meaning) for fact in facts] == [
+        ("GM", "least expected L0: 0.847"), ("EM", "least expected L1: 2.72"), ("EM", "least expected L2: 11.8"),
+    ]  # fmt: skip
+    same = compare({"a": dc.uniform(2), "b": dc.uniform(2)}, loss=["L0"])
+    assert same.report().facts[0].value == "a and b"
+
+
+def test_one_mechanism_of_a_comparison_speaks_for_itself() -> None:
+    text = compare(4, epsilon=1, families=["GM", "EM"])["EM"].describe()
+    assert text.startswith("EM: explicit fair\n") and "4 between any two" not in text and "fair (F)" in text
+    assert "truth     reported 49.8% of the time" in text
 
 
 @pytest.mark.parametrize("ending", [".html", ".png", ".svg", ".json"])
@@ -59,7 +95,7 @@ def test_reports_are_written(tmp_path: Path, ending: str) -> None:
     else:
         assert b"GM" in data
     if ending == ".html":
-        assert b"<td>EM</td>" in data
+        assert b"<td><strong>EM</strong></td>" in data
         assert b'src="http' not in data
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from html import escape
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,19 +22,23 @@ from .mechanisms.building import build_for_counts
 from .mechanisms.families import Family
 from .mechanisms.matrices import from_matrix
 from .optimise.families import FAMILIES
-from .plots import Chart
+from .plots.chart import PALETTE, Chart
 from .privacy.verify import verify
+from .properties import PROPERTIES
 from .ptables.table import PTable
+from .report import Fact, Picture, Report, Result, Section, Table, Terms, stamped
 from .spaces import Counts
+from .wording import listed, percent, rounded
 
-_STYLE = (
-    "<style>table,p{font:14px sans-serif}td,th{padding:4px 10px;text-align:right}"
-    "td:first-child,th:first-child{text-align:left}</style>"
-)
+#: A picture tells so many mechanisms apart.
+MOST_DRAWN = len(PALETTE)
+
+#: Two costs closer than this, relatively, are the same but for rounding.
+SAME_COST = 1e-9
 
 
 @dataclass(frozen=True)
-class Entry:
+class Entry(Result):
     """One mechanism of a comparison.
 
     ``costs`` are expected losses under the prior, ``worst`` in the worst case over truths; ``error`` is the mean
@@ -67,14 +70,27 @@ class Entry:
             "mean_absolute_error_by_true_count": self.error.tolist(),
         }
 
+    def report(self) -> Report:
+        """Privacy, expected losses and properties of this mechanism."""
+        least, largest = (percent(share) for share in self.truth)
+        terms = (
+            ("epsilon", f"{text_up(self.epsilon, 4)} between adjacent counts"),
+            ("", f"{text_up(self.local_epsilon, 4)} between any two counts"),
+            *((name, f"{cost:.4f}, in the worst case {self.worst[name]:.4f}") for name, cost in self.costs.items()),
+            ("truth", f"reported {least if least == largest else f'{least} to {largest}'} of the time"),
+            ("has", listed([f"{PROPERTIES[code].name} ({code})" for code in self.properties]) or "no property"),
+        )
+        title = self.name if self.title == self.name else f"{self.name}: {self.title}"
+        return Report(title, "Mechanism", sections=(Section(parts=(Terms(terms),)),))
+
 
 def _plain(epsilon: float) -> float | str:
     return "infinity" if math.isinf(epsilon) else epsilon
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """Mechanisms for the counts 0..n side by side. ``str()`` is a table; :meth:`save` writes a report.
+class Comparison(Result):
+    """Mechanisms for the counts 0..n side by side. ``str()`` has the tables; :meth:`save` writes a page or a picture.
 
     Examples
     --------
@@ -87,6 +103,8 @@ class Comparison:
     n: int
     asked: str
     rows: tuple[Entry, ...]
+    #: What each loss measures, in words, by its name.
+    losses: Mapping[str, str] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> Entry:
         for row in self.rows:
@@ -95,8 +113,14 @@ class Comparison:
         raise InvalidInput(f"{name!r} is not in this comparison: {', '.join(row.name for row in self.rows)}.")
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON values."""
-        return {"n": self.n, "asked": self.asked, "mechanisms": [row.to_json() for row in self.rows]}
+        """Plain JSON values, as in ``schemas/comparison.json``."""
+        content = {
+            "n": self.n,
+            "asked": self.asked,
+            "losses": dict(self.losses),
+            "mechanisms": [row.to_json() for row in self.rows],
+        }
+        return stamped("comparison", 1, content)
 
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Headings and cells, as text: the tight epsilon, the expected losses, the properties."""
@@ -123,53 +147,83 @@ class Comparison:
         ]
         return headings, cells
 
-    def __str__(self) -> str:
-        return "\n\n".join(_as_text(*table) for table in (self.table(), self.worst_table()))
+    def report(self) -> Report:
+        """The tables, what their columns mean, and charts."""
+        (headings, cells), (worst_headings, worst_cells) = self.table(), self.worst_table()
+        average = Table(tuple(headings), tuple(map(tuple, cells)), tuple(range(1, len(headings) - 1)), (0,))
+        worst = Table(tuple(worst_headings), tuple(map(tuple, worst_cells)), tuple(range(1, len(worst_headings))), (0,))
+        names = Terms(tuple((row.name, row.title) for row in self.rows))
+        costs = Picture("bars", {"rows": self._costs()}, "Shorter is better.")
+        drawn = f" The first {MOST_DRAWN} mechanisms." if len(self.rows) > MOST_DRAWN else ""
+        errors = Picture("error", {"mechanisms": self._named()}, f"Lower is better.{drawn}")
+        return Report(
+            self._title,
+            "Comparison",
+            tuple(self._least(name) for name in list(self.rows[0].costs)[:4]),
+            (
+                Section("Expected loss", (average,)),
+                Section("Worst case over true counts", (worst,)),
+                Section("Expected loss and worst case, as bars", (costs,), "pages"),
+                Section("Mean absolute error by true count", (errors,), "pages"),
+                Section("The mechanisms", (names,)),
+                Section("What the columns mean", (Terms(self._columns()),), "pages"),
+            ),
+        )
 
-    def chart(self) -> Chart:
-        """Costs of every mechanism, and the error by true count, in one picture."""
-        rows = [
+    def describe(self, width: int = 100) -> str:
+        """The tables as text for a terminal so wide, with every mechanism."""
+        return self.report().text(width, most=max(1, len(self.rows)))
+
+    def __str__(self) -> str:
+        return self.describe()
+
+    @property
+    def _title(self) -> str:
+        return f"Mechanisms for the counts 0..{self.n}, {self.asked}"
+
+    def _least(self, loss: str) -> Fact:
+        """Which mechanisms have the least expected loss, and how much that is."""
+        least = min(row.costs[loss] for row in self.rows)
+        names = [row.name for row in self.rows if row.costs[loss] <= least + SAME_COST * abs(least)]
+        return Fact(listed(names), f"least expected {loss}: {rounded(least)}")
+
+    def _columns(self) -> tuple[tuple[str, str], ...]:
+        """What each column of the tables says."""
+        return (
+            ("epsilon", "The smallest epsilon for which the mechanism is private, between adjacent counts."),
+            *((name, f"{words[:1].upper()}{words[1:]}.") for name, words in self.losses.items()),
+            ("worst", "The same loss, for the true count at which it is largest."),
+            ("truth", "The probability that the true count is reported, at least and at most over true counts."),
+            *((code, f"{prop.name}: {prop.sentence}") for code, prop in PROPERTIES.items()),
+        )
+
+    def _costs(self) -> list[dict[str, Any]]:
+        """A row for each mechanism and measure, as bars are drawn from."""
+        return [
             {"name": row.name, "measure": f"{measure}{kind}", "value": value}
             for row in self.rows
             for kind, costs in (("", row.costs), (", worst case", row.worst))
             for measure, value in costs.items()
         ]
-        costs = plots.comparison(rows, "What it costs", "Expected loss; shorter is better.")
-        named = {row.name: row.mechanism for row in self.rows[:8]}
-        errors = plots.error(named, "L1", "Error by true count")
-        title = f"Mechanisms for the counts 0..{self.n}, {self.asked}"
-        return plots.beside([costs, errors], title, columns=1)
+
+    def _named(self) -> dict[str, Mechanism]:
+        return {row.name: row.mechanism for row in self.rows[:MOST_DRAWN]}
+
+    def chart(self) -> Chart:
+        """Costs of every mechanism, and the error by true count, in one picture."""
+        costs = plots.comparison(self._costs(), "What it costs", "Expected loss; shorter is better.")
+        errors = plots.error(self._named(), "L1", "Error by true count")
+        return plots.beside([costs, errors], self._title, columns=1)
 
     def save(self, path: str | Path) -> None:
-        """Write a report: .html (self-contained) or .png or .svg with charts, .json with the numbers."""
+        """Write a page (.html, which loads nothing), the charts (.png or .svg), or the numbers (.json)."""
         file = Path(path)
         if file.suffix == ".json":
             file.write_text(json.dumps(self.to_json(), indent=1) + "\n", encoding="utf-8")
         elif file.suffix == ".html":
-            file.write_text(self._page(), encoding="utf-8")
+            self.report().save(file)
         else:
             self.chart().save(file)
-
-    def _page(self) -> str:
-        """The chart's page with the table of numbers in it."""
-        tables = "".join(_as_html(*table) for table in (self.table(), self.worst_table()))
-        names = "; ".join(f"{row.name}: {row.title}" for row in self.rows)
-        extra = f"{_STYLE}{tables}<p>{escape(names)}</p>"
-        head, end, tail = self.chart().html().rpartition("</body>")
-        return head + extra + end + tail
-
-
-def _as_text(headings: list[str], cells: list[list[str]]) -> str:
-    lines = [headings, *cells]
-    widths = [max(len(line[k]) for line in lines) for k in range(len(headings))]
-    padded = ("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in lines)
-    return "\n".join(line.rstrip() for line in padded)
-
-
-def _as_html(headings: list[str], cells: list[list[str]]) -> str:
-    lines = ["".join(f"<th>{escape(cell)}</th>" for cell in headings)]
-    lines += ["".join(f"<td>{escape(cell)}</td>" for cell in line) for line in cells]
-    return f"<table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>"
 
 
 def compare(
@@ -223,7 +277,8 @@ def compare(
     if not mechanisms:
         raise InvalidInput("there is nothing to compare: name at least one family or mechanism.")
     reported = [losses.resolve(one) for one in loss]
-    return Comparison(size, asked, tuple(_examine(name, m, size, reported, prior) for name, m in mechanisms.items()))
+    rows = tuple(_examine(name, m, size, reported, prior) for name, m in mechanisms.items())
+    return Comparison(size, asked, rows, {one.name: one.sentence for one in reported})
 
 
 def _read(name: str, given: Any) -> Mechanism:

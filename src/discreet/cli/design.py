@@ -10,7 +10,7 @@ import typer
 
 from ..mechanisms.families import Family, Parameter, Use
 from ..optimise.families import FAMILIES
-from .output import Json, print_json, print_table, refuse_unwritable, say, waiting
+from .output import Json, print_json, refuse_unwritable, say, waiting
 
 if TYPE_CHECKING:
     from ..mechanism import Mechanism
@@ -289,7 +289,10 @@ def compare(
     epsilon: Epsilon = None,
     families: Annotated[str | None, typer.Option(help=f"Names, comma separated: {_short_names()}.")] = None,
     loss: Annotated[str, typer.Option(help="Losses, comma separated: L0,L1,L2,L0_1 (beyond 1), L3 ...")] = "L0,L1,L2",
-    report: Annotated[Path | None, typer.Option(help="Write a report with charts: .html or .png.")] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option("--report", "-o", "--output", help="Write a page or its charts: .html, .png, .svg or .json."),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Put mechanisms side by side: costs, properties, error by true count, tight epsilon.
@@ -323,14 +326,7 @@ def compare(
     if json:
         print_json(comparison.to_json())
         return
-    say(f"counts 0..{comparison.n}, {comparison.asked}")
-    headings, cells = comparison.table()
-    print_table(headings, cells, numbers=range(1, len(headings) - 1))
-    say()
-    headings, cells = comparison.worst_table()
-    print_table(headings, cells, numbers=range(1, len(headings)))
-    say()
-    say(", ".join(f"{row.name}: {row.title}" for row in comparison.rows))
+    say(comparison.describe())
     if report is not None:
         say(f"report    {report}")
 
