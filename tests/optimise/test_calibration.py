@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -308,3 +309,19 @@ def test_the_finding_can_be_read_and_stored():
     assert "largest for a likelihood ratio of at most 2 between any two truths" in str(
         calibrate("randomized_response", 3, likelihood_ratio=2)
     )
+
+
+def test_the_finding_is_a_page_with_the_epsilon_first():
+    found = calibrate("explicit_fair", 10, truth=0.5)
+    report = found.report()
+    assert report.title.startswith("explicit_fair: epsilon = 1.0986") and report.facts[0].value == "1.1"
+    page = report.page()
+    assert "just below" in page and "just above" not in page and "Notes" not in page
+    assert str(found) == found.describe() and found.describe().splitlines()[0] == report.title
+    assert "just above" in calibrate("randomized_response", 3, likelihood_ratio=2).describe()
+
+
+def test_a_missed_ratio_that_is_infinite_is_still_json():
+    found = calibrate("geometric", 4, likelihood_ratio=2)
+    endless = replace(found, next_larger=replace(found.next_larger, value=math.inf))
+    assert json.loads(json.dumps(endless.to_json(), allow_nan=False))["missed_with"] == "infinity"

@@ -132,6 +132,20 @@ def test_the_place_and_size_of_the_worst_violation():
     assert found.violation == Fraction(3, 8) - Fraction(1, 4)
 
 
+def test_derivability_says_its_answer_first_and_the_place_in_words():
+    no, yes = derivable(dc.explicit_fair(2, alpha="1/2")), derivable(dc.geometric(2, alpha="1/2"))
+    assert no.describe().startswith("Derivable from the geometric mechanism: no\nIt cannot be derived")
+    assert yes.describe().startswith("Derivable from the geometric mechanism: yes\nIt can be derived")
+    assert "violation" in no.describe() and "violation" not in yes.describe()
+    assert no.to_json()["violation"] == "1/16" and no.to_json()["where"] == no.where and yes.to_json()["where"] is None
+    assert "<dd><bdi>1/16</bdi></dd>" in no.report().page()
+
+
+def test_derivability_with_numbers_too_long_to_write_out_still_speaks():
+    no = derivable(dc.explicit_fair(700, alpha="999999999/1000000000"))
+    assert no.to_json()["violation"] is None and "about" in no.report().page()
+
+
 def test_mechanisms_without_a_finite_epsilon_can_always_be_derived():
     assert derivable(mechanism_of([[1, 0], [0, 1]])).alpha == 0
     assert derivable(dc.uniform(5)).alpha == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from pathlib import Path
 
 import pytest
@@ -94,3 +95,21 @@ def test_the_picture_marks_each_knee():
     assert chart.svg().startswith("<svg")
     with pytest.raises(InvalidInput, match="up to 8 curves"):
         dc.plots.tradeoff(dc.noise_tradeoff(1, range(1, 10), ["0.5"]))
+
+
+def test_the_report_has_every_knee_and_point_and_the_picture():
+    data = dc.noise_tradeoff("2.2", [4, 8], ["0.5", "0.8", "0.85"])
+    text = data.describe()
+    assert "2.2      4            80.1%  0.000121" in text and text.count("\n    2.2 ") == len(data.knees) + len(
+        data.rows
+    )
+    assert [fact.value for fact in data.report().facts] == ["80.1%", "80%"]
+    page = data.report().page()
+    assert page.count("<svg") == 1 and page.count("<td") == 4 * len(data.knees) + 5 * len(data.rows)
+    stored = json.loads(json.dumps(data.to_json()))
+    assert stored["kind"] == "optimal" and tuple(stored["rows"]) == data.rows and tuple(stored["knees"]) == data.knees
+
+
+def test_more_curves_than_a_picture_can_tell_apart_leave_the_tables():
+    page = dc.noise_tradeoff(1, range(1, 10), ["0.5"]).report().page()
+    assert "<svg" not in page and "<figure" not in page and page.count("<tr>") == 2 + 2 * 9

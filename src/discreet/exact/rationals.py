@@ -279,6 +279,15 @@ def text_down(value: Fraction, digits: int = 6) -> str:
     return f"{float(math.floor(value / unit) * unit):.{digits}g}"
 
 
+def written_out(value: Fraction) -> str | None:
+    """An exact number as text; None where it has thousands of digits (Python itself refuses more than 4300).
+
+    >>> written_out(Fraction(2, 3)), written_out(Fraction(1, 10**4000))
+    ('2/3', None)
+    """
+    return str(value) if max(abs(value.numerator), value.denominator).bit_length() < 10_000 else None
+
+
 # ------------------------------------------------------------------------------------------------ privacy parameters
 
 

@@ -13,7 +13,7 @@ from ...channels import Channel
 from ...checking import check
 from ...errors import InvalidInput, NotCertified, Unsupported, arg
 from ...exact.kernels import MOST_PLACES, Kernel
-from ...exact.rationals import as_fraction, float_down, float_up, log_bounds, read_alpha, read_epsilon
+from ...exact.rationals import as_fraction, float_down, float_up, log_bounds, read_alpha, read_epsilon, written_out
 from ...exact.tables import Table
 from ...mechanism import Mechanism, read_count
 from ...privacy.certificate import Certificate, certify
@@ -272,7 +272,7 @@ def exact_cost(table: Table, request: Request) -> Fraction:
 
 def figures(cost: Fraction, least: Fraction) -> dict[str, Any]:
     """What a certificate says about the cost."""
-    shown = str(cost) if max(cost.numerator, cost.denominator).bit_length() < 10_000 else None
+    shown = written_out(cost)
     return {
         **({"cost": shown} if shown is not None else {}),
         "cost_about": float(cost),

@@ -6,6 +6,7 @@ Fernandes, Lefki, Palamidessi, *Utility-Preserving Privacy Mechanisms for Counti
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -17,6 +18,8 @@ from ...errors import InvalidInput, WrongType, arg
 from ...exact.rationals import SMALLEST_EPSILON, as_fraction, bound_up, simplest_between, text_up
 from ...mechanism import Mechanism
 from ...mechanisms.families import Family, resolve
+from ...report import Fact, Prose, Report, Result, Section, Terms, stamped
+from ...wording import rounded
 from ..families import FAMILIES
 from .targets import Target, read_target
 
@@ -44,7 +47,7 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Calibration:
+class Calibration(Result):
     """The epsilon that just meets a target, the mechanism, and the evidence.
 
     Attributes
@@ -88,9 +91,9 @@ class Calibration:
         return isinstance(self.achieved, Fraction)
 
     def to_json(self) -> dict[str, Any]:
-        """The findings as plain JSON values."""
+        """Plain JSON values, as in ``schemas/calibration.json``."""
         missed = self.next_smaller or self.next_larger
-        return {
+        content = {
             "family": self.family,
             "target": self.target,
             "epsilon": bound_up(self.epsilon),
@@ -98,24 +101,42 @@ class Calibration:
             "achieved": float(self.achieved),
             "exact": self.exact,
             "missed_at": None if missed is None else float(missed.epsilon),
-            "missed_with": None if missed is None else float(missed.value),
+            "missed_with": None if missed is None else _plain(missed.value),
             "monotone": self.monotone,
             "certificate": self.mechanism.certificate.to_json(),
         }
+        return stamped("calibration", 1, content)
 
-    def __str__(self) -> str:
+    def report(self) -> Report:
+        """The epsilon, what it reaches, the neighbour that misses the target, and what was proved."""
         which = "largest" if self.next_smaller is None else "smallest"
         how = "decided in rational numbers" if self.exact else "in floats, rounding error allowed for"
-        written = f" ({self.epsilon})" if self.epsilon.denominator < 10**12 else ""
-        text = (
-            f"{self.family}: epsilon = {text_up(bound_up(self.epsilon), 9)}{written} is the {which} for {self.target}. "
-            f"It reaches {float(self.achieved):.9g} ({how})"
+        terms = [("exactly", f"epsilon = {self.epsilon}")] if self.epsilon.denominator < 10**12 else []
+        terms.append(("reached", f"{float(self.achieved):.9g} ({how})"))
+        if self.next_smaller is not None:
+            terms.append(("just below", f"the target is missed with {self.next_smaller}"))
+        if self.next_larger is not None:
+            terms.append(("just above", f"the target is missed with {self.next_larger}"))
+        terms.append(("proved", str(self.mechanism.certificate)))
+        once = "The family is not monotone: this is the best epsilon found, by bisection between a few."
+        return Report(
+            f"{self.family}: epsilon = {text_up(bound_up(self.epsilon), 9)}",
+            "Calibration",
+            (
+                Fact(text_up(bound_up(self.epsilon), 3), f"epsilon: the {which} that meets the target"),
+                Fact(rounded(self.achieved), f"reached: {self.target}"),
+            ),
+            (Section(parts=(Prose(f"This is the {which} for {self.target}.", tone="lead"), Terms(tuple(terms)))),),
+            () if self.monotone else (once,),
         )
-        missed = self.next_smaller or self.next_larger
-        text += f"; the target is missed with {missed}." if missed else "."
-        if not self.monotone:
-            text += " The family is not monotone: this is the best epsilon found, by bisection between a few."
-        return f"{text} Proved: {self.mechanism.certificate}."
+
+    def __str__(self) -> str:
+        return self.describe()
+
+
+def _plain(value: Fraction | float) -> float | str:
+    """A number that JSON has; a ratio can be infinite."""
+    return "infinity" if math.isinf(value) else float(value)
 
 
 def calibrate(

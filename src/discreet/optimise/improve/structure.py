@@ -15,12 +15,14 @@ import numpy as np
 
 from ...channels import Channel
 from ...errors import InvalidInput, Unsupported, arg
-from ...exact.rationals import claimed, read_alpha
+from ...exact.rationals import claimed, read_alpha, written_out
 from ...exact.tables import Table
 from ...mechanism import Mechanism
 from ...privacy.certificate import certify
 from ...privacy.verify import verify
+from ...report import Prose, Report, Result, Section, Terms, stamped
 from ...spaces import Counts, Grid, Space
+from ...wording import rounded
 from .targets import exact_weights
 
 
@@ -119,7 +121,7 @@ def symmetrise(mechanism: Mechanism, prior: Any = None) -> Mechanism:
 
 
 @dataclass(frozen=True)
-class Derivability:
+class Derivability(Result):
     """Whether a mechanism is the geometric one followed by post-processing. True in a condition exactly when it is."""
 
     holds: bool
@@ -133,6 +135,29 @@ class Derivability:
 
     def __bool__(self) -> bool:
         return self.holds
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values, as in ``schemas/derivability.json``; exact numbers as text, or None if too long."""
+        content = {
+            "holds": self.holds,
+            "alpha": written_out(self.alpha),
+            "violation": written_out(self.violation),
+            "where": self.where,
+            "sentence": self.sentence,
+        }
+        return stamped("derivability", 1, content)
+
+    def report(self) -> Report:
+        """The answer, and the place of the worst violation."""
+        parts: list[Prose | Terms] = [Prose(self.sentence)]
+        if not self.holds:
+            parts.append(Terms((("violation", f"{rounded(self.violation)}, the largest of all places"),)))
+        title = f"Derivable from the geometric mechanism: {'yes' if self.holds else 'no'}"
+        numbers = (("alpha", self.alpha), ("violation", self.violation))
+        exact = Terms(tuple((name, written_out(number) or f"about {rounded(number)}") for name, number in numbers))
+        return Report(
+            title, "Derivability", sections=(Section(parts=tuple(parts)), Section("Exact numbers", (exact,), "folded"))
+        )
 
     def __str__(self) -> str:
         return self.sentence

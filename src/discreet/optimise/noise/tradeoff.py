@@ -8,10 +8,12 @@ from fractions import Fraction
 from typing import Any
 
 from ...errors import InvalidInput
-from ...exact.rationals import as_fraction, read_epsilon
+from ...exact.rationals import as_fraction, read_epsilon, text_up
 from ...mechanisms import bounded as closed
 from ...mechanisms.bounded import PaperFormulas, moment, read_reach, read_stay, truncated_geometric_law
 from ...names import find_name
+from ...report import Fact, Picture, Prose, Report, Result, Section, Table, stamped
+from ...wording import percent, rounded
 from .bounded import LARGEST_PROGRAM
 from .programs import NoiseProgram, Wanted, delta_of, largest_stay, least_delta
 
@@ -20,9 +22,12 @@ KINDS = ("optimal", "sadeghi", "all-counts")
 #: Where the stay probability is looked at if nobody says.
 STAYS = tuple(Fraction(k, 40) for k in range(2, 39))
 
+#: So many knees stand at the top of a report.
+MOST_FACTS = 4
+
 
 @dataclass(frozen=True)
-class NoiseTradeoff:
+class NoiseTradeoff(Result):
     """The trade-off of bounded noise.
 
     Attributes
@@ -47,6 +52,44 @@ class NoiseTradeoff:
     kind: str
     rows: tuple[dict[str, Any], ...]
     knees: tuple[dict[str, Any], ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values, as in ``schemas/noise-tradeoff.json``."""
+        content = {"kind": self.kind, "rows": [dict(row) for row in self.rows], "knees": [dict(k) for k in self.knees]}
+        return stamped("noise-tradeoff", 1, content)
+
+    def report(self) -> Report:
+        """The knees, every point, and a picture."""
+        facts = [
+            Fact(
+                percent(knee["stay"]),
+                f"probability of the truth at the knee, epsilon {knee['epsilon']:g} and noise up to {knee['reach']}",
+            )
+            for knee in self.knees[:MOST_FACTS]
+        ]
+        knees = Table(
+            ("epsilon", "reach", "truth published", "delta"),
+            tuple((*_cells(knee), text_up(knee["delta"], 3)) for knee in self.knees),
+            (0, 1, 2, 3),
+        )
+        points = Table(
+            ("epsilon", "reach", "truth published", "delta", "variance"),
+            tuple((*_cells(row), text_up(row["delta"], 3), rounded(row["variance"])) for row in self.rows),
+            (0, 1, 2, 3, 4),
+        )
+        caption = "Lower is better. A mark on each curve shows its knee."
+        picture = Picture("noise trade-off", {"data": self}, caption)
+        lead = Prose("Beyond it delta grows quickly.", "Up to the knee, publishing more truth costs no delta.", "lead")
+        return Report(
+            f"What more truth costs: bounded noise, {self.kind}",
+            "Noise trade-off",
+            tuple(facts),
+            (Section("Knees", (lead, picture, knees)), Section("All points", (points,))),
+        )
+
+
+def _cells(row: dict[str, Any]) -> tuple[str, str, str]:
+    return f"{row['epsilon']:g}", str(row["reach"]), percent(row["stay"])
 
 
 def noise_tradeoff(
