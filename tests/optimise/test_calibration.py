@@ -314,7 +314,7 @@ def test_the_finding_can_be_read_and_stored():
 def test_the_finding_is_a_page_with_the_epsilon_first():
     found = calibrate("explicit_fair", 10, truth=0.5)
     report = found.report()
-    assert report.title.startswith("explicit_fair: epsilon = 1.0986") and report.facts[0].value == "1.1"
+    assert report.title.startswith("explicit_fair: epsilon = 1.0958") and report.facts[0].value == "1.1"
     page = report.page()
     assert "just below" in page and "just above" not in page and "Notes" not in page
     assert str(found) == found.describe() and found.describe().splitlines()[0] == report.title

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -142,7 +143,7 @@ def test_derivability_says_its_answer_first_and_the_place_in_words():
 
 
 def test_derivability_with_numbers_too_long_to_write_out_still_speaks():
-    no = derivable(dc.explicit_fair(700, alpha="999999999/1000000000"))
+    no = replace(derivable(dc.explicit_fair(2, alpha="1/2")), violation=Fraction(1, 3**9000))
     assert no.to_json()["violation"] is None and "about" in no.report().page()
 
 

@@ -10,10 +10,11 @@ import typer
 
 from ..mechanisms.families import Family, Parameter, Use
 from ..optimise.families import FAMILIES
-from .output import Json, print_json, refuse_unwritable, say, waiting
+from .output import Json, Page, print_json, refuse_unwritable, say, waiting
 
 if TYPE_CHECKING:
     from ..mechanism import Mechanism
+    from ..optimise.design.chooser import Choice
 
 Alpha = Annotated[str | None, typer.Option(help="e^-epsilon, exactly: 10/11 or 0.9.")]
 Epsilon = Annotated[str | None, typer.Option(help="The privacy: smaller protects more.")]
@@ -91,6 +92,7 @@ def design(
         Path | None, typer.Option("-o", "--output", help="Where to save it (.json; a table .csv).")
     ] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw it: a heat map as .png, .svg or .html.")] = None,
+    page: Page = None,
     json: Json = False,
 ) -> None:
     """Find the best mechanism with the properties you ask for, or make one by name; have it proved, and save it.
@@ -102,6 +104,7 @@ def design(
     """
     from ..errors import InvalidInput
 
+    refuse_unwritable(page, (".html",), "a page")
     wishes = {"loss": loss, "properties": properties, "delta": delta, "prior": prior}
     named = {
         "labels": labels, "grid": grid, "border": border, "reach": reach, "stay": stay, "variance": variance, "js": js,
@@ -113,7 +116,7 @@ def design(
         if family is not None or plot is not None:
             raise InvalidInput("--ptable takes neither --family nor --plot.")
         _refuse_wishes(wishes, worst_case, explain, "a p-table has its own: --reach, --stay, --variance, --js")
-        design_table({"n": n, "alpha": alpha, "epsilon": epsilon, **named}, output, layout, json)
+        design_table({"n": n, "alpha": alpha, "epsilon": epsilon, **named}, output, layout, page, json)
         return
     if layout is not None:
         raise InvalidInput("--layout goes with --ptable.")
@@ -147,7 +150,7 @@ def design(
             return
         given = {"n": n, "alpha": alpha, "epsilon": epsilon, "delta": delta, **named}
         mechanism = _build(FAMILIES.find(family, "design", "a family"), given)
-    _hand_over(mechanism, choice, output, plot, json)
+    _hand_over(mechanism, choice, output, plot, page, json)
 
 
 def _refuse_wishes(wishes: dict[str, Any], worst_case: bool, explain: bool, instead: str) -> None:
@@ -166,33 +169,36 @@ def _list(use: Use) -> None:
         say(name)
 
 
-def _hand_over(mechanism: Mechanism, choice: Any, output: Path | None, plot: Path | None, json: bool) -> None:
+def _hand_over(
+    mechanism: Mechanism,
+    choice: Choice | None,
+    output: Path | None,
+    plot: Path | None,
+    page: Path | None,
+    json: bool,
+) -> None:
     """Save, draw and print what was made."""
+    from ..optimise.design.describing import json_of_design, report_of_design
+
+    report = report_of_design(mechanism) if choice is None else choice.report()
     if output is not None:
         mechanism.save(output)
     if plot is not None:
         from ..plots import heatmap
 
         heatmap(mechanism).save(plot)
+    if page is not None:
+        report.save(page)
     if json:
-        content = {"family": mechanism.family, "parameters": dict(mechanism.parameters)}
-        content["certificate"] = mechanism.certificate.to_json()
-        print_json(content if choice is None else {**content, "choice": choice.to_json()})
+        print_json(json_of_design(mechanism, choice))
         return
-    say(f"{mechanism!r}")
-    say(f"proved    {mechanism.certificate}")
-    details = mechanism.certificate.details
-    if mechanism.family == "designed":
-        exact = details.get("cost", "")
-        also = f" = {exact}" if 0 < len(exact) <= 40 else ""
-        say(f"cost      {details['cost_about']:.10g}{also}, at most {details['gap']:.2g} from the least possible")
-        say(f"certified {details['certified']}")
-    if choice is not None:
-        say(str(choice))
+    say(report.text())
     if output is not None:
         say(f"saved     {output} (discreet verify {output})")
     if plot is not None:
         say(f"drawn     {plot}")
+    if page is not None:
+        say(f"page      {page}")
 
 
 def _prior(text: str | None, n: int) -> Any:
@@ -355,6 +361,7 @@ def calibrate(
     between: Annotated[str | None, typer.Option(help="LOW:HIGH, where to look for epsilon.")] = None,
     border: Annotated[str | None, typer.Option(help=f"For {_for('border')}: remap or normalise.")] = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Where to save the mechanism (.json).")] = None,
+    page: Page = None,
     json: Json = False,
 ) -> None:
     """Find the epsilon that meets a wish: an error, a probability of truth, a likelihood ratio.
@@ -383,6 +390,7 @@ def calibrate(
     if len(asked) != 1:
         raise InvalidInput(f"give exactly one of {', '.join('--' + wish for wish in wishes)}; got {len(asked)}.")
     _refuse_files(output)
+    refuse_unwritable(page, (".html",), "a page")
     options: dict[str, Any] = {} if border is None else {"border": _named_choice("border", border)}
     if between is not None:
         options["between"] = _pair(between, "--between", "LOW:HIGH, such as 0.1:10")
@@ -395,12 +403,16 @@ def calibrate(
     found = find(family, _space({"n": n, "labels": labels, "grid": grid}), **options)
     if output is not None:
         found.mechanism.save(output)
+    if page is not None:
+        found.report().save(page)
     if json:
         print_json(found.to_json())
         return
-    say(str(found))
+    say(found.describe())
     if output is not None:
         say(f"saved     {output} (discreet verify {output})")
+    if page is not None:
+        say(f"page      {page}")
 
 
 def _pair(text: str, option: str, form: str) -> tuple[str, str]:

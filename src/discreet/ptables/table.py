@@ -22,8 +22,10 @@ from ..errors import InvalidInput, Unsupported
 from ..exact.arrays import IntArray
 from ..exact.kernels import Noise
 from ..exact.laws import Finite
-from ..exact.rationals import as_fraction, text_up
+from ..exact.rationals import as_fraction, text_down, text_up
 from ..mechanism import Mechanism, finish
+from ..privacy.verify import Verdict, verify
+from ..report import Fact, Picture, Report, Result, Section, Table, Terms, stamped
 from ..spaces import Counts, Integers
 from ..wording import percent
 from .writing import write_ptable
@@ -31,9 +33,18 @@ from .writing import write_ptable
 #: Noise v and how many keys select it, in the order of the keys.
 Block = tuple[tuple[int, int], ...]
 
+#: The epsilons at which a report states delta: bounded noise has no finite epsilon with delta zero.
+CURVE = ("0.5", "1", "2", "3", "5")
+
+#: A page lists so many lines of a table.
+MOST_ROWS = 1000
+
+#: A report says what happens to the counts up to this one.
+SMALL_COUNTS = 2
+
 
 @dataclass(frozen=True, repr=False)
-class PTable:
+class PTable(Result):
     """A table of noise for counts 0, 1, 2, ...
 
     Made by :func:`discreet.read_ptable` and :func:`discreet.design_ptable`. ``dc.verify(table)`` judges it: tight
@@ -195,13 +206,109 @@ class PTable:
         found = [self.law(count).probability(0) for count in range(len(self.blocks))]
         return min((p for p in found if p), default=Fraction(0))
 
-    def __str__(self) -> str:
-        zeros = "zeros are published untouched" if self.untouched_zeros else self.describe_count(0)
-        bias = "unbiased from 1 on" if self.bias == 0 else f"mean error up to {text_up(float(self.bias), 3)}"
-        return (
-            f"a p-table with blocks 0..{len(self.blocks) - 1} on {self.keys} keys; noise up to {self.reach}, {bias}, "
-            f"mean square error up to {float(self.variance):.4g}; {zeros}"
+    @property
+    def claim(self) -> tuple[str, str] | None:
+        """The epsilon and delta that the file beside the table states, as text; they are there to be judged."""
+        epsilon, delta = self.about.get("epsilon"), self.about.get("delta")
+        return None if epsilon is None or delta is None else (str(epsilon), str(delta))
+
+    # ---------------------------------------------------------------- words
+
+    @cached_property
+    def _verdict(self) -> Verdict:
+        return verify(self)
+
+    @cached_property
+    def _curve(self) -> dict[str, float]:
+        """Delta at a few epsilons, rounded up."""
+        return {epsilon: self._verdict.delta(epsilon) for epsilon in CURVE}
+
+    def published_as(self) -> dict[str, dict[str, float]]:
+        """For each small count, how often it is published as what."""
+        return {
+            str(count): {str(report): float(probability) for report, probability in self.outcomes(count)}
+            for count in range(SMALL_COUNTS + 1)
+        }
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values, as in ``schemas/p-table-report.json``."""
+        content = {
+            "layout": self.layout,
+            "keys": self.keys,
+            "blocks": len(self.blocks),
+            "cycle": self.cycle,
+            "noise_by_count": [[[noise, weight] for noise, weight in block] for block in self.blocks],
+            "reach": self.reach,
+            "bias": float(self.bias),
+            "variance": float(self.variance),
+            "stay": float(self.stay),
+            "untouched_zeros": self.untouched_zeros,
+            "published_as": self.published_as(),
+            "delta_at": dict(self._curve),
+            "record_keys": {"composes": False, "joint_delta_at_least": float(self.cell_keys().joint_delta)},
+            "notes": list(self.notes),
+            "about": dict(self.about),
+        }
+        return stamped("p-table-report", 1, content)
+
+    def report(self) -> Report:
+        """What the table does to counts, and delta at a few epsilons as the judge finds it."""
+        small = [self.describe_count(count) for count in range(1, SMALL_COUNTS + 1)]
+        delta = ", ".join(f"{text_up(delta, 4)} at {epsilon}" for epsilon, delta in self._curve.items())
+        joint = text_down(self.cell_keys().joint_delta, 4)
+        terms = (
+            ("noise", self._spread),
+            ("zeros", self._zeros),
+            *((("" if k else "small"), words) for k, words in enumerate(small)),
+            ("delta", f"{delta} (epsilon)"),
+            (
+                "use",
+                "with a fresh key for every cell; with record keys, two cells with the same contributors have a joint "
+                f"delta of at least {joint}, and no ledger prices that",
+            ),
         )
+        curve = Picture("delta", {"subjects": self}, "The least delta at each epsilon, with fresh keys.")
+        rows = tuple(
+            (str(k), str(v), str(w), percent(Fraction(w, self.keys))) for k, b in enumerate(self.blocks) for v, w in b
+        )
+        table = Table(
+            ("count", "noise", "keys", "share"), rows[:MOST_ROWS], (0, 1, 2, 3), total=len(rows), compact=True
+        )
+        stated = Terms(tuple((name.replace("_", " "), str(value)) for name, value in self.about.items()))
+        sections = [
+            Section(parts=(Terms(terms),)),
+            Section("Delta at every epsilon", (curve,), "pages"),
+            Section("The table", (table,), "folded"),
+        ]
+        if stated.pairs:
+            sections.append(Section("Figures that come with the table", (stated,), "folded"))
+        return Report(
+            f"A {self._title}",
+            "P-table",
+            (
+                Fact(str(self.reach), "largest error of a published count"),
+                Fact(percent(self.stay), "least probability of publishing the truth"),
+                Fact(text_up(self._curve["1"], 3), "delta at epsilon 1"),
+            ),
+            tuple(sections),
+            self.notes,
+        )
+
+    @property
+    def _title(self) -> str:
+        return f"p-table with blocks 0..{len(self.blocks) - 1} on {self.keys} keys"
+
+    @property
+    def _spread(self) -> str:
+        bias = "unbiased from 1 on" if self.bias == 0 else f"mean error up to {text_up(float(self.bias), 3)}"
+        return f"up to {self.reach}, {bias}, mean square error up to {float(self.variance):.4g}"
+
+    @property
+    def _zeros(self) -> str:
+        return "zeros are published untouched" if self.untouched_zeros else self.describe_count(0)
+
+    def __str__(self) -> str:
+        return f"a {self._title}; noise {self._spread}; {self._zeros}"
 
     def __repr__(self) -> str:
         return f"<PTable: blocks 0..{len(self.blocks) - 1}, {self.keys} keys, reach {self.reach}>"

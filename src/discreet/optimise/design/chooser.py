@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Any
@@ -11,14 +11,28 @@ from typing import Any
 from ... import losses
 from ...exact.rationals import as_fraction
 from ...mechanism import Mechanism
+from ...report import Bullets, Fact, Report, Result, Section, stamped
 from ..lp.program import Request
 from .closed import closed_form, geometric_codes
 from .conflicts import privacy_in_words
+from .describing import report_of_design
 from .designing import design, read_request
+
+#: What the names of choices stand for.
+TITLES = {
+    "GM": "truncated geometric",
+    "EM": "explicit fair",
+    "GM remapped": "truncated geometric, with each report replaced by the best guess",
+    "WM": "the linear program's answer, weakly honest",
+    "LP": "the linear program's answer",
+}
+
+#: A property that costs less than this, relatively, costs nothing.
+NO_COST = Fraction(1, 10**9)
 
 
 @dataclass(frozen=True)
-class Choice:
+class Choice(Result):
     """The mechanism chosen, the steps that led to it, and what each property costs.
 
     Attributes
@@ -50,8 +64,8 @@ class Choice:
     without: Mapping[str, Fraction]
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON values."""
-        return {
+        """Plain JSON values, as in ``schemas/choice.json``."""
+        content = {
             "name": self.name,
             "why": list(self.why),
             "cost": float(self.cost),
@@ -59,18 +73,25 @@ class Choice:
             "costs_extra": {code: float(self.cost - cost) for code, cost in self.without.items()},
             "certificate": self.mechanism.certificate.to_json(),
         }
+        return stamped("choice", 1, content)
+
+    def report(self) -> Report:
+        """The mechanism, the questions that led to it, and what each property costs."""
+        made = report_of_design(self.mechanism)
+        sections = [*made.sections, Section(f"{self.name}, expected loss {float(self.cost):.6g}", (Bullets(self.why),))]
+        if self.without:
+            prices = tuple(self._price(code, cost) for code, cost in self.without.items())
+            sections.append(Section("What each property costs", (Bullets(prices),)))
+        chosen = Fact(self.name, TITLES.get(self.name, "the mechanism chosen"))
+        return replace(made, facts=(chosen, *made.facts), sections=tuple(sections))
+
+    def _price(self, code: str, cost: Fraction) -> str:
+        extra = self.cost - cost
+        free = extra <= NO_COST * max(abs(self.cost), Fraction(1))
+        return f"{code} costs {'nothing' if free else f'{float(extra):.4g}'} (without it {float(cost):.6g})"
 
     def __str__(self) -> str:
-        lines = [f"{self.name}, expected loss {float(self.cost):.6g}", *(f"  {step}" for step in self.why)]
-        for code, cost in self.without.items():
-            extra = self.cost - cost
-            price = (
-                "costs nothing"
-                if extra <= Fraction(1, 10**9) * max(abs(self.cost), Fraction(1))
-                else f"costs {float(extra):.4g}"
-            )
-            lines.append(f"  {code} {price} (without it {float(cost):.6g})")
-        return "\n".join(lines)
+        return self.describe()
 
 
 def choose(

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 from ...errors import InvalidInput, arg
-from ...exact.rationals import as_fraction, bound_up, float_down, read_epsilon
+from ...exact.rationals import as_fraction, bound_up, float_down, read_epsilon, text_down, text_up
 from ...mechanisms.bounded import read_reach
 from ...ptables.table import PTable
+from ...report import Fact, Report, Section, Terms, stamped
 from ...spaces import positive_integer
 from ...wording import percent
 from ..lp.refinement import Infeasible
@@ -19,6 +21,11 @@ from .programs import Wanted, least_delta
 
 #: The sizes that offices use: a byte, ONS, two bytes, SuperSTAR's keys; and cellKey's eight decimals.
 KEY_SIZES = (256, 4096, 65536, 2**32, 10**8)
+
+_SKIPPED = (
+    "programs that leave empty cells alone (tau-ARGUS, cellKey, ONS) do not apply the block of 0; the guarantee holds "
+    "only where it is applied"
+)
 
 
 def design_ptable(
@@ -123,6 +130,50 @@ def design_ptable(
     if given is not None:
         about["shared_from"] = given
     return PTable(table.blocks, size, 1, "ptable", _rarely_true(table, D, small), about)
+
+
+def report_of_ptable(table: PTable) -> Report:
+    """What a designed table does, what was proved of it, and whether a better one is possible.
+
+    The figures are those that :func:`design_ptable` put into ``about``: a table from a file has to be judged instead.
+    """
+    about, made = table.about, table.report()
+    best = (
+        "no table on these keys is better"
+        if about["proved_best"]
+        else f"the best that the search found; no table has less than {text_down(as_fraction(about['lower_bound']))}"
+    )
+    terms = Terms(
+        (
+            ("proved", str(table.mechanism(about["epsilon"]).certificate)),
+            ("keys", f"{table.keys}: delta {text_up(about['delta'])}, {best}"),
+            (
+                "",
+                f"without keys it could be {text_up(about['delta_unrounded'])}; on {table.keys} keys never less than "
+                f"1/{table.keys} = {text_up(about['key_floor'])}",
+            ),
+        )
+    )
+    asked = f"delta at epsilon {float(Fraction(about['epsilon'])):g}, proved"
+    return replace(
+        made,
+        facts=(Fact(text_up(about["delta"], 3), asked), *made.facts[:2]),
+        sections=(Section(parts=(terms,)), *made.sections),
+        notes=(*made.notes, _SKIPPED),
+    )
+
+
+def json_of_ptable(table: PTable) -> dict[str, Any]:
+    """The same as plain JSON values, as in ``schemas/p-table-design.json``."""
+    content = {
+        **table.about,
+        "keys": table.keys,
+        "reach": table.reach,
+        "published_as": table.published_as(),
+        "notes": list(table.notes),
+        "certificate": table.mechanism(table.about["epsilon"]).certificate.to_json(),
+    }
+    return stamped("p-table-design", 1, content)
 
 
 def _rarely_true(table: PTable, reach: int, js: int) -> tuple[str, ...]:
