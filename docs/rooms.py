@@ -14,7 +14,7 @@ SOURCE = Path(__file__).resolve().parent.parent / "src" / "discreet"
 ORDER = (
     "errors", "names", "wording", "report", "addresses", "sources", "exact", "spaces", "privacy", "mechanism", "channels",
     "losses", "properties", "requirements", "checking", "utility", "mechanisms", "ptables", "files", "explanation", "optimise",
-    "papers", "plots", "pages", "comparison", "estimation", "questions", "engines", "ledger", "release", "collect",
+    "papers", "plots", "pages", "comparison", "estimation", "questions", "engines", "ledger", "release", "verification", "collect",
     "demonstration", "cli",
 )  # fmt: skip
 

@@ -30,11 +30,12 @@ _ROOMS = {
     ".ptables.reading": ("read_ptable",),
     ".optimise.noise.ptable": ("design_ptable",),
     ".files": ("load",),
-    ".privacy.verify": ("verify", "Verdict"),
+    ".privacy.verify": ("Verdict",),
+    ".verification": ("verify", "FileVerdict"),
     ".privacy.certificate": ("Certificate", "Privacy"),
     ".privacy.witness": ("Witness",),
     ".privacy.compose": ("compose", "Composition"),
-    ".checking": ("check", "pathologies"),
+    ".checking": ("check", "Checks", "pathologies"),
     ".explanation": ("explain", "Explanation"),
     ".mechanisms.practice": ("random_rounding", "suppression"),
     ".optimise.noise.bounded": ("bounded_noise",),
@@ -77,9 +78,10 @@ __all__ = [
     "discrete_gaussian", "bounded_noise", "rounded_laplace", "planar_geometric", "planar_laplace",
     "exponential", "from_matrix", "load",
     # the judge
-    "verify", "Verdict", "Certificate", "Privacy", "Witness", "compose", "Composition",
+    "verify", "Verdict", "FileVerdict", "Certificate", "Privacy", "Witness", "compose", "Composition",
     # properties, losses, utility
-    "check", "pathologies", "cost", "expected_loss", "bias", "variance", "tail", "probability_of_truth", "kantorovich",
+    "check", "Checks", "pathologies", "cost", "expected_loss", "bias", "variance", "tail", "probability_of_truth",
+    "kantorovich",
     # choosing and improving
     "design", "design_each", "choose", "Choice", "calibrate", "Calibration", "compare", "Comparison", "remap",
     "derivable", "symmetrise", "explain", "Explanation", "noise_tradeoff", "NoiseTradeoff",

@@ -9,9 +9,58 @@ from . import requirements
 from .channels import Channel
 from .errors import InvalidInput, Unsupported
 from .properties import PATHOLOGIES, PROPERTIES, CheckResult, NoGaps, Property, find, listed
+from .report import Fact, Prose, Report, Result, Section, Table, stamped
 from .requirements import is_numbered
 
-__all__ = ["check", "pathologies"]
+__all__ = ["Checks", "check", "pathologies"]
+
+
+class Checks(dict[str, CheckResult], Result):
+    """For every property that was examined, by its code, whether it holds and where it fails worst.
+
+    Examples
+    --------
+    >>> checks = check([["2/3", "1/3"], ["1/3", "2/3"]], "F+WH")
+    >>> print(checks.describe())
+          property       holds  where it fails worst
+      F   fair           yes
+      WH  weakly honest  yes
+    decided exactly
+    """
+
+    @property
+    def holds(self) -> bool:
+        """Whether all of them hold."""
+        return all(result.holds for result in self.values())
+
+    @property
+    def tolerance(self) -> float:
+        """Violations up to this much were forgiven."""
+        return max(result.tolerance for result in self.values())
+
+    def to_json(self) -> dict[str, Any]:
+        """The results as plain JSON values, by code."""
+        properties = {code: result.to_json() for code, result in self.items()}
+        return stamped("checks", 1, {"holds": self.holds, "tolerance": self.tolerance, "properties": properties})
+
+    def report(self) -> Report:
+        """A line for each property."""
+        exact = "decided exactly"
+        how = exact if self.tolerance == 0 else f"checked within {self.tolerance:g}; a tolerance of 0 decides exactly"
+        number = sum(result.holds for result in self.values())
+        return Report(
+            "",
+            "Properties",
+            (Fact(f"{number} of {len(self)}", "properties hold"),),
+            (Section(parts=(self.table(), Prose(how))),),
+        )
+
+    def table(self) -> Table:
+        """Code, name, whether it holds, and where it fails worst."""
+        cells = (
+            (code, r.name, "yes" if r.holds else "NO", "" if r.holds else r.where or "") for code, r in self.items()
+        )
+        return Table(("", "property", "holds", "where it fails worst"), tuple(cells), strong=(2,))
 
 
 def check(
@@ -19,7 +68,7 @@ def check(
     properties: str | Property | NoGaps | Iterable[str | Property | NoGaps] | None = None,
     *,
     tolerance: float | None = None,
-) -> dict[str, CheckResult]:
+) -> Checks:
     """Which structural properties hold, and where the others fail worst.
 
     Parameters
@@ -37,8 +86,8 @@ def check(
 
     Returns
     -------
-    dict
-        For every code a :class:`CheckResult` with ``holds``, ``violation``, ``where`` and ``sentence``.
+    Checks
+        A dict with, for every code, a :class:`CheckResult` with ``holds``, ``violation``, ``where`` and ``sentence``.
 
     Examples
     --------
@@ -64,7 +113,7 @@ def check(
                     f"{p.code} ({p.name}) makes no sense here: {reason}. "
                     f"What can be checked here: {', '.join(sensible) or 'none of the seven'}."
                 )
-    return {p.code: p.examine(channel, tolerance) for p in chosen}
+    return Checks({p.code: p.examine(channel, tolerance) for p in chosen})
 
 
 def _find(item: Any) -> Any:
@@ -75,7 +124,7 @@ def _find(item: Any) -> Any:
     return find(item, {**PROPERTIES, **PATHOLOGIES}, others=f", and with a number {forms}")
 
 
-def pathologies(mechanism: object, *, tolerance: float | None = None) -> dict[str, CheckResult]:
+def pathologies(mechanism: object, *, tolerance: float | None = None) -> Checks:
     """Whether the mechanism is free of the flaws of [C] figure 1: reports never given (gaps), and spikes.
 
     Examples

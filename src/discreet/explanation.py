@@ -12,14 +12,24 @@ from .exact.rationals import as_fraction, bound_up, claimed, exp_bounds, float_u
 from .mechanism import Mechanism
 from .privacy.certificate import Certificate
 from .privacy.verify import verify
+from .report import Bullets, Code, Fact, Prose, Report, Result, Section, plain, stamped
 from .spaces import Grid, Labels, Space, positive_integer
+from .wording import percent
+
+_FORMULAS = (
+    "Bayes' rule multiplies odds by a ratio of probabilities, and no ratio is above e^epsilon. A test that accepts "
+    "5% false alarms detects the person with the probability below at most (Wasserman and Zhou 2010; Kairouz, Oh and "
+    "Viswanath 2015)."
+)
+_BOUNDS = """belief p     ->  p e^epsilon / (1 - p + p e^epsilon)
+detection     <=  min(0.05 e^epsilon + delta, 1 - (0.95 - delta) e^-epsilon)"""
 
 #: Beyond this an odds ratio is not worth a number.
 _HOPELESS = 60.0
 
 
 @dataclass(frozen=True)
-class Explanation:
+class Explanation(Result):
     """A guarantee, said several ways. ``str()`` gives all sentences.
 
     Attributes
@@ -47,6 +57,40 @@ class Explanation:
     prior: float
     posterior: float
     sentences: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """The figures and the sentences, as plain JSON values; an infinite number is written "infinity"."""
+        content = {
+            "epsilon": plain(self.epsilon),
+            "delta": self.delta,
+            "odds_ratio": plain(self.odds_ratio),
+            "prior": self.prior,
+            "posterior_at_most": self.posterior,
+            "sentences": list(self.sentences),
+        }
+        return stamped("explanation", 1, content)
+
+    def report(self) -> Report:
+        """The sentences; on a page also the numbers to take home and the formulas."""
+        with_delta = f", with δ = {text_up(self.delta, 3)}" if self.delta else ""
+        facts = [Fact(f"ε = {text_up(self.epsilon, 4)}", f"privacy{with_delta}")]
+        if math.isfinite(self.odds_ratio) and not self.delta:
+            believed = f"at most, for somebody who believed {percent(self.prior)} before"
+            facts.append(Fact(f"× {text_up(self.odds_ratio, 3)}", "the most that odds can change"))
+            facts.append(Fact(f"{text_up(100 * self.posterior, 3)}%", f"belief afterwards, {believed}"))
+        return Report(
+            "What the guarantee means",
+            "Explanation",
+            tuple(facts),
+            (
+                Section(parts=(Bullets(self.sentences),)),
+                Section("The formulas", (Prose(_FORMULAS), Code(_BOUNDS)), "folded"),
+            ),
+        )
+
+    def describe(self) -> str:
+        """The sentences, one on each line."""
+        return str(self)
 
     def __str__(self) -> str:
         return "\n".join(self.sentences)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
@@ -26,10 +27,15 @@ from .exact.kernels import Kernel, Noise
 from .exact.rationals import claimed, text_up
 from .exact.sampling import CHUNK, Sampler
 from .privacy.certificate import Certificate, certify, certify_at
+from .privacy.notions import BETWEEN
 from .privacy.verify import verify
+from .report import Fact, Picture, Report, Result, Section, Terms
 from .spaces import Counts, Integers, Space, is_integer, space_from
 
 _SECURE = SecureBits()
+
+#: Up to so many true values a report shows all probabilities.
+_MOST_SHOWN = 60
 
 #: What a mechanism file says it is.
 FORMAT, VERSION = "discreet mechanism", 1
@@ -42,7 +48,7 @@ def fingerprint(content: Mapping[str, Any]) -> str:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Mechanism:
+class Mechanism(Result):
     """A proved mechanism: true value in, report out.
 
     Made by the families (:func:`discreet.geometric` and the others), :func:`discreet.from_matrix` and
@@ -247,6 +253,42 @@ class Mechanism:
         if not self.closed_form:
             content["kernel"] = self.kernel.to_json()
         return {**content, "sha256": fingerprint(content)}
+
+    def report(self) -> Report:
+        """What it is and what was proved of it, with all probabilities where they are few."""
+        certificate = self.certificate
+        delta = f", with δ = {text_up(certificate.delta, 4)}" if certificate.delta else ""
+        small = max(self.inputs.size or math.inf, self.outputs.size or math.inf) <= _MOST_SHOWN
+        picture = (Section(parts=(Picture("probabilities", {"mechanism": self}),), depth="pages"),) if small else ()
+        made = ((name.replace("_", " "), _brief(value, name)) for name, value in self.parameters.items())
+        lines = (("truths", repr(self.inputs)), ("reports", repr(self.outputs)))
+        return Report(
+            self.title,
+            "Mechanism",
+            (Fact(f"ε = {text_up(certificate.epsilon)}", f"{BETWEEN[certificate.notion]}{delta}"),),
+            (
+                Section(parts=(Terms((("proved", str(certificate)),)),)),
+                *picture,
+                Section("How it was made", (Terms((*lines, *made)),), "pages"),
+                *(one for one in certificate.report().sections if one.depth == "folded"),
+            ),
+        )
+
+    @property
+    def title(self) -> str:
+        """The mechanism in a few words.
+
+        >>> import discreet as dc
+        >>> dc.explicit_fair(8, alpha="10/11").title
+        'Explicit fair, counts 0 to 8, epsilon 0.09532'
+        """
+        family, space, certificate = self.family.replace("_", " ").capitalize(), self.inputs, self.certificate
+        values = "counts" if space.size is None else f"{space.size} {space.noun}s"
+        where = f"counts 0 to {space.n}" if isinstance(space, Counts) else values
+        if math.isinf(certificate.epsilon):
+            return f"{family}, {where}"
+        per = " per unit of distance" if certificate.notion == "metric" else ""
+        return f"{family}, {where}, epsilon {text_up(certificate.epsilon, 4)}{per}"
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}={_brief(value, name)}" for name, value in self.parameters.items())

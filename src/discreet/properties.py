@@ -124,6 +124,17 @@ class CheckResult:
     def __bool__(self) -> bool:
         return self.holds
 
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values; the violation is an exact fraction where it was decided exactly."""
+        return {
+            "name": self.name,
+            "holds": self.holds,
+            "violation": str(self.violation) if self.tolerance == 0 else float(self.violation),
+            "where": self.where,
+            "tolerance": self.tolerance,
+            "sentence": self.sentence,
+        }
+
     def __repr__(self) -> str:
         return f"<{self.code} holds>" if self.holds else f"<{self.code} fails by {float(self.violation):.3g}>"
 

@@ -13,6 +13,7 @@ mean      3.5
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -211,6 +212,15 @@ def stamped(kind: str, version: int, content: Mapping[str, Any]) -> dict[str, An
     {'format': 'discreet verdict', 'version': 1, 'holds': True}
     """
     return {"format": f"discreet {kind}", "version": version, **content}
+
+
+def plain(number: float) -> float | str:
+    """A number as JSON has it, which knows no infinity.
+
+    >>> plain(1.5), plain(math.inf)
+    (1.5, 'infinity')
+    """
+    return "infinity" if math.isinf(number) else number
 
 
 class Renderer(Protocol):

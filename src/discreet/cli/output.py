@@ -14,6 +14,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from ..errors import Mention, in_python, written
+from ..report import Result
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for programs instead.")]
 Page = Annotated[Path | None, typer.Option("--page", help="Also write a page for people: FILE.html.")]
@@ -36,6 +37,18 @@ def print_table(headings: Sequence[str], cells: Iterable[Sequence[str]], *, numb
     for line in cells:
         table.add_row(*(escape(cell) for cell in line))
     Console(highlight=False).print(table)
+
+
+def hand_over(result: Result, page: Path | None, as_json: bool) -> None:
+    """Say a result on the terminal or as JSON, and write its page if one was asked for."""
+    if page is not None:
+        result.report().save(page)
+    if as_json:
+        print_json(result.to_json())
+        return
+    say(result.describe())
+    if page is not None:
+        say(f"page      {page}")
 
 
 def refuse_unwritable(path: Path | None, endings: Sequence[str], what: str, drawn: Sequence[str] = ()) -> None:

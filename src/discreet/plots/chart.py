@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import html
 import json
-import math
 import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,7 +20,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ..errors import InvalidInput, MissingExtra, WrongType
-from ..exact.rationals import text_up
+from ..mechanism import Mechanism
 from ..spaces import Counts, Space
 
 Spec = dict[str, Any]
@@ -242,13 +241,10 @@ def finish(spec: Spec, title: str, *sentences: str, width: float) -> Chart:
 
 def describe(subject: object, space: Space) -> str:
     """A mechanism in a few words, for a title."""
-    family = str(getattr(subject, "family", "mechanism")).replace("_", " ").capitalize()
+    if isinstance(subject, Mechanism):
+        return subject.title
     where = f"counts 0 to {space.n}" if isinstance(space, Counts) else f"{space.size} {space.noun}s"
-    certificate = getattr(subject, "certificate", None)
-    if certificate is None or math.isinf(certificate.epsilon):
-        return f"{family}, {where}"
-    per = " per unit of distance" if certificate.notion == "metric" else ""
-    return f"{family}, {where}, epsilon {text_up(certificate.epsilon, 4)}{per}"
+    return f"Mechanism, {where}"
 
 
 def read_named(subjects: object) -> dict[str, Any]:

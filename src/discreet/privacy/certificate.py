@@ -10,9 +10,10 @@ from typing import Any
 from ..errors import InvalidInput, NotPrivate, Unsupported
 from ..exact.kernels import Kernel
 from ..exact.rationals import as_fraction, bound_up, claimed, log_up, text_up
+from ..report import Fact, Report, Result, Section, Terms, plain
 from ..spaces import Grid, Space
 from ..wording import rounded
-from .notions import NOTIONS, read_notion
+from .notions import BETWEEN, NOTIONS, read_notion, unless_central
 from .pairs import Evidence
 from .verify import Verdict, evidence_for
 
@@ -39,7 +40,7 @@ class Privacy:
 
 
 @dataclass(frozen=True, repr=False)
-class Certificate:
+class Certificate(Result):
     """What the judge proved.
 
     Attributes
@@ -79,7 +80,7 @@ class Certificate:
     def to_json(self) -> dict[str, Any]:
         return {
             "notion": self.notion,
-            "epsilon": "infinity" if math.isinf(self.epsilon) else self.epsilon,
+            "epsilon": plain(self.epsilon),
             "delta": self.delta,
             "ratio": str(self.ratio) if self.ratio is not None and _writable(self.ratio) else None,
             "how": self.how,
@@ -87,8 +88,21 @@ class Certificate:
             "details": dict(self.details),
         }
 
+    def report(self) -> Report:
+        """The proof in a few lines."""
+        exact = () if self.ratio is None or not _writable(self.ratio) else (("largest ratio", str(self.ratio)),)
+        figures = tuple((name.replace("_", " "), str(value)) for name, value in self.details.items())
+        return Report(
+            f"{self.notion.capitalize()} privacy",
+            "What is proved",
+            (Fact(f"ε = {text_up(self.epsilon)}", BETWEEN[self.notion]),),
+            (
+                Section(parts=(Terms((("proved", str(self)),)),)),
+                Section("Exact numbers", (Terms((*exact, *figures)),), "folded"),
+            ),
+        )
+
     def __str__(self) -> str:
-        per = {"metric": " per unit of distance", "local": " between any two truths", "central": ""}[self.notion]
         if math.isinf(self.epsilon):
             return f"no finite epsilon holds under the {self.notion} notion ({self.how})"
         delta = f", delta = {text_up(self.delta)}" if self.delta else ""
@@ -97,7 +111,8 @@ class Certificate:
             ratio = f", largest ratio exactly {self.ratio}"
         share = self.details.get("mixing")
         mixed = f"; mixed with {text_up(share, 2)} of uniform noise" if isinstance(share, float) and share else ""
-        return f"{self.notion} privacy with epsilon = {text_up(self.epsilon)}{per}{delta}{ratio} ({self.how}{mixed})"
+        epsilon = f"{text_up(self.epsilon)}{unless_central(self.notion)}"
+        return f"{self.notion} privacy with epsilon = {epsilon}{delta}{ratio} ({self.how}{mixed})"
 
     def __repr__(self) -> str:
         return f"<Certificate: {self}>"

@@ -17,6 +17,8 @@ from typing import Any
 
 from ..errors import InvalidInput, Unsupported, arg
 from ..exact.rationals import as_fraction, bound_up, text_up
+from ..report import Fact, Prose, Report, Result, Section, Table, plain, stamped
+from ..wording import plural
 from .bounds import (
     MOST_IDENTICAL,
     Basic,
@@ -30,7 +32,7 @@ from .bounds import (
 )
 from .dominating import Pair, curve_points, pair_of_curve, pair_of_guarantee
 from .loss_sums import Slack, sum_of_losses
-from .notions import NOTIONS
+from .notions import NOTIONS, unless_central
 from .plan import Plan, Release, common_notion, judge, read_plan
 
 METHODS = ("best", "basic", "optimal", "numerical", "zcdp")
@@ -48,7 +50,7 @@ _PLAN = (
 
 
 @dataclass(frozen=True, repr=False)
-class Composition:
+class Composition(Result):
     """What several planned releases give away together: an upper bound of delta for every epsilon.
 
     Attributes
@@ -129,13 +131,17 @@ class Composition:
         return self.bound.delta_at(_read_epsilon(epsilon)) <= _read_delta(delta)
 
     @cached_property
+    def guarantees(self) -> tuple[tuple[float, float], ...]:
+        """Some deltas, and the least epsilon that was proved with each."""
+        return tuple((float(delta), self.epsilon(delta)) for delta in (0, Fraction(1, 10**9), Fraction(1, 10**6)))
+
+    @cached_property
     def sentence(self) -> str:
         """The guarantee in plain words."""
-        per = {"metric": " per unit of distance", "local": " between any two truths", "central": ""}[self.notion]
+        per = unless_central(self.notion)
         found: list[str] = []
-        for delta in (0, Fraction(1, 10**9), Fraction(1, 10**6)):
-            epsilon = self.epsilon(delta)
-            shown = f"epsilon = {text_up(epsilon)}{per} with delta = {text_up(float(delta))}"
+        for delta, epsilon in self.guarantees:
+            shown = f"epsilon = {text_up(epsilon)}{per} with delta = {text_up(delta)}"
             if epsilon < math.inf and (not found or shown.split(" with")[0] != found[-1].split(" with")[0]):
                 found.append(shown)
         number = "1 release has" if self.releases == 1 else f"{self.releases} releases together have"
@@ -144,13 +150,30 @@ class Composition:
         return f"{number} {self.notion} privacy: {what} (composition: {how}). {_PLAN}"
 
     def to_json(self) -> dict[str, Any]:
-        return {
+        """What was composed how, as plain JSON values."""
+        content = {
             "notion": self.notion,
             "releases": self.releases,
             "method": self.method,
             "methods": list(self.methods),
             "slack": self.slack._asdict(),
+            "guarantees": [{"delta": delta, "epsilon": plain(epsilon)} for delta, epsilon in self.guarantees],
+            "sentence": self.sentence,
         }
+        return stamped("composition", 1, content)
+
+    def report(self) -> Report:
+        """The guarantee of all releases together, at some deltas."""
+        shown = [(text_up(delta), text_up(epsilon)) for delta, epsilon in self.guarantees]
+        return Report(
+            f"{plural(self.releases, 'release')} together",
+            "Composition",
+            tuple(Fact(f"ε = {epsilon}", f"with δ = {delta}") for delta, epsilon in shown if epsilon != "infinity"),
+            (
+                Section(parts=(Prose(self.sentence),)),
+                Section(parts=(Table(("delta", "epsilon"), tuple(shown), numbers=(0, 1), compact=True),)),
+            ),
+        )
 
     def __str__(self) -> str:
         return self.sentence

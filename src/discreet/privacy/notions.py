@@ -20,6 +20,18 @@ from ..spaces import Grid, Labels, Space
 
 NOTIONS = ("central", "local", "metric")
 
+#: What an epsilon is between, or per what.
+BETWEEN = {
+    "central": "between adjacent counts",
+    "local": "between any two truths",
+    "metric": "per unit of distance",
+}
+
+
+def unless_central(notion: str) -> str:
+    """The same behind an epsilon, where it is not the usual one, between adjacent counts."""
+    return "" if notion == "central" else f" {BETWEEN[notion]}"
+
 
 def usual_notion(space: Space) -> str:
     """The notion a space is usually judged by: counts central, labels local, maps metric."""
@@ -36,8 +48,7 @@ def read_notion(notion: str | None, space: Space) -> str:
         raise InvalidInput(f"notion must be one of {', '.join(NOTIONS)}; got {notion!r}.")
     if notion == "central" and isinstance(space, Grid):
         raise Unsupported(
-            f"cells of a map have no adjacent ones in the sense of counts. Ask for {arg('notion', 'metric')} (per "
-            "unit of "
-            f"distance) or {arg('notion', 'local')} (any two cells)."
+            f"cells of a map have no adjacent ones in the sense of counts. Ask for {arg('notion', 'metric')} (per unit "
+            f"of distance) or {arg('notion', 'local')} (any two cells)."
         )
     return notion

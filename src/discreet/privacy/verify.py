@@ -16,12 +16,13 @@ from ..exact.lattice import Lattice
 from ..exact.laws import Gaussian
 from ..exact.rationals import as_fraction, bound_up, text_up
 from ..exact.tables import Table
+from ..report import Fact, Report, Result, Section, Terms, plain, stamped
 from ..spaces import Counts, Grid, Integers, Labels, Space
 from . import pairs
 from .gaussian import GaussianEvidence
 from .maps import MapEvidence
 from .matrices import read_matrix
-from .notions import read_notion
+from .notions import BETWEEN, read_notion, unless_central
 from .pairs import Evidence
 from .witness import Witness
 
@@ -30,7 +31,7 @@ _MOST_BITS = 1 << 13
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Verdict(Result):
     """What the judge found. Numbers given as floats are rounded towards less privacy, never more.
 
     Attributes
@@ -138,13 +139,60 @@ class Verdict:
             raise InvalidInput(f"epsilon must not be negative; got {epsilon!r}.")
         return value
 
+    def exact_ratio(self) -> str | None:
+        """The largest ratio as text; None where it has too many digits to be written out."""
+        try:
+            ratio = self.ratio
+        except Unsupported:
+            return None
+        if isinstance(ratio, float):
+            return "infinity"
+        return str(ratio) if ratio.denominator.bit_length() < 10_000 else None
+
+    def to_json(self) -> dict[str, Any]:
+        """The least epsilon and its witness as plain JSON values; an infinite epsilon is written "infinity"."""
+        return stamped("verdict", 1, self.figures())
+
+    def figures(self) -> dict[str, Any]:
+        """What every verdict states."""
+        return {
+            "notion": self.notion,
+            "epsilon": plain(self.epsilon),
+            "ratio": self.exact_ratio(),
+            "exact": self.exact,
+            "witness": self.witness.to_json(),
+            "notes": list(self.notes),
+        }
+
+    def report(self) -> Report:
+        """How much is given away, by which witness."""
+        return Report(
+            f"{self.notion.capitalize()} privacy of a mechanism on {self.inputs!r}",
+            "Verdict",
+            self.facts(),
+            (Section(parts=(Terms(self.lines()),)),),
+            self.notes,
+        )
+
+    def facts(self) -> tuple[Fact, ...]:
+        """The numbers to take home."""
+        return (Fact(f"ε = {text_up(self.epsilon)}", f"the least that holds {BETWEEN[self.notion]}"),)
+
+    def lines(self) -> tuple[tuple[str, str], ...]:
+        """What was measured, line by line."""
+        found = [("privacy", f"{self.notion}: epsilon = {text_up(self.epsilon)} {BETWEEN[self.notion]}")]
+        ratio = self.exact_ratio()
+        if ratio not in (None, "infinity") and len(str(ratio)) < 40:
+            found.append(("", f"the largest ratio of two probabilities is exactly {ratio}"))
+        return (*found, ("witness", str(self.witness)))
+
     def __str__(self) -> str:
-        per = {"metric": " per unit of distance", "local": " between any two truths", "central": ""}[self.notion]
         how = "exactly" if self.exact else "in floats, error included"
         witness = self.witness
         growing = math.isinf(self.epsilon) and witness.ratio < math.inf
         example = "ratios grow without bound, for instance: " if growing else ""
-        text = f"{self.notion} privacy: epsilon = {text_up(self.epsilon)}{per} ({how}); {example}{witness}"
+        epsilon = f"{text_up(self.epsilon)}{unless_central(self.notion)}"
+        text = f"{self.notion} privacy: epsilon = {epsilon} ({how}); {example}{witness}"
         return "; ".join([text, *self.notes])
 
 

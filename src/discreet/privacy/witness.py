@@ -60,6 +60,17 @@ class Witness:
         beyond = f" or below {first}" * self.at_most + f" or above {last}" * self.at_least
         return f"a report in {{{shown}}}{beyond}"
 
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values, with the sentence."""
+        return {
+            "truth": self.truth,
+            "other": self.other,
+            "reports": list(self.reports),
+            "probability": float(self.probability),
+            "other_probability": float(self.other_probability),
+            "sentence": str(self),
+        }
+
     def __str__(self) -> str:
         times = (
             f"which a true {self.noun} of {self.other} never gives"

@@ -21,6 +21,7 @@ from ...errors import DiscreetError, UnreadableFile
 from ...files import rebuild
 from ...ledger.budget import short
 from ...ledger.ledger import Ledger
+from ...report import Result
 from ...wording import plural
 from ..plan.plan import Plan, TablePlan, plan_from_request
 from . import contents, page
@@ -55,7 +56,7 @@ class BundleCheck:
 
 
 @dataclass(frozen=True)
-class BundleReport:
+class BundleReport(Result):
     """What :func:`verify_bundle` found.
 
     Attributes

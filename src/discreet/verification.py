@@ -1,0 +1,324 @@
+"""``dc.verify``: judge a mechanism, a matrix, a file of one, or a released bundle, as ``discreet verify`` does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, overload
+
+from .checking import Checks, check
+from .errors import DiscreetError, InvalidInput, arg
+from .exact.rationals import text_down, text_up
+from .exact.tables import Table as Probabilities
+from .files import read_subject, subject_from_text
+from .mechanism import Mechanism
+from .privacy import verify as judging
+from .privacy.verify import Verdict
+from .privacy.witness import Witness
+from .ptables.table import PTable
+from .report import Fact, Picture, Report, Section, Terms, stamped
+from .spaces import Space
+
+if TYPE_CHECKING:
+    from .ledger.ledger import Ledger
+    from .release.publish.audit import BundleReport
+
+#: At these epsilons the delta of a p-table is stated, which has no finite epsilon as a rule.
+CURVE = ("0.5", "1", "2", "3", "5")
+
+#: Up to so many truths and reports a page shows all probabilities.
+_MOST_SHOWN = 60
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A claim, whether it holds, the least delta at its epsilon, and the witness of that."""
+
+    epsilon: str
+    delta: str
+    holds: bool
+    least_delta: float
+    witness: Witness | None
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "holds": self.holds,
+            "least_delta": self.least_delta,
+            "witness": None if self.witness is None else self.witness.to_json(),
+        }
+
+
+@dataclass(frozen=True)
+class FileVerdict(Verdict):
+    """What the judge found about a file: a :class:`Verdict`, what the file holds, its properties, and its claim.
+
+    Attributes
+    ----------
+    name
+        Of the file.
+    subject
+        What it holds: a mechanism, an exact table of probabilities or a p-table.
+    properties
+        Which properties hold; empty where there is no table of counts to check them on.
+    judged
+        The claim that was judged: the one asked for, or one with a delta that comes with the file; None if none.
+    """
+
+    name: str = ""
+    subject: Mechanism | Probabilities | PTable | None = field(default=None, repr=False)
+    properties: Checks = field(default_factory=Checks, repr=False)
+    judged: Judged | None = None
+
+    @property
+    def claim_holds(self) -> bool:
+        """Whether the claim that was judged holds; True where none was."""
+        return self.judged is None or self.judged.holds
+
+    def to_json(self) -> dict[str, Any]:
+        """What every verdict states, the properties, and the claim, as plain JSON values."""
+        content: dict[str, Any] = {
+            "file": self.name,
+            "holds": self.claim_holds,
+            **self.figures(),
+            "properties": {code: result.holds for code, result in self.properties.items()},
+        }
+        if isinstance(self.subject, Mechanism):
+            content["certificate"] = self.subject.certificate.to_json()
+        if isinstance(self.subject, PTable):
+            content["table"] = self._table_figures(self.subject)
+        if self.judged is not None:
+            content["judged"] = self.judged.to_json()
+        return stamped("verdict", 1, content)
+
+    def _table_figures(self, table: PTable) -> dict[str, Any]:
+        return {
+            "kind": "p-table",
+            "layout": table.layout,
+            "keys": table.keys,
+            "blocks": len(table.blocks),
+            "reach": table.reach,
+            "bias": float(table.bias),
+            "variance": float(table.variance),
+            "untouched_zeros": table.untouched_zeros,
+            "delta": {epsilon: self.delta(epsilon) for epsilon in CURVE},
+            "record_keys": {"composes": False, "joint_delta_at_least": float(table.cell_keys().joint_delta)},
+            "about": dict(table.about),
+        }
+
+    def report(self) -> Report:
+        """What the file holds, how much it gives away, which properties it has, and whether the claim holds."""
+        lines = (*self._subject_lines(), *self.lines(), *(("note", note) for note in self.notes))
+        facts = self.facts()
+        if self.judged is not None:
+            claim = f"epsilon = {self.judged.epsilon}, delta = {self.judged.delta}"
+            facts = (Fact("holds" if self.judged.holds else "does NOT hold", claim), *facts)
+        sections = [Section(parts=(Terms((*lines, *self._property_lines(), *self._claim_lines())),))]
+        sections += self._picture()
+        if self.properties:
+            sections.append(Section("Properties", (self.properties.table(),), "pages"))
+        return Report(f"{self.name}: {self._what()}", "Verdict", facts, tuple(sections))
+
+    def _what(self) -> str:
+        if isinstance(self.subject, Probabilities):
+            rows, columns = self.subject.shape
+            return f"a matrix of {rows} truths by {columns} reports; it carries no claim"
+        return repr(self.subject) if isinstance(self.subject, Mechanism) else str(self.subject)
+
+    def _subject_lines(self) -> list[tuple[str, str]]:
+        if isinstance(self.subject, Mechanism):
+            return [("claim", "proved again from the numbers in the file")]
+        if not isinstance(self.subject, PTable):
+            return []
+        deltas = ", ".join(f"{text_up(self.delta(epsilon), 4)} at {epsilon}" for epsilon in CURVE)
+        joint = text_down(self.subject.cell_keys().joint_delta, 4)
+        return [
+            ("delta", f"{deltas} (epsilon)"),
+            (
+                "keys",
+                "judged with a fresh key for every cell; with record keys two cells of the same contributors have a "
+                f"joint delta of at least {joint}, and no ledger prices that",
+            ),
+        ]
+
+    def _property_lines(self) -> list[tuple[str, str]]:
+        if not self.properties:
+            return [("", "properties were not checked: there is no table of counts to check them on")]
+        return [("has", self._named(True)), ("has not", self._named(False))]
+
+    def _named(self, holds: bool) -> str:
+        named = (f"{r.name} ({code})" for code, r in self.properties.items() if r.holds is holds)
+        return ", ".join(named) or "none"
+
+    def _claim_lines(self) -> list[tuple[str, str]]:
+        if self.judged is None:
+            return []
+        claim = self.judged
+        least = f"the least delta at this epsilon is {text_up(claim.least_delta)}"
+        return [
+            (
+                "judged",
+                f"epsilon = {claim.epsilon}, delta = {claim.delta} {'holds' if claim.holds else 'DOES NOT HOLD'}",
+            ),
+            ("", least + (f": {claim.witness}" if claim.witness else "")),
+        ]
+
+    def _picture(self) -> list[Section]:
+        if isinstance(self.subject, Mechanism):
+            shape = (self.subject.inputs.size, self.subject.outputs.size)
+        elif isinstance(self.subject, Probabilities):
+            shape = self.subject.shape
+        else:
+            return []
+        if not all(size is not None and size <= _MOST_SHOWN for size in shape):
+            return []
+        return [Section(parts=(Picture("probabilities", {"mechanism": self.subject}),), depth="pages")]
+
+
+@overload
+def verify(
+    mechanism: str | Path,
+    notion: str | None = None,
+    *,
+    inputs: Space | None = None,
+    exact: bool = True,
+    epsilon: Any = None,
+    delta: Any = None,
+    ledger: Ledger | str | Path | None = None,
+) -> FileVerdict | BundleReport: ...
+
+
+@overload
+def verify(
+    mechanism: Any, notion: str | None = None, *, inputs: Space | None = None, exact: bool = True
+) -> Verdict: ...
+
+
+def verify(
+    mechanism: Any,
+    notion: str | None = None,
+    *,
+    inputs: Space | None = None,
+    exact: bool = True,
+    epsilon: Any = None,
+    delta: Any = None,
+    ledger: Ledger | str | Path | None = None,
+) -> Verdict | BundleReport:
+    """Judge how well a mechanism hides one truth among others; or re-check what a file or a bundle says.
+
+    Parameters
+    ----------
+    mechanism
+        A mechanism, or a matrix with a row of report probabilities for each truth (array, nested lists, data frame;
+        text and fractions are read exactly, floats by their decimals). Or the path of a file that holds one (what
+        ``m.save`` wrote, a .csv or .npy matrix, a p-table), or of the folder of a released bundle.
+    notion
+        "central" (adjacent counts; the default for counts), "local" (any two truths; the default for labels) or
+        "metric" (per unit of distance; the default for maps).
+    inputs
+        For a matrix: the space of its rows, ``Counts(rows - 1)`` if not given.
+    exact
+        False screens in floats only and adds the error bound: quick, still a valid upper bound, but not tight to the
+        last digit.
+    epsilon, delta
+        For a file: the claim to judge, instead of the one that comes with it.
+    ledger
+        For a bundle: the ledger that paid for it.
+
+    Returns
+    -------
+    Verdict, FileVerdict or BundleReport
+        ``ratio`` (exact), ``epsilon``, ``delta(epsilon)``, ``witness``, ``holds(epsilon, delta)``. Of a file also its
+        properties and its claim. Of a bundle a check for each promise (:func:`discreet.verify_bundle`).
+
+    Raises
+    ------
+    Altered, NotPrivate
+        When a file is not as it was written, or claims more than its numbers prove.
+
+    Examples
+    --------
+    >>> v = verify([["3/4", "1/4"], ["1/4", "3/4"]])
+    >>> v.ratio
+    Fraction(3, 1)
+    >>> v.holds(epsilon=1.0), v.holds(epsilon=1.1)
+    (False, True)
+    """
+    if not isinstance(mechanism, str | Path):
+        if epsilon is not None or delta is not None:
+            raise InvalidInput(
+                f"{arg('epsilon')} and {arg('delta')} go with a file. Ask the verdict: "
+                "dc.verify(m).holds(epsilon=..., delta=...)."
+            )
+        if ledger is not None:
+            raise InvalidInput(f"{arg('ledger')} goes with a bundle, the folder that a release wrote.")
+        return judging.verify(mechanism, notion, inputs=inputs, exact=exact)
+    path = Path(mechanism)
+    if path.is_dir():
+        if epsilon is not None or delta is not None or notion is not None:
+            raise InvalidInput(
+                f"a bundle is checked against what it says itself; leave {arg('epsilon')}, {arg('delta')}, "
+                f"{arg('notion')} out."
+            )
+        from .release.publish.audit import verify_bundle  # engines and all: only where a bundle is
+
+        return verify_bundle(path, ledger)
+    if ledger is not None:
+        raise InvalidInput(f"{arg('ledger')} goes with a bundle, the folder that a release wrote.")
+    subject, notes = read_subject(path)
+    return judge_subject(
+        subject, str(path), notes, notion=notion, epsilon=epsilon, delta=delta, inputs=inputs, exact=exact
+    )
+
+
+def verify_text(data: bytes, name: str, **asked: Any) -> FileVerdict:
+    """The same of what was read elsewhere, such as standard input; words call it by the name."""
+    subject, notes = subject_from_text(data, name)
+    return judge_subject(subject, name, notes, **asked)
+
+
+def judge_subject(
+    subject: Mechanism | Probabilities | PTable,
+    name: str,
+    notes: tuple[str, ...] = (),
+    *,
+    notion: str | None = None,
+    epsilon: Any = None,
+    delta: Any = None,
+    inputs: Space | None = None,
+    exact: bool = True,
+) -> FileVerdict:
+    """What the judge says about the content of a file, and about the claim that is asked for or comes with it."""
+    if delta is not None and epsilon is None:
+        raise InvalidInput(f"{arg('delta')} goes with {arg('epsilon')}: give both, or neither.")
+    wanted = notion
+    if notion is None and isinstance(subject, Mechanism):
+        wanted = subject.certificate.notion
+    verdict = judging.verify(subject, wanted, inputs=inputs, exact=exact)
+    claim = _stated(subject) if epsilon is None else (str(epsilon), "0" if delta is None else str(delta))
+    judged = None
+    if claim is not None:
+        least, witness = verdict.delta(claim[0]), verdict.delta_witness(claim[0])
+        judged = Judged(*claim, verdict.holds(*claim), least, witness)
+    return FileVerdict(
+        verdict.notion, verdict.inputs, verdict.exact, verdict.evidence, (*notes, *verdict.notes), verdict.outputs,
+        name, subject, _properties(subject), judged,
+    )  # fmt: skip
+
+
+def _stated(subject: Mechanism | Probabilities | PTable) -> tuple[str, str] | None:
+    """A claim with a delta that comes with the subject: it is judged, as no finite epsilon says enough."""
+    if isinstance(subject, PTable):
+        epsilon, delta = subject.about.get("epsilon"), subject.about.get("delta")
+        return None if epsilon is None or delta is None else (str(epsilon), str(delta))
+    if isinstance(subject, Mechanism) and subject.certificate.delta:
+        return repr(subject.certificate.epsilon), repr(subject.certificate.delta)
+    return None
+
+
+def _properties(subject: object) -> Checks:
+    try:
+        return check(subject)
+    except DiscreetError:
+        return Checks()  # an unbounded mechanism, or reports of another kind than truths: no property makes sense

@@ -1,0 +1,191 @@
+"""Every result speaks once: JSON that its published schema describes, text, a piece for notebooks, and a page."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from html.parser import HTMLParser
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator, ValidationError
+
+import discreet as dc
+from discreet.report import Bar, Bullets, Code, Fact, Picture, Prose, Report, Result, Section, Table, Terms
+
+SCHEMAS = {
+    file.name.removesuffix(".json"): json.loads(file.read_text()) for file in files("discreet.schemas").iterdir()
+}
+VISITS = Path(__file__).parent.parent / "data" / "doctor_visits.csv.gz"
+
+SQL = "SELECT site, COUNT(*) FROM doctor_visits GROUP BY site"
+ASKED: dict[str, Any] = {"unit": "person", "max_groups": 1, "domain": ["site=1..6"], "epsilon": 1}
+
+
+def _file_verdict(folder: Path) -> Result:
+    dc.geometric(4, alpha="1/2").save(folder / "m.json")
+    return dc.verify(folder / "m.json", epsilon=1)
+
+
+def _release(folder: Path) -> Any:
+    ledger = dc.Ledger.create(folder / "ledger", dataset="doctor_visits", unit="person", epsilon=10)
+    return dc.release_counts(SQL, data=VISITS, ledger=ledger, out=folder / "out", **ASKED)
+
+
+def _bundle(folder: Path) -> Result:
+    _release(folder)
+    found = dc.verify(folder / "out")
+    assert found.holds
+    return found
+
+
+def _estimate(folder: Path) -> Any:
+    return dc.estimate([60, 25, 40], dc.geometric(2, alpha="1/2"))
+
+
+#: How each result is made, and the schema of its JSON.
+RESULTS: dict[str, tuple[str, Callable[[Path], Result]]] = {
+    "mechanism": ("mechanism", lambda folder: dc.explicit_fair(8, alpha="10/11")),
+    "unbounded": ("mechanism", lambda folder: dc.two_sided_geometric(epsilon=1)),
+    "map": ("mechanism", lambda folder: dc.planar_geometric(dc.Grid(2, 3, cell=10.0), epsilon=0.1)),
+    "verdict": ("verdict", lambda folder: dc.verify(dc.geometric(4, epsilon=1), "local")),
+    "verdict of a file": ("verdict", _file_verdict),
+    "checks": ("checks", lambda folder: dc.check(dc.geometric(4, epsilon=1))),
+    "explanation": ("explanation", lambda folder: dc.explain(dc.geometric(4, epsilon=1))),
+    "composition": ("composition", lambda folder: dc.compose([(dc.geometric(4, epsilon=1), 3)])),
+    "comparison": ("comparison", lambda folder: dc.compare(4, epsilon=1)),
+    "choice": ("choice", lambda folder: dc.choose(4, alpha="1/2", properties=["CM"])),
+    "calibration": ("calibration", lambda folder: dc.calibrate("geometric", n=4, truth="1/2")),
+    "plan": ("plan", lambda folder: dc.plan_release(SQL, data=VISITS, **ASKED)),
+    "release": ("release", _release),
+    "bundle": ("bundle-report", _bundle),
+    "estimate": ("estimate", _estimate),
+}
+
+
+@pytest.fixture(scope="module", params=list(RESULTS))
+def result(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Result]:
+    schema, make = RESULTS[request.param]
+    return schema, make(tmp_path_factory.mktemp("result"))
+
+
+def test_json_is_what_the_published_schema_describes(result: tuple[str, Result]) -> None:
+    name, found = result
+    content = json.loads(json.dumps(found.to_json(), allow_nan=False))
+    assert content["format"] == f"discreet {name}" and isinstance(content["version"], int)
+    Draft202012Validator(SCHEMAS[name]).validate(content)
+    for key in SCHEMAS[name]["required"]:  # and it would notice
+        with pytest.raises(ValidationError):
+            Draft202012Validator(SCHEMAS[name]).validate({k: v for k, v in content.items() if k != key})
+    with pytest.raises(ValidationError):
+        Draft202012Validator(SCHEMAS[name]).validate({**content, "unknown": 1})
+
+
+def test_every_schema_is_valid_and_is_that_of_some_result() -> None:
+    for name, schema in SCHEMAS.items():
+        Draft202012Validator.check_schema(schema)
+        assert schema["$id"] == f"discreet/{name}/{schema['properties']['version']['const']}"
+    assert {schema for schema, _ in RESULTS.values()} == set(SCHEMAS)
+
+
+def test_it_is_described_in_text_that_a_terminal_can_bear(result: tuple[str, Result]) -> None:
+    text = result[1].describe()
+    assert isinstance(text, str) and text.strip() and "\x1b" not in text
+    assert not re.search("[\ufdd0-\ufdd2]", text)  # the marks of mentions are for errors
+
+
+class _Reader(HTMLParser):
+    """Reads a page strictly: what is opened is closed."""
+
+    VOID = frozenset({"meta", "br", "hr", "img", "input", "link"})
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.seen: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.append(tag)
+        assert not any(name.startswith("on") for name, _ in attrs), (tag, attrs)
+        assert not any(name in ("src", "href") and value and not value.startswith("#") for name, value in attrs)
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def read(html: str) -> list[str]:
+    reader = _Reader()
+    reader.feed(html)
+    assert reader.open == []
+    return reader.seen
+
+
+def test_its_page_has_the_one_frame_loads_nothing_and_runs_nothing(result: tuple[str, Result], tmp_path: Path) -> None:
+    report = result[1].report()
+    file = report.save(tmp_path / "page.html")
+    page = file.read_text(encoding="utf-8")
+    seen = read(page)
+    assert "script" not in seen and seen[:3] == ["html", "head", "meta"] and "h1" in seen
+    assert "default-src 'none'" in page and report.kind
+    for fact in report.facts:
+        assert fact.value and fact.meaning
+
+
+def test_a_notebook_shows_a_piece_of_the_same(result: tuple[str, Result]) -> None:
+    piece = result[1]._repr_html_()
+    seen = read(piece)
+    assert seen[0] == "div" and "html" not in seen and "script" not in seen
+
+
+# ------------------------------------------------------------------------------------------------ hostile words
+
+EVIL = "<script>alert(1)</script>\x1b[31m\u202e\"'&"
+
+
+def hostile() -> Report:
+    """Everything that a report can hold, with text that is out to break a page or a terminal."""
+    parts = (
+        Prose(EVIL, first=EVIL),
+        Bullets((EVIL,)),
+        Terms(((EVIL, EVIL),)),
+        Table((EVIL, "n"), ((EVIL, EVIL),), numbers=(1,), strong=(1,), bars=(EVIL,)),
+        Table(("a",), (("x",), ("y",)), bars=(Bar(1, 0, None), Bar(-2.5, -3, -2)), total=7),
+        Picture("vega-lite", dc.plots.heatmap(dc.randomized_response([EVIL, "b"], epsilon=1)).spec, EVIL),
+        Code(EVIL),
+    )
+    return Report(EVIL, EVIL, (Fact(EVIL, EVIL),), (Section(EVIL, parts), Section(EVIL, parts, "folded")), (EVIL,))
+
+
+def test_nothing_that_a_label_says_becomes_markup() -> None:
+    for html in (hostile().page(), hostile().html()):
+        assert "script" not in read(html) and "\x1b" not in html
+    assert "<script" not in hostile().page()
+
+
+def test_nothing_that_a_label_says_steers_a_terminal() -> None:
+    text = hostile().text()
+    assert "\x1b" not in text and "\u202e" not in text
+
+
+def test_a_terminal_shows_so_many_rows_and_says_how_many_there_are() -> None:
+    rows = tuple((str(k),) for k in range(9))
+    report = Report("t", sections=(Section(parts=(Table(("k",), rows, total=30),)),))
+    assert report.text(most=4).splitlines()[-1] == "... the first 4 of 30."
+    assert "The first 9 of 30 rows." in report.page()
+
+
+def test_what_is_for_pages_only_is_not_in_the_terminal() -> None:
+    sections = (Section("shown", (Prose("a"),)), Section("more", (Prose("b"),), "pages"), Section("c", depth="folded"))
+    text, page = Report("t", sections=sections).text(), Report("t", sections=sections).page()
+    assert "shown" in text and "more" not in text
+    assert "<h2>more</h2>" in page and "<summary>c</summary>" in page
+
+
+def test_words_between_backticks_are_code_on_pages() -> None:
+    page = Report("t", sections=(Section(parts=(Prose("type `a < b` now"),)),)).page()
+    assert "type <code>a &lt; b</code> now" in page
