@@ -377,6 +377,28 @@ def test_bounded_noise_takes_a_delta_and_families_that_can_be_calibrated_are_lis
     assert "explicit-fair" in listed and "uniform" not in listed
 
 
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["design", "-n", 4, "--alpha", "10/11", "--properties", "WH,CM", "--explain"], "CM costs 0.0008"),
+        (["design", "--family", "geometric", "-n", 4, "--epsilon", 1], "Geometric, counts 0 to 4"),
+        (["design", "--ptable", "--reach", 2, "--stay", "1/2", "--epsilon", 1, "--keys", 16], "A p-table with blocks"),
+        (["calibrate", "--family", "geometric", "-n", 4, "--truth", "0.5"], "This is the smallest for the truth"),
+    ],
+    ids=["design", "family", "p-table", "calibration"],
+)
+def test_what_is_printed_can_be_had_as_a_page_and_as_json(arguments: list[object], words: str, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    out = run(*arguments, "--page", page).stdout
+    assert words in out and f"page      {page}" in out
+    html = page.read_text(encoding="utf-8")
+    assert html.startswith("<!DOCTYPE html>") and words in html and "<script" not in html
+    page.unlink()
+    content = json.loads(run(*arguments, "--page", page, "--json").stdout)
+    assert content["format"].startswith("discreet ") and content["version"] == 1 and page.exists()
+    assert "ends in .html" in run(*arguments, "--page", tmp_path / "page.txt", code=2).stderr
+
+
 def test_the_range_of_a_calibration_can_be_chosen() -> None:
     base = ["calibrate", "--family", "geometric", "-n", 10, "--truth", "0.5"]
     assert "--between to search elsewhere" in run(*base, "--between", "0.01:0.1", code=2).stderr

@@ -18,6 +18,7 @@ from discreet.files import read_subject
 from discreet.mechanisms.bounded import moment, paper_formulas
 from discreet.optimise.noise.key_rounding import best_on_keys
 from discreet.optimise.noise.programs import Wanted
+from discreet.optimise.noise.ptable import DesignedTable
 from discreet.ptables.table import PTable
 
 TAU_ARGUS = """i;j;p;v;p_int_ub
@@ -353,6 +354,34 @@ def test_what_happens_to_small_counts_is_said():
         )
     assert table.notes and table.describe_count(0) in str(table)
     assert dc.design_ptable("1.5", 2, stay="0.6", keys=64).notes == ()
+
+
+def test_a_report_says_what_happens_to_small_counts_and_what_the_judge_finds():
+    table = PTable((((0, 4),), ((-1, 1), (0, 2), (1, 1))), 4)
+    text = table.describe()
+    assert text.startswith("A p-table with blocks 0..1 on 4 keys\nnoise     up to 1, unbiased from 1 on")
+    assert "zeros are published untouched" in text and "small     a true 1 is published as 1 in 50% of cases" in text
+    assert "0.75 at 0.5, 0.75 at 1," in text and "joint delta of at least 0.75" in text
+    page = table.report().page()
+    assert page.count("<svg") == 1 and page.count("<tr>") == 1 + 4 and "Figures that come" not in page
+
+
+def test_a_report_of_a_designed_table_puts_the_proof_first_and_takes_nothing_of_a_file_on_trust(tmp_path):
+    table = dc.design_ptable("0.5", 2, variance="3", keys=64)
+    report = DesignedTable(table).report()
+    text = report.text().splitlines()
+    assert text[1].startswith("proved    central privacy with epsilon = 0.5, delta = 0.164263")
+    assert text[2] == "keys      64: delta 0.164263, no table on these keys is better"
+    assert report.facts[0].value == "0.165" and report.notes[:-1] == table.notes
+    read = dc.read_ptable(table.write(tmp_path / "t.csv"))
+    assert "is better" not in read.describe() and "proved" not in read.describe()
+
+
+def test_what_a_file_beside_a_table_states_is_shown_as_text(tmp_path):
+    table = PTable((((0, 4),),), 4, about={"made_by": "<b>me</b>"})
+    page = table.report().page()
+    assert "<dt>made by</dt><dd><bdi>&lt;b&gt;me&lt;/b&gt;</bdi></dd>" in page
+    assert table.claim is None and PTable(table.blocks, 4, about={"epsilon": 1, "delta": "1/4"}).claim == ("1", "1/4")
 
 
 def test_a_true_0_moves_no_more_than_delta_asks_for():

@@ -14,6 +14,9 @@ import pytest
 from jsonschema import Draft202012Validator, ValidationError
 
 import discreet as dc
+from discreet.optimise.design.describing import Design
+from discreet.optimise.noise.ptable import DesignedTable
+from discreet.ptables.table import PTable
 from discreet.report import Bar, Bullets, Code, Fact, Picture, Prose, Report, Result, Section, Table, Terms
 
 SCHEMAS = {
@@ -42,6 +45,11 @@ def _bundle(folder: Path) -> Result:
     return found
 
 
+def _explained() -> Result:
+    choice = dc.choose(4, alpha="10/11", properties=["WH", "CM"], worst_case=True)
+    return Design(choice.mechanism, choice)
+
+
 def _estimate(folder: Path) -> Any:
     return dc.estimate([60, 25, 40], dc.geometric(2, alpha="1/2"))
 
@@ -58,7 +66,17 @@ RESULTS: dict[str, tuple[str, Callable[[Path], Result]]] = {
     "composition": ("composition", lambda folder: dc.compose([(dc.geometric(4, epsilon=1), 3)])),
     "comparison": ("comparison", lambda folder: dc.compare(4, epsilon=1)),
     "choice": ("choice", lambda folder: dc.choose(4, alpha="1/2", properties=["CM"])),
-    "calibration": ("calibration", lambda folder: dc.calibrate("geometric", n=4, truth="1/2")),
+    "calibration": ("calibration", lambda folder: dc.calibrate("geometric", 4, truth="1/2")),
+    "ratio": ("calibration", lambda folder: dc.calibrate("randomized_response", 3, likelihood_ratio=2)),
+    "design": ("design", lambda folder: Design(dc.design(4, epsilon=1, delta="1/20", loss="L1"))),
+    "family": ("design", lambda folder: Design(dc.random_rounding(9, base=3))),
+    "explained": ("design", lambda folder: _explained()),
+    "derivable": ("derivability", lambda folder: dc.derivable(dc.geometric(4, alpha="1/2"))),
+    "not derivable": ("derivability", lambda folder: dc.derivable(dc.explicit_fair(2, alpha="1/2"))),
+    "trade-off": ("noise-tradeoff", lambda folder: dc.noise_tradeoff(2.2, [4, 8], stays=[0.5, 0.8])),
+    "p-table": ("p-table-report", lambda folder: PTable((((0, 4),), ((-1, 1), (0, 2), (1, 1))), 4)),
+    "designed p-table": ("p-table-design", lambda folder: DesignedTable(dc.design_ptable(1.5, 3, stay=0.5, keys=256))),
+    "noisy p-table": ("p-table-design", lambda folder: DesignedTable(dc.design_ptable("0.5", 2, variance=3, keys=64))),
     "plan": ("plan", lambda folder: dc.plan_release(SQL, data=VISITS, **ASKED)),
     "release": ("release", _release),
     "bundle": ("bundle-report", _bundle),

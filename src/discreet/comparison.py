@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,7 +25,7 @@ from .plots.chart import PALETTE, Chart
 from .privacy.verify import verify
 from .properties import PROPERTIES
 from .ptables.table import PTable
-from .report import Fact, Picture, Report, Result, Section, Table, Terms, stamped
+from .report import Fact, Picture, Report, Result, Section, Table, Terms, plain, stamped
 from .spaces import Counts
 from .wording import listed, percent, rounded
 
@@ -61,8 +60,8 @@ class Entry(Result):
         return {
             "name": self.name,
             "title": self.title,
-            "epsilon": _plain(self.epsilon),
-            "local_epsilon": _plain(self.local_epsilon),
+            "epsilon": plain(self.epsilon),
+            "local_epsilon": plain(self.local_epsilon),
             "costs": dict(self.costs),
             "worst_case": dict(self.worst),
             "properties": list(self.properties),
@@ -82,10 +81,6 @@ class Entry(Result):
         )
         title = self.name if self.title == self.name else f"{self.name}: {self.title}"
         return Report(title, "Mechanism", sections=(Section(parts=(Terms(terms),)),))
-
-
-def _plain(epsilon: float) -> float | str:
-    return "infinity" if math.isinf(epsilon) else epsilon
 
 
 @dataclass(frozen=True)

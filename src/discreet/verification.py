@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from .checking import Checks, check
 from .errors import DiscreetError, InvalidInput, arg
-from .exact.rationals import text_down, text_up
+from .exact.rationals import text_up
 from .exact.tables import Table as Probabilities
 from .files import read_subject, subject_from_text
 from .mechanism import Mechanism
@@ -22,9 +22,6 @@ from .spaces import Space
 if TYPE_CHECKING:
     from .ledger.ledger import Ledger
     from .release.publish.audit import BundleReport
-
-#: At these epsilons the delta of a p-table is stated, which has no finite epsilon as a rule.
-CURVE = ("0.5", "1", "2", "3", "5")
 
 #: Up to so many truths and reports a page shows all probabilities.
 _MOST_SHOWN = 60
@@ -87,25 +84,10 @@ class FileVerdict(Verdict):
         if isinstance(self.subject, Mechanism):
             content["certificate"] = self.subject.certificate.to_json()
         if isinstance(self.subject, PTable):
-            content["table"] = self._table_figures(self.subject)
+            content["table"] = self.subject.figures(self)
         if self.judged is not None:
             content["judged"] = self.judged.to_json()
         return stamped("verdict", 1, content)
-
-    def _table_figures(self, table: PTable) -> dict[str, Any]:
-        return {
-            "kind": "p-table",
-            "layout": table.layout,
-            "keys": table.keys,
-            "blocks": len(table.blocks),
-            "reach": table.reach,
-            "bias": float(table.bias),
-            "variance": float(table.variance),
-            "untouched_zeros": table.untouched_zeros,
-            "delta": {epsilon: self.delta(epsilon) for epsilon in CURVE},
-            "record_keys": {"composes": False, "joint_delta_at_least": float(table.cell_keys().joint_delta)},
-            "about": dict(table.about),
-        }
 
     def report(self) -> Report:
         """What the file holds, how much it gives away, which properties it has, and whether the claim holds."""
@@ -126,21 +108,10 @@ class FileVerdict(Verdict):
             return f"a matrix of {rows} truths by {columns} reports; it carries no claim"
         return repr(self.subject) if isinstance(self.subject, Mechanism) else str(self.subject)
 
-    def _subject_lines(self) -> list[tuple[str, str]]:
+    def _subject_lines(self) -> tuple[tuple[str, str], ...]:
         if isinstance(self.subject, Mechanism):
-            return [("claim", "proved again from the numbers in the file")]
-        if not isinstance(self.subject, PTable):
-            return []
-        deltas = ", ".join(f"{text_up(self.delta(epsilon), 4)} at {epsilon}" for epsilon in CURVE)
-        joint = text_down(self.subject.cell_keys().joint_delta, 4)
-        return [
-            ("delta", f"{deltas} (epsilon)"),
-            (
-                "keys",
-                "judged with a fresh key for every cell; with record keys two cells of the same contributors have a "
-                f"joint delta of at least {joint}, and no ledger prices that",
-            ),
-        ]
+            return (("claim", "proved again from the numbers in the file"),)
+        return self.subject.lines(self) if isinstance(self.subject, PTable) else ()
 
     def _property_lines(self) -> list[tuple[str, str]]:
         if not self.properties:
@@ -310,8 +281,7 @@ def judge_subject(
 def _stated(subject: Mechanism | Probabilities | PTable) -> tuple[str, str] | None:
     """A claim with a delta that comes with the subject: it is judged, as no finite epsilon says enough."""
     if isinstance(subject, PTable):
-        epsilon, delta = subject.about.get("epsilon"), subject.about.get("delta")
-        return None if epsilon is None or delta is None else (str(epsilon), str(delta))
+        return subject.claim
     if isinstance(subject, Mechanism) and subject.certificate.delta:
         return repr(subject.certificate.epsilon), repr(subject.certificate.delta)
     return None

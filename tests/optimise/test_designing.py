@@ -17,6 +17,7 @@ from discreet import properties, requirements
 from discreet.errors import Conflict, InvalidInput, UnreadableFile, Unsupported
 from discreet.optimise.design import closed
 from discreet.optimise.design.chooser import cost_of
+from discreet.optimise.design.describing import Design, report_of_design
 from discreet.optimise.design.designing import read_request
 from discreet.optimise.lp.search import search
 
@@ -438,11 +439,39 @@ def test_the_flowchart_of_figure_5(n, alpha, codes, name):
     assert all(cost <= choice.cost for cost in choice.without.values())
 
 
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({}, "least expected L0, uniform prior"),
+        ({"properties": ["WH", "CM"], "loss": "L1"}, "least expected L1 with WH and CM, uniform prior"),
+        ({"worst_case": True, "properties": "bias<=1"}, "least expected L0 of the worst count with bias<=1"),
+        ({"prior": [4, 2, 1], "loss": "L2"}, "least expected L2, the prior given"),
+    ],
+)
+def test_a_design_says_what_was_asked_for_and_what_it_costs(options, words):
+    if "prior" in options:
+        options = options | {"prior": [Fraction(w, 7) for w in options["prior"]]}
+    mechanism = dc.design(2, alpha="1/2", **options)
+    report = report_of_design(mechanism)
+    lines = dict(report.sections[0].parts[0].pairs)
+    assert lines["asked"] == words and lines["certified"] == mechanism.certificate.details["certified"]
+    assert lines["cost"].endswith("the least possible") and "at most 0 from" not in lines["cost"]
+    assert report.facts[-1].value == f"{mechanism.certificate.details['cost_about']:.3g}"
+
+
+def test_a_mechanism_made_by_name_shows_what_it_was_made_from():
+    text = Design(dc.bounded_noise(epsilon="3/2", reach=3, stay="1/2")).describe()
+    assert "proved " in text and "asked" not in text and "reach     3" in text and "kind      all-counts" in text
+
+
 def test_what_each_property_costs():
     choice = dc.choose(4, alpha="10/11", properties=["WH", "CM", "S"])
     assert choice.without == {"WH": choice.cost, "CM": Fraction(484, 625), "S": choice.cost}
     assert "CM costs" in str(choice) and "S costs nothing" in str(choice)
     assert choice.to_json()["without"]["CM"] == pytest.approx(484 / 625)
+    text = choice.describe().splitlines()
+    assert text.index("Why WM") < text.index("What each property costs") and text[1].startswith("proved ")
+    assert {line.split()[0] for line in text[text.index("What each property costs") + 1 :]} == {"WH", "CM", "S"}
     other = dc.choose(4, alpha="10/11", loss="L2", properties=["CM"], worst_case=True)
     assert other.name == "LP" and other.cost >= other.without["CM"]
 

@@ -10,11 +10,10 @@ import typer
 
 from ..mechanisms.families import Family, Parameter, Use
 from ..optimise.families import FAMILIES
-from .output import Json, Page, print_json, refuse_unwritable, say, waiting
+from .output import Json, Page, hand_over, refuse_unwritable, say, waiting
 
 if TYPE_CHECKING:
     from ..mechanism import Mechanism
-    from ..optimise.design.chooser import Choice
 
 Alpha = Annotated[str | None, typer.Option(help="e^-epsilon, exactly: 10/11 or 0.9.")]
 Epsilon = Annotated[str | None, typer.Option(help="The privacy: smaller protects more.")]
@@ -150,7 +149,21 @@ def design(
             return
         given = {"n": n, "alpha": alpha, "epsilon": epsilon, "delta": delta, **named}
         mechanism = _build(FAMILIES.find(family, "design", "a family"), given)
-    _hand_over(mechanism, choice, output, plot, page, json)
+    if output is not None:
+        mechanism.save(output)
+    if plot is not None:
+        from ..plots import heatmap
+
+        heatmap(mechanism).save(plot)
+    from ..optimise.design.describing import Design
+
+    hand_over(Design(mechanism, choice), page, json)
+    if json:
+        return
+    if output is not None:
+        say(f"saved     {output} (discreet verify {output})")
+    if plot is not None:
+        say(f"drawn     {plot}")
 
 
 def _refuse_wishes(wishes: dict[str, Any], worst_case: bool, explain: bool, instead: str) -> None:
@@ -167,38 +180,6 @@ def _list(use: Use) -> None:
     """Say the names of the families that are offered there."""
     for name in FAMILIES.written(use):
         say(name)
-
-
-def _hand_over(
-    mechanism: Mechanism,
-    choice: Choice | None,
-    output: Path | None,
-    plot: Path | None,
-    page: Path | None,
-    json: bool,
-) -> None:
-    """Save, draw and print what was made."""
-    from ..optimise.design.describing import json_of_design, report_of_design
-
-    report = report_of_design(mechanism) if choice is None else choice.report()
-    if output is not None:
-        mechanism.save(output)
-    if plot is not None:
-        from ..plots import heatmap
-
-        heatmap(mechanism).save(plot)
-    if page is not None:
-        report.save(page)
-    if json:
-        print_json(json_of_design(mechanism, choice))
-        return
-    say(report.text())
-    if output is not None:
-        say(f"saved     {output} (discreet verify {output})")
-    if plot is not None:
-        say(f"drawn     {plot}")
-    if page is not None:
-        say(f"page      {page}")
 
 
 def _prior(text: str | None, n: int) -> Any:
@@ -329,11 +310,8 @@ def compare(
         comparison = put(n, alpha=alpha, epsilon=epsilon, families=names, loss=_several(loss))
     if report is not None:
         comparison.save(report)
-    if json:
-        print_json(comparison.to_json())
-        return
-    say(comparison.describe())
-    if report is not None:
+    hand_over(comparison, None, json)
+    if report is not None and not json:
         say(f"report    {report}")
 
 
@@ -403,16 +381,9 @@ def calibrate(
     found = find(family, _space({"n": n, "labels": labels, "grid": grid}), **options)
     if output is not None:
         found.mechanism.save(output)
-    if page is not None:
-        found.report().save(page)
-    if json:
-        print_json(found.to_json())
-        return
-    say(found.describe())
-    if output is not None:
+    hand_over(found, page, json)
+    if output is not None and not json:
         say(f"saved     {output} (discreet verify {output})")
-    if page is not None:
-        say(f"page      {page}")
 
 
 def _pair(text: str, option: str, form: str) -> tuple[str, str]:

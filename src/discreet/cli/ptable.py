@@ -1,16 +1,11 @@
-"""P-tables on the command line: the design of one, and what the judge says about one."""
+"""P-tables on the command line: the design of one."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from .output import print_json, refuse_unwritable, say
-
-if TYPE_CHECKING:
-    from ..privacy.verify import Verdict
-    from ..ptables.table import PTable
+from .output import hand_over, refuse_unwritable, say
 
 
 def design_table(given: dict[str, Any], output: Path | None, layout: str | None, page: Path | None, json: bool) -> None:
@@ -18,7 +13,7 @@ def design_table(given: dict[str, Any], output: Path | None, layout: str | None,
     import sys
 
     from ..errors import InvalidInput
-    from ..optimise.noise.ptable import design_ptable, json_of_ptable, report_of_ptable
+    from ..optimise.noise.ptable import DesignedTable, design_ptable
     from ..ptables.writing import read_layout
 
     allowed = ("epsilon", "reach", "variance", "js", "stay", "keys")
@@ -40,31 +35,6 @@ def design_table(given: dict[str, Any], output: Path | None, layout: str | None,
     table = design_ptable(given["epsilon"], given["reach"], **options)
     if output is not None:
         table.write(output, layout)
-    report = report_of_ptable(table)
-    if page is not None:
-        report.save(page)
-    if json:
-        print_json(json_of_ptable(table))
-        return
-    say(report.text())
-    if output is not None:
+    hand_over(DesignedTable(table), page, json)
+    if output is not None and not json:
         say(f"saved     {output}, and what the format has no place for in {output}.json (discreet verify {output})")
-    if page is not None:
-        say(f"page      {page}")
-
-
-def claim_beside(table: PTable) -> tuple[str, str] | None:
-    """The epsilon and delta that the file beside a table states, as text."""
-    return table.claim
-
-
-def tell_table(name: str, table: PTable, verdict: Verdict) -> None:
-    """What a p-table is, and its delta at some epsilons; what has to be noted comes with the verdict."""
-    report = table.report()
-    say(replace(report, title=f"{name}: {report.title}", notes=()).text())
-
-
-def table_as_json(table: PTable, verdict: Verdict) -> dict[str, Any]:
-    """The same for programs."""
-    content = table.to_json()
-    return {"kind": "p-table", **content, "delta": content["delta_at"]}

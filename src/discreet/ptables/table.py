@@ -214,14 +214,34 @@ class PTable(Result):
 
     # ---------------------------------------------------------------- words
 
-    @cached_property
-    def _verdict(self) -> Verdict:
-        return verify(self)
+    def figures(self, verdict: Verdict) -> dict[str, Any]:
+        """What a verdict on the table states beside its own, as plain JSON values."""
+        return {
+            "kind": "p-table",
+            "layout": self.layout,
+            "keys": self.keys,
+            "blocks": len(self.blocks),
+            "reach": self.reach,
+            "bias": float(self.bias),
+            "variance": float(self.variance),
+            "untouched_zeros": self.untouched_zeros,
+            "delta": {epsilon: verdict.delta(epsilon) for epsilon in CURVE},
+            "record_keys": {"composes": False, "joint_delta_at_least": float(self.cell_keys().joint_delta)},
+            "about": dict(self.about),
+        }
 
-    @cached_property
-    def _curve(self) -> dict[str, float]:
-        """Delta at a few epsilons, rounded up."""
-        return {epsilon: self._verdict.delta(epsilon) for epsilon in CURVE}
+    def lines(self, verdict: Verdict) -> tuple[tuple[str, str], ...]:
+        """What a verdict on the table says beside its own: delta at a few epsilons, and with which keys it holds."""
+        delta = ", ".join(f"{text_up(verdict.delta(epsilon), 4)} at {epsilon}" for epsilon in CURVE)
+        joint = text_down(self.cell_keys().joint_delta, 4)
+        return (
+            ("delta", f"{delta} (epsilon)"),
+            (
+                "use",
+                "with a fresh key for every cell; with record keys, two cells with the same contributors have a joint "
+                f"delta of at least {joint}, and no ledger prices that",
+            ),
+        )
 
     def published_as(self) -> dict[str, dict[str, float]]:
         """For each small count, how often it is published as what."""
@@ -233,39 +253,24 @@ class PTable(Result):
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values, as in ``schemas/p-table-report.json``."""
         content = {
-            "layout": self.layout,
-            "keys": self.keys,
-            "blocks": len(self.blocks),
+            **self.figures(verify(self)),
             "cycle": self.cycle,
             "noise_by_count": [[[noise, weight] for noise, weight in block] for block in self.blocks],
-            "reach": self.reach,
-            "bias": float(self.bias),
-            "variance": float(self.variance),
             "stay": float(self.stay),
-            "untouched_zeros": self.untouched_zeros,
             "published_as": self.published_as(),
-            "delta_at": dict(self._curve),
-            "record_keys": {"composes": False, "joint_delta_at_least": float(self.cell_keys().joint_delta)},
             "notes": list(self.notes),
-            "about": dict(self.about),
         }
         return stamped("p-table-report", 1, content)
 
     def report(self) -> Report:
         """What the table does to counts, and delta at a few epsilons as the judge finds it."""
+        verdict = verify(self)
         small = [self.describe_count(count) for count in range(1, SMALL_COUNTS + 1)]
-        delta = ", ".join(f"{text_up(delta, 4)} at {epsilon}" for epsilon, delta in self._curve.items())
-        joint = text_down(self.cell_keys().joint_delta, 4)
         terms = (
             ("noise", self._spread),
             ("zeros", self._zeros),
             *((("" if k else "small"), words) for k, words in enumerate(small)),
-            ("delta", f"{delta} (epsilon)"),
-            (
-                "use",
-                "with a fresh key for every cell; with record keys, two cells with the same contributors have a joint "
-                f"delta of at least {joint}, and no ledger prices that",
-            ),
+            *self.lines(verdict),
         )
         curve = Picture("delta", {"subjects": self}, "The least delta at each epsilon, with fresh keys.")
         rows = tuple(
@@ -288,7 +293,7 @@ class PTable(Result):
             (
                 Fact(str(self.reach), "largest error of a published count"),
                 Fact(percent(self.stay), "least probability of publishing the truth"),
-                Fact(text_up(self._curve["1"], 3), "delta at epsilon 1"),
+                Fact(text_up(verdict.delta(1), 3), "delta at epsilon 1"),
             ),
             tuple(sections),
             self.notes,

@@ -23,7 +23,7 @@ TITLES = {
     "GM": "truncated geometric",
     "EM": "explicit fair",
     "GM remapped": "truncated geometric, with each report replaced by the best guess",
-    "WM": "the linear program's answer, weakly honest",
+    "WM": "the linear program's answer for WH, CH or CM",
     "LP": "the linear program's answer",
 }
 
@@ -78,12 +78,13 @@ class Choice(Result):
     def report(self) -> Report:
         """The mechanism, the questions that led to it, and what each property costs."""
         made = report_of_design(self.mechanism)
-        sections = [*made.sections, Section(f"{self.name}, expected loss {float(self.cost):.6g}", (Bullets(self.why),))]
+        first, *rest = made.sections
+        reasons = [Section(f"Why {self.name}", (Bullets(self.why),))]
         if self.without:
             prices = tuple(self._price(code, cost) for code, cost in self.without.items())
-            sections.append(Section("What each property costs", (Bullets(prices),)))
-        chosen = Fact(self.name, TITLES.get(self.name, "the mechanism chosen"))
-        return replace(made, facts=(chosen, *made.facts), sections=tuple(sections))
+            reasons.append(Section("What each property costs", (Bullets(prices),)))
+        chosen = Fact(self.name, TITLES[self.name])
+        return replace(made, facts=(chosen, *made.facts), sections=(first, *reasons, *rest))
 
     def _price(self, code: str, cost: Fraction) -> str:
         extra = self.cost - cost

@@ -1,47 +1,86 @@
-"""What the verb ``design`` says of a mechanism: what was proved, what it costs, and how the table was found."""
+"""What a design says of itself: what was proved and asked for, what it costs, and how its table was found."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ...mechanism import Mechanism
 from ...report import Fact, Report, Result, Section, Terms, stamped
-from ...wording import rounded
+from ...wording import listed, rounded
 
 #: Exact costs with more letters than this are left to the file.
 LONGEST_COST = 40
 
 
+@dataclass(frozen=True)
+class Design(Result):
+    """A mechanism that was designed or made by name, with the choice that led to it if one was asked for."""
+
+    mechanism: Mechanism
+    choice: Result | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values, as in ``schemas/design.json``; the mechanism itself is what ``save`` writes."""
+        content: dict[str, Any] = {
+            "family": self.mechanism.family,
+            "parameters": dict(self.mechanism.parameters),
+            "certificate": self.mechanism.certificate.to_json(),
+        }
+        if self.choice is not None:
+            content["choice"] = self.choice.to_json()
+        return stamped("design", 1, content)
+
+    def report(self) -> Report:
+        """What was proved, asked for and found; with the choice, also why, and what each property costs."""
+        return report_of_design(self.mechanism) if self.choice is None else self.choice.report()
+
+
 def report_of_design(mechanism: Mechanism) -> Report:
-    """What was proved of a mechanism; of one that was designed, also its cost and how its table was found.
+    """What a mechanism says, and of one that was designed also what was asked for, its cost and how it was found.
 
     Examples
     --------
     >>> import discreet as dc
     >>> text = report_of_design(dc.design(4, alpha="10/11", properties=["WH", "CM"])).text()
-    >>> print(text.splitlines()[2].split(",")[0])
-    cost       0.7752 = 969/1250
+    >>> print(text.splitlines()[2])
+    asked      least expected L0 with WH and CM, uniform prior
     """
-    certificate = mechanism.certificate
-    terms: tuple[tuple[str, str], ...] = (("proved", str(certificate)),)
-    facts: tuple[Fact, ...] = ()
-    if mechanism.family == "designed":
-        details = certificate.details
-        exact = details.get("cost", "")
-        also = f" = {exact}" if 0 < len(exact) <= LONGEST_COST else ""
-        gap = f"at most {details['gap']:.2g} from the least possible" if details["gap"] else "the least possible"
-        worst = "largest " if mechanism.parameters["prior"] == "worst case" else ""
-        loss = f"{worst}expected loss ({mechanism.parameters['loss']})"
-        facts = (Fact(rounded(details["cost_about"]), f"{loss}, {gap}"),)
-        terms += (("cost", f"{details['cost_about']:.10g}{also}, {gap}"), ("certified", str(details["certified"])))
-    return Report(repr(mechanism), "Mechanism", facts, (Section(parts=(Terms(terms),)),))
+    made = mechanism.report()
+    if mechanism.family != "designed":
+        return replace(made, sections=tuple(_with_parameters(section) for section in made.sections))
+    details = mechanism.certificate.details
+    exact = details.get("cost", "")
+    also = f" = {exact}" if 0 < len(exact) <= LONGEST_COST else ""
+    gap = f"at most {details['gap']:.2g} from the least possible" if details["gap"] else "the least possible"
+    found = (
+        ("asked", _request_in_words(mechanism)),
+        ("cost", f"{details['cost_about']:.10g}{also}, {gap}"),
+        ("certified", str(details["certified"])),
+    )
+    first, *rest = made.sections
+    proved = [pair for part in first.parts if isinstance(part, Terms) for pair in part.pairs]
+    return replace(
+        made,
+        facts=(*made.facts, Fact(rounded(details["cost_about"]), f"{_loss_in_words(mechanism)}: {gap}")),
+        sections=(Section(first.title, (Terms((*proved, *found)),)), *rest),
+    )
 
 
-def json_of_design(mechanism: Mechanism, choice: Result | None = None) -> dict[str, Any]:
-    """The same as plain JSON values, as in ``schemas/design.json``, with the choice if there was one."""
-    content: dict[str, Any] = {
-        "family": mechanism.family,
-        "parameters": dict(mechanism.parameters),
-        "certificate": mechanism.certificate.to_json(),
-    }
-    return stamped("design", 1, content if choice is None else {**content, "choice": choice.to_json()})
+def _with_parameters(section: Section) -> Section:
+    """A section that a terminal shows too, if it has nothing but labels: what the mechanism was made from."""
+    labels = section.depth == "pages" and all(isinstance(part, Terms) for part in section.parts)
+    return replace(section, depth="everywhere") if labels else section
+
+
+def _loss_in_words(mechanism: Mechanism) -> str:
+    loss, prior = mechanism.parameters["loss"], mechanism.parameters["prior"]
+    return f"expected {loss} of the worst count" if prior == "worst case" else f"expected {loss}"
+
+
+def _request_in_words(mechanism: Mechanism) -> str:
+    """What was minimised, and under which conditions."""
+    properties, prior = mechanism.parameters["properties"], mechanism.parameters["prior"]
+    having = f" with {listed(properties)}" if properties else ""
+    weights = {"worst case": "", "uniform": ", uniform prior"}.get(prior, ", the prior given")
+    return f"least {_loss_in_words(mechanism)}{having}{weights}"

@@ -6,7 +6,6 @@ Fernandes, Lefki, Palamidessi, *Utility-Preserving Privacy Mechanisms for Counti
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -18,7 +17,7 @@ from ...errors import InvalidInput, WrongType, arg
 from ...exact.rationals import SMALLEST_EPSILON, as_fraction, bound_up, simplest_between, text_up
 from ...mechanism import Mechanism
 from ...mechanisms.families import Family, resolve
-from ...report import Fact, Prose, Report, Result, Section, Terms, stamped
+from ...report import Fact, Prose, Report, Result, Section, Terms, plain, stamped
 from ...wording import rounded
 from ..families import FAMILIES
 from .targets import Target, read_target
@@ -101,7 +100,7 @@ class Calibration(Result):
             "achieved": float(self.achieved),
             "exact": self.exact,
             "missed_at": None if missed is None else float(missed.epsilon),
-            "missed_with": None if missed is None else _plain(missed.value),
+            "missed_with": None if missed is None else plain(float(missed.value)),
             "monotone": self.monotone,
             "certificate": self.mechanism.certificate.to_json(),
         }
@@ -126,17 +125,15 @@ class Calibration(Result):
                 Fact(text_up(bound_up(self.epsilon), 3), f"epsilon: the {which} that meets the target"),
                 Fact(rounded(self.achieved), f"reached: {self.target}"),
             ),
-            (Section(parts=(Prose(f"This is the {which} for {self.target}.", tone="lead"), Terms(tuple(terms)))),),
+            (
+                Section(parts=(Prose(f"This is the {which} for {self.target}.", tone="lead"), Terms(tuple(terms)))),
+                *(section for section in self.mechanism.report().sections if section.depth != "everywhere"),
+            ),
             () if self.monotone else (once,),
         )
 
     def __str__(self) -> str:
         return self.describe()
-
-
-def _plain(value: Fraction | float) -> float | str:
-    """A number that JSON has; a ratio can be infinite."""
-    return "infinity" if math.isinf(value) else float(value)
 
 
 def calibrate(

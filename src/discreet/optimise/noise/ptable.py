@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 from ...errors import InvalidInput, arg
 from ...exact.rationals import as_fraction, bound_up, float_down, read_epsilon, text_down, text_up
 from ...mechanisms.bounded import read_reach
+from ...privacy.certificate import Certificate
 from ...ptables.table import PTable
-from ...report import Fact, Report, Section, Terms, stamped
+from ...report import Fact, Report, Result, Section, Terms, stamped
 from ...spaces import positive_integer
 from ...wording import percent
 from ..lp.refinement import Infeasible
@@ -132,48 +134,56 @@ def design_ptable(
     return PTable(table.blocks, size, 1, "ptable", _rarely_true(table, D, small), about)
 
 
-def report_of_ptable(table: PTable) -> Report:
-    """What a designed table does, what was proved of it, and whether a better one is possible.
+@dataclass(frozen=True)
+class DesignedTable(Result):
+    """A table that :func:`design_ptable` made, with what was proved of it and whether a better one is possible.
 
-    The figures are those that :func:`design_ptable` put into ``about``: a table from a file has to be judged instead.
+    The figures are those that the design put into ``about``: a table from a file has to be judged instead.
     """
-    about, made = table.about, table.report()
-    best = (
-        "no table on these keys is better"
-        if about["proved_best"]
-        else f"the best that the search found; no table has less than {text_down(as_fraction(about['lower_bound']))}"
-    )
-    terms = Terms(
-        (
-            ("proved", str(table.mechanism(about["epsilon"]).certificate)),
-            ("keys", f"{table.keys}: delta {text_up(about['delta'])}, {best}"),
-            (
-                "",
-                f"without keys it could be {text_up(about['delta_unrounded'])}; on {table.keys} keys never less than "
-                f"1/{table.keys} = {text_up(about['key_floor'])}",
-            ),
+
+    table: PTable
+
+    @cached_property
+    def certificate(self) -> Certificate:
+        """What was proved, at the epsilon that was asked for."""
+        return self.table.mechanism(self.table.about["epsilon"]).certificate
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values, as in ``schemas/p-table-design.json``."""
+        content = {
+            **self.table.about,
+            "keys": self.table.keys,
+            "reach": self.table.reach,
+            "published_as": self.table.published_as(),
+            "notes": list(self.table.notes),
+            "certificate": self.certificate.to_json(),
+        }
+        return stamped("p-table-design", 1, content)
+
+    def report(self) -> Report:
+        """What was proved, whether a better table is possible, and what the table does to counts."""
+        about, keys, made = self.table.about, self.table.keys, self.table.report()
+        bound = text_down(as_fraction(about["lower_bound"]))
+        found = f"the best that the search found; no table has less than {bound}"
+        best = "no table on these keys is better" if about["proved_best"] else found
+        least = (
+            f"without keys it could be {text_up(about['delta_unrounded'])}; on {keys} keys never less than "
+            f"1/{keys} = {text_up(about['key_floor'])}"
         )
-    )
-    asked = f"delta at epsilon {float(Fraction(about['epsilon'])):g}, proved"
-    return replace(
-        made,
-        facts=(Fact(text_up(about["delta"], 3), asked), *made.facts[:2]),
-        sections=(Section(parts=(terms,)), *made.sections),
-        notes=(*made.notes, _SKIPPED),
-    )
-
-
-def json_of_ptable(table: PTable) -> dict[str, Any]:
-    """The same as plain JSON values, as in ``schemas/p-table-design.json``."""
-    content = {
-        **table.about,
-        "keys": table.keys,
-        "reach": table.reach,
-        "published_as": table.published_as(),
-        "notes": list(table.notes),
-        "certificate": table.mechanism(table.about["epsilon"]).certificate.to_json(),
-    }
-    return stamped("p-table-design", 1, content)
+        proved = Terms(
+            (
+                ("proved", str(self.certificate)),
+                ("keys", f"{keys}: delta {text_up(about['delta'])}, {best}"),
+                ("", least),
+            )
+        )
+        asked = f"delta at epsilon {float(Fraction(about['epsilon'])):g}, proved"
+        return replace(
+            made,
+            facts=(Fact(text_up(about["delta"], 3), asked), *made.facts[:2]),
+            sections=(Section(parts=(proved,)), *made.sections),
+            notes=(*made.notes, _SKIPPED),
+        )
 
 
 def _rarely_true(table: PTable, reach: int, js: int) -> tuple[str, ...]:
