@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from .checking import Checks, check
-from .errors import DiscreetError, InvalidInput, arg
+from .errors import DiscreetError, InvalidInput, arg, named
 from .exact.rationals import text_down, text_up
 from .exact.tables import Table as Probabilities
 from .files import read_subject, subject_from_text
@@ -64,6 +64,15 @@ class FileVerdict(Verdict):
         Which properties hold; empty where there is no table of counts to check them on.
     judged
         The claim that was judged: the one asked for, or one with a delta that comes with the file; None if none.
+
+    Examples
+    --------
+    >>> import discreet as dc, os, tempfile
+    >>> file = os.path.join(tempfile.mkdtemp(), "m.json")
+    >>> dc.geometric(4, alpha="1/2").save(file)
+    >>> v = dc.verify(file, epsilon="0.6")
+    >>> v.ratio, v.claim_holds, v.properties["F"].holds
+    (Fraction(2, 1), False, False)
     """
 
     name: str = ""
@@ -254,6 +263,7 @@ def verify(
         if ledger is not None:
             raise InvalidInput(f"{arg('ledger')} goes with a bundle, the folder that a release wrote.")
         return judging.verify(mechanism, notion, inputs=inputs, exact=exact)
+    _refuse_lone_delta(epsilon, delta)
     path = Path(mechanism)
     if path.is_dir():
         if epsilon is not None or delta is not None or notion is not None:
@@ -290,8 +300,7 @@ def judge_subject(
     exact: bool = True,
 ) -> FileVerdict:
     """What the judge says about the content of a file, and about the claim that is asked for or comes with it."""
-    if delta is not None and epsilon is None:
-        raise InvalidInput(f"{arg('delta')} goes with {arg('epsilon')}: give both, or neither.")
+    _refuse_lone_delta(epsilon, delta)
     wanted = notion
     if notion is None and isinstance(subject, Mechanism):
         wanted = subject.certificate.notion
@@ -305,6 +314,11 @@ def judge_subject(
         verdict.notion, verdict.inputs, verdict.exact, verdict.evidence, (*notes, *verdict.notes), verdict.outputs,
         name, subject, _properties(subject), judged,
     )  # fmt: skip
+
+
+def _refuse_lone_delta(epsilon: Any, delta: Any) -> None:
+    if delta is not None and epsilon is None:
+        raise InvalidInput(f"{named('delta')} goes with {named('epsilon')}: give both, or neither.")
 
 
 def _stated(subject: Mechanism | Probabilities | PTable) -> tuple[str, str] | None:
