@@ -11,12 +11,12 @@ from .errors import DiscreetError, InvalidInput, arg, named
 from .exact.rationals import text_down, text_up
 from .exact.tables import Table as Probabilities
 from .files import read_subject, subject_from_text
-from .mechanism import Mechanism
+from .mechanism import Mechanism, of_probabilities
 from .privacy import verify as judging
 from .privacy.verify import Verdict
 from .privacy.witness import Witness
 from .ptables.table import PTable
-from .report import Fact, Picture, Report, Section, Terms, stamped
+from .report import Fact, Report, Section, Terms, stamped
 from .spaces import Space
 
 if TYPE_CHECKING:
@@ -133,11 +133,14 @@ class FileVerdict(Verdict):
         if isinstance(self.subject, Probabilities):
             rows, columns = self.subject.shape
             return f"a matrix of {rows} truths by {columns} reports; it carries no claim"
-        return repr(self.subject) if isinstance(self.subject, Mechanism) else str(self.subject)
+        return self.subject.title if isinstance(self.subject, Mechanism) else str(self.subject)
 
     def _subject_lines(self) -> list[tuple[str, str]]:
         if isinstance(self.subject, Mechanism):
-            return [("claim", "proved again from the numbers in the file")]
+            return [
+                ("mechanism", repr(self.subject)),
+                ("claim", "proved again from the numbers in the file"),
+            ]
         if not isinstance(self.subject, PTable):
             return []
         deltas = ", ".join(f"{text_up(self.delta(epsilon), 4)} at {epsilon}" for epsilon in CURVE)
@@ -182,7 +185,7 @@ class FileVerdict(Verdict):
             return []
         if not all(size is not None and size <= _MOST_SHOWN for size in shape):
             return []
-        return [Section(parts=(Picture("probabilities", {"mechanism": self.subject}),), depth="pages")]
+        return [Section(parts=(of_probabilities(self.subject),), depth="pages")]
 
 
 @overload
