@@ -246,7 +246,7 @@ class Conflict(InvalidInput):
     >>> import discreet as dc
     >>> dc.design(4, alpha="1/2", properties=["S", "support<=1"])  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    discreet.errors.Conflict: no mechanism on the counts 0..4 has all of these together: alpha = 1/2 ...
+    discreet.errors.Conflict: alpha = 1/2 (privacy) and support<=1 (support) are infeasible together on ... 0..4. ...
     """
 
     def __init__(self, message: str, requirements: tuple[str, ...] = (), *, proved: bool = False) -> None:
