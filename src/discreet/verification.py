@@ -138,7 +138,7 @@ class FileVerdict(Verdict):
     def _subject_lines(self) -> list[tuple[str, str]]:
         if isinstance(self.subject, Mechanism):
             return [
-                ("mechanism", repr(self.subject)),
+                ("made by", repr(self.subject)),
                 ("claim", "proved again from the numbers in the file"),
             ]
         if not isinstance(self.subject, PTable):
