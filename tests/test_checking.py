@@ -47,10 +47,10 @@ def _by_every_door(matrix: Any, folder: Path) -> dict[str, dict[str, bool]]:
     verdicts = {way: {code: r.holds for code, r in dc.check(s).items()} for way, s in subjects.items()}
     for file in ("m.csv", "m.tsv", "m.json"):
         said = json.loads(run("check", folder / file, "--json").stdout)
-        verdicts[file] = {code: r["holds"] for code, r in said.items()}
+        verdicts[file] = {code: r["holds"] for code, r in said["properties"].items()}
     command = [sys.executable, "-m", "discreet.cli", "check", "-", "--json"]
     said = json.loads(subprocess.run(command, input=_lines(matrix), capture_output=True, text=True, check=True).stdout)
-    verdicts["standard input"] = {code: r["holds"] for code, r in said.items()}
+    verdicts["standard input"] = {code: r["holds"] for code, r in said["properties"].items()}
     compared = dc.compare({"mine": matrix, "file": folder / "m.csv"})
     verdicts["compare"] = {code: code in compared["mine"].properties for code in SEVEN}
     verdicts["compare a file"] = {code: code in compared["file"].properties for code in SEVEN}

@@ -124,7 +124,7 @@ def test_check_judges_what_is_required(fair: Path, matrix: Path) -> None:
     assert "decided exactly" in run("check", fair, "--require", "WH,CM").stdout
     out = run("check", matrix, "--require", "F", code=1).stdout
     assert "NO" in out
-    results = json.loads(run("check", matrix, "--json").stdout)
+    results = json.loads(run("check", matrix, "--json").stdout)["properties"]
     assert set(results) == {"S", "RH", "RM", "CH", "CM", "F", "WH"}
     assert results["F"]["violation"] == "1/3"
 

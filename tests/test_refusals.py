@@ -158,7 +158,7 @@ def test_response_needs_a_finite_space(k):
         (1e12, InvalidInput, "between 0.01 and 1e10"),
         (math.nan, InvalidInput, "nan"),
         (True, WrongType, "boolean"),
-        (None, WrongType, "NoneType"),
+        (None, WrongType, "got neither"),
     ],
 )
 def test_variances_that_are_none_are_refused(sigma2, error, words):

@@ -14,8 +14,6 @@ from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from . import report as _report
-
 _ROOMS = {
     ".spaces": ("Counts", "Integers", "Grid", "Labels"),
     ".mechanism": ("Mechanism",),
@@ -104,7 +102,9 @@ except PackageNotFoundError:  # a source tree that is not installed
     __version__ = "0"
 
 
-_report.install(lambda: import_module(".pages", __name__))
+def renderer() -> Any:
+    """Who renders reports as text and pages (:mod:`discreet.report`): loaded when the first report is shown."""
+    return import_module(".pages", __name__)
 
 
 def __getattr__(name: str) -> Any:

@@ -103,7 +103,7 @@ class Address:
     def path(self) -> Path:
         """Its file, folder or pattern."""
         if not self.in_files:
-            raise Unsupported(f"{self} is no file.")
+            raise Unsupported(f"{self} is not a file.")
         return Path(self.rest)
 
     @property
@@ -174,7 +174,7 @@ def read_address(given: str | Path | Address, use: str = "data") -> Address:
     (<Address visits.csv>, 'file')
     >>> read_address("mysql://ann:secret@localhost/study")
     Traceback (most recent call last):
-    discreet.errors.InvalidInput: there is no scheme mysql: for data, in mysql://ann:***@localhost/study. Write ...
+    discreet.errors.InvalidInput: mysql: is not a scheme for data, in mysql://ann:***@localhost/study. Write ...
     """
     if isinstance(given, Address):
         return _refuse_other_use(given, use)
@@ -231,7 +231,7 @@ def _unknown(scheme: str, text: str, use: str) -> InvalidInput:
     meant = f"Did you mean {_OTHER_NAMES.get(near, near)}:? " if near else ""
     listed = ", ".join(one.example for one in known.values())
     return InvalidInput(
-        f"there is no scheme {scheme}: for {use}, in {without_passwords(text)}. {meant}Write {use} like one of: "
+        f"{scheme}: is not a scheme for {use}, in {without_passwords(text)}. {meant}Write {use} like one of: "
         f"{listed}. If it is a file, write ./ before its name."
     )
 

@@ -11,6 +11,7 @@ from .errors import InvalidInput, Unsupported
 from .properties import PATHOLOGIES, PROPERTIES, CheckResult, NoGaps, Property, find, listed
 from .report import Fact, Prose, Report, Result, Section, Table, stamped
 from .requirements import is_numbered
+from .wording import first_of
 
 __all__ = ["Checks", "check", "pathologies"]
 
@@ -102,7 +103,7 @@ def check(
     if properties is None:
         chosen: list[Any] = [p for p in PROPERTIES.values() if p.why_not(channel) is None]
         if not chosen:
-            raise Unsupported(f"no property makes sense here: {PROPERTIES['WH'].why_not(channel)}.")
+            raise Unsupported(f"no property applies here: {PROPERTIES['WH'].why_not(channel)}.")
     else:
         chosen = [_find(item) for item in listed(properties)]
         for p in chosen:
@@ -110,8 +111,8 @@ def check(
             if reason is not None:
                 sensible = [code for code, q in PROPERTIES.items() if q.why_not(channel) is None]
                 raise Unsupported(
-                    f"{p.code} ({p.name}) makes no sense here: {reason}. "
-                    f"What can be checked here: {', '.join(sensible) or 'none of the seven'}."
+                    f"{p.code} ({p.name}) does not apply here: {reason}. "
+                    f"The properties that apply are {first_of(sensible)}."
                 )
     return Checks({p.code: p.examine(channel, tolerance) for p in chosen})
 

@@ -34,8 +34,10 @@ a value is not a count in 0..10. Give values in that range, or build for a large
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 #: Around a mention, and between its parts. Unicode sets these aside: no text has them.
 _BEGIN, _BETWEEN, _END = "\ufdd0", "\ufdd1", "\ufdd2"
@@ -64,7 +66,7 @@ class Mention(NamedTuple):
 
 
 #: Writes a mention for some reader.
-Writer = Callable[[Mention], str]
+Writer: TypeAlias = "Callable[[Mention], str]"
 
 
 def arg(name: str, value: object = ..., typed: str | None = None) -> str:
@@ -244,7 +246,7 @@ class Conflict(InvalidInput):
     >>> import discreet as dc
     >>> dc.design(4, alpha="1/2", properties=["S", "support<=1"])  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    discreet.errors.Conflict: no mechanism on the counts 0..4 has all of these together: alpha = 1/2 ...
+    discreet.errors.Conflict: alpha = 1/2 (privacy) and support<=1 (support) are infeasible together on ... 0..4. ...
     """
 
     def __init__(self, message: str, requirements: tuple[str, ...] = (), *, proved: bool = False) -> None:

@@ -222,8 +222,8 @@ def _meaning(epsilon: float, delta: float, odds: float, belief: Fraction, poster
     return [
         "Whatever someone knew before, seeing the report multiplies the odds of any statement about "
         f"{who} by at most {text_up(odds, 3)}.",
-        f"Someone who believed it with probability {float(belief):.3g} believes it with at most "
-        f"{text_up(posterior, 3)} after.",
+        f"Someone who believed it with probability {percent(belief)} believes it with at most "
+        f"{text_up(100 * posterior, 3)}% afterwards.",
         test,
     ]
 

@@ -3,7 +3,7 @@
 A mechanism file is JSON, versioned and exact: ``m.save(path)`` keeps a closed form as its exact parameters, everything
 else as its exact integers. Loading rebuilds the mechanism,
 has the judge look at it again, and refuses a file whose numbers do not prove what it claims. A digest finds damage that
-leaves a weaker claim true; it is no signature, and the judge does not rely on it.
+leaves a weaker claim true; it is not a signature, and the judge does not rely on it.
 """
 
 from __future__ import annotations
@@ -211,12 +211,12 @@ def _check_cost(mechanism: Mechanism, path: str | Path) -> None:
         return
     stated, details = mechanism.parameters, mechanism.certificate.details
     if stated.get("n") != (mechanism.inputs.size or 0) - 1:
-        raise Altered(f"{path} says that its counts end at {stated.get('n')}, and they do not.")
+        raise Altered(f"{path} states n = {stated.get('n')}, but its counts end elsewhere.")
     if "cost" not in details:
         return
     cost = Fraction(str(details["cost"]))
     if details.get("least", 0.0) > float(cost) * (1 + 1e-12) + 1e-12:
-        raise Altered(f"{path} says that no mechanism costs less than {details['least']}; it costs less itself.")
+        raise Altered(f"{path} states {details['least']} as the least cost, but its own cost is lower.")
     known = stated.get("prior") in ("uniform", "worst case") and re.fullmatch(r"L[0-9_]+", str(stated.get("loss")))
     if known and (mechanism.inputs.size or 0) ** 2 <= MOST_PLACES:
         again = utility.cost(mechanism, str(stated["loss"]), worst_case=stated["prior"] == "worst case")
@@ -233,7 +233,7 @@ def read_csv(path: str | Path) -> tuple[Table, tuple[str, ...]]:
     Decimals ("0.25", "1e-9") and fractions ("1/3") are taken as they are written. A first line without any number, or
     with the numbers 0, 1, 2, ... of the reports behind a word or an empty cell, is a heading; names of truths in the
     first column need such a heading. Commas, semicolons and tabs separate, or blanks where there is none of these.
-    Anything else that is no number is refused.
+    Anything else that is not a number is refused.
 
     Returns
     -------
@@ -289,7 +289,7 @@ def matrix_from_text(text: str, path: str) -> tuple[Table, tuple[str, ...]]:
 
 
 def _cells(text: str) -> list[list[str]]:
-    """The cells of each line, told apart by tabs, semicolons or commas, or by blanks where there is none of these."""
+    """The cells of each line, separated by tabs, semicolons or commas, or by blanks where there is none of these."""
     separator = next((mark for mark in ("\t", ";", ",") if mark in text), None)
     if separator is None:
         return [line.split() for line in text.splitlines()]
@@ -305,7 +305,7 @@ def _is_number(cell: str) -> bool:
 
 
 def read_subject(path: str | Path) -> tuple[Mechanism | Table | PTable, tuple[str, ...]]:
-    """Whatever can be judged: a mechanism file, a matrix (text or .npy) or a p-table, told apart by what is in them.
+    """Whatever can be judged: a mechanism file, a matrix (text or .npy) or a p-table, recognised by its content.
 
     Returns
     -------
@@ -328,7 +328,7 @@ def read_subject(path: str | Path) -> tuple[Mechanism | Table | PTable, tuple[st
 def _of_no_known_ending(file: Path) -> tuple[Mechanism | Table | PTable, tuple[str, ...]]:
     data = file.read_bytes()
     if data.startswith(b"SQLite format 3"):
-        raise UnreadableFile(f"{file} looks like a ledger, which is checked by: discreet ledger verify {file}")
+        raise UnreadableFile(f"{file} looks like a ledger. Check it with: discreet ledger verify {file}")
     refuse_foreign(data, str(file))
     if not data.lstrip().startswith(b"{") and not _is_ptable(file):
         raise UnreadableFile(
@@ -343,9 +343,11 @@ def subject_from_text(data: bytes, name: str) -> tuple[Mechanism | Table | PTabl
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise UnreadableFile(f"{name} is not text: no mechanism, matrix or p-table.") from None
+        raise UnreadableFile(
+            f"cannot read {name}: it is not text. Give a mechanism (.json), a matrix (.csv) or a p-table."
+        ) from None
     if not text.strip():
-        raise UnreadableFile(f"{name} is empty; a mechanism (JSON), a matrix (CSV) or a p-table is needed.")
+        raise UnreadableFile(f"{name} is empty. Give a mechanism (.json), a matrix (.csv) or a p-table.")
     if text.lstrip().startswith("{"):
         return mechanism_from_text(text, name), ()
     layout = recognise(text)

@@ -259,7 +259,7 @@ class Mechanism(Result):
         certificate = self.certificate
         delta = f", with δ = {text_up(certificate.delta, 4)}" if certificate.delta else ""
         small = max(self.inputs.size or math.inf, self.outputs.size or math.inf) <= _MOST_SHOWN
-        picture = (Section(parts=(Picture("probabilities", {"mechanism": self}),), depth="pages"),) if small else ()
+        picture = (Section(parts=(of_probabilities(self),), depth="pages"),) if small else ()
         made = ((name.replace("_", " "), _brief(value, name)) for name, value in self.parameters.items())
         lines = (("truths", repr(self.inputs)), ("reports", repr(self.outputs)))
         return Report(
@@ -294,6 +294,12 @@ class Mechanism(Result):
         shown = ", ".join(f"{name}={_brief(value, name)}" for name, value in self.parameters.items())
         delta = f", delta {text_up(self.certificate.delta, 4)}" if self.certificate.delta else ""
         return f"<{self.family}({shown}): {self.certificate.notion} epsilon {text_up(self.certificate.epsilon)}{delta}>"
+
+
+def of_probabilities(subject: object) -> Picture:
+    """All probabilities of a mechanism or a table, as a picture with a caption."""
+    caption = "A row for each true value: the probability of every report. What gives most away is framed."
+    return Picture("probabilities", {"mechanism": subject}, caption)
 
 
 def _brief(value: Any, name: str = "") -> str:

@@ -1,6 +1,6 @@
 """Names as people write them: in any case, with hyphens, underscores or spaces, in full or short.
 
-One reading for every verb and every function that takes the name of something; a name that is none is refused with
+One reading for every verb and every function that takes the name of something; an unknown name is refused with
 the nearest one that is.
 """
 
@@ -39,7 +39,7 @@ def nearest(written: str, known: Iterable[str]) -> str | None:
 def find_name(
     written: object, known: Iterable[str], what: str, others: Mapping[str, str] | None = None, *, listed: str = ""
 ) -> str:
-    """The known name that is meant, in its own spelling; refused with the nearest one if there is none.
+    """The known name that is meant, in its own spelling; an unknown name is refused with the nearest one.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def find_name(
     'explicit_fair'
     >>> find_name("geometrik", ["geometric", "explicit-fair"], "a mechanism")
     Traceback (most recent call last):
-    discreet.errors.InvalidInput: 'geometrik' is not a mechanism; did you mean geometric? Known are geometric, ...
+    discreet.errors.InvalidInput: 'geometrik' is not a mechanism; did you mean geometric? Choose from geometric, ...
     """
     names = list(known)
     if not isinstance(written, str):
@@ -75,7 +75,7 @@ def find_name(
     meant = f"did you mean {read[near]}? " if near else ""
     text = written if len(written) <= 60 else written[:57] + "..."
     raise InvalidInput(
-        f"{text!r} is not {what}; {meant}{'K' if near else 'k'}nown are {listed or ', '.join(names)}.",
+        f"{text!r} is not {what}; {meant}{'C' if near else 'c'}hoose from {listed or ', '.join(names)}.",
         given=written,
         allowed=listed or ", ".join(names),
         advice=meant.strip() or None,
@@ -95,4 +95,5 @@ def find_table(written: str, tables: Iterable[str], place: str) -> str:
     if len(alike) == 1:
         return alike[0]
     shown = ", ".join(sorted(known)[:20]) or "none"
-    raise InvalidInput(f"there is no table {written!r} in {place}; ask of one of: {shown}.")
+    tables_are = "The table is" if len(known) == 1 else "The tables are"
+    raise InvalidInput(f"there is no table {written!r} in {place}. {tables_are} {shown}.")

@@ -141,7 +141,7 @@ class CheckResult:
     def __str__(self) -> str:
         if self.holds:
             return f"{self.code} holds: {self.sentence}"
-        return f"{self.code} fails by {float(self.violation):.3g}: {self.where}. Wanted: {self.sentence}"
+        return f"{self.code} fails by {float(self.violation):.3g}: {self.where}. Required: {self.sentence}"
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,7 @@ class Property:
         shape = n if isinstance(n, tuple) else (positive_integer(n, "n") + 1,) * 2
         misfit = self._misfit(*shape)
         if misfit is not None:
-            raise Unsupported(f"{self.code} ({self.name}) makes no sense here: {misfit}.")
+            raise Unsupported(f"{self.code} ({self.name}) does not apply here: {misfit}.")
         return self.build(*shape)
 
     def _misfit(self, truths: int, reports: int) -> str | None:
@@ -181,7 +181,7 @@ class Property:
         return None
 
     def why_not(self, channel: Channel) -> str | None:
-        """Why the question makes no sense for these spaces, or None when it does."""
+        """Why the property does not apply to these spaces, or None when it does."""
         if isinstance(channel.inputs, Counts) and isinstance(channel.outputs, Counts):
             return self._misfit(*channel.shape)
         if channel.inputs != channel.outputs:
@@ -374,8 +374,8 @@ PROPERTIES: dict[str, Property] = {p.code: p for p in _SEVEN}
 class NoGaps:
     """Every report is given for some truth. [C] calls a report that never comes a gap ("zero rows", sections I, IV-A).
 
-    Not a :class:`Property`: "more than zero" is no closed linear constraint, and [C] section III tells why "at least
-    some tiny number" only moves the flaw. The violation is the share of reports that are never given.
+    Not a :class:`Property`: "more than zero" is not a closed linear constraint, and [C] section III explains why "at
+    least some tiny number" only moves the flaw. The violation is the share of reports that are never given.
     """
 
     code: str = "no gaps"

@@ -2,7 +2,7 @@
 
 A :class:`Report` has a title, a few facts, sections of parts (prose, bullets, terms, tables, pictures, code) and notes.
 It holds text and numbers and no markup. Every result is a :class:`Result`: ``to_json()`` for programs, ``describe()``
-for a terminal, ``report()`` for everything else. Who renders is installed by the package, so that every module can
+for a terminal, ``report()`` for everything else. The package says who renders, so that every module can
 return a report and none has to know how it will look.
 
 >>> print(Report("A die", sections=(Section(parts=(Terms((("sides", "6"), ("mean", "3.5"))),)),)).text())
@@ -14,8 +14,9 @@ mean      3.5
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -233,13 +234,8 @@ class Renderer(Protocol):
     def page(self, report: Report) -> str: ...
 
 
-_installed: list[Callable[[], Renderer]] = []
-
-
-def install(load: Callable[[], Renderer]) -> None:
-    """Say who renders; it is loaded when the first report is."""
-    _installed[:] = [load]
-
-
 def _renderer() -> Renderer:
-    return _installed[0]()
+    """Who renders: the package says, so that no module below the pages has to know them."""
+    package = import_module(__package__ or "discreet")
+    found: Renderer = package.renderer()
+    return found

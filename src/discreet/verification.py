@@ -7,16 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from .checking import Checks, check
-from .errors import DiscreetError, InvalidInput, arg
+from .errors import DiscreetError, InvalidInput, arg, named
 from .exact.rationals import text_up
 from .exact.tables import Table as Probabilities
 from .files import read_subject, subject_from_text
-from .mechanism import Mechanism
+from .mechanism import Mechanism, of_probabilities
 from .privacy import verify as judging
 from .privacy.verify import Verdict
 from .privacy.witness import Witness
 from .ptables.table import PTable
-from .report import Fact, Picture, Report, Section, Terms, stamped
+from .report import Fact, Report, Section, Terms, stamped
 from .spaces import Space
 
 if TYPE_CHECKING:
@@ -61,6 +61,15 @@ class FileVerdict(Verdict):
         Which properties hold; empty where there is no table of counts to check them on.
     judged
         The claim that was judged: the one asked for, or one with a delta that comes with the file; None if none.
+
+    Examples
+    --------
+    >>> import discreet as dc, os, tempfile
+    >>> file = os.path.join(tempfile.mkdtemp(), "m.json")
+    >>> dc.geometric(4, alpha="1/2").save(file)
+    >>> v = dc.verify(file, epsilon="0.6")
+    >>> v.ratio, v.claim_holds, v.properties["F"].holds
+    (Fraction(2, 1), False, False)
     """
 
     name: str = ""
@@ -106,11 +115,11 @@ class FileVerdict(Verdict):
         if isinstance(self.subject, Probabilities):
             rows, columns = self.subject.shape
             return f"a matrix of {rows} truths by {columns} reports; it carries no claim"
-        return repr(self.subject) if isinstance(self.subject, Mechanism) else str(self.subject)
+        return self.subject.title if isinstance(self.subject, Mechanism) else str(self.subject)
 
     def _subject_lines(self) -> tuple[tuple[str, str], ...]:
         if isinstance(self.subject, Mechanism):
-            return (("claim", "proved again from the numbers in the file"),)
+            return (("made by", repr(self.subject)), ("claim", "proved again from the numbers in the file"))
         return self.subject.lines(self) if isinstance(self.subject, PTable) else ()
 
     def _property_lines(self) -> list[tuple[str, str]]:
@@ -144,7 +153,7 @@ class FileVerdict(Verdict):
             return []
         if not all(size is not None and size <= _MOST_SHOWN for size in shape):
             return []
-        return [Section(parts=(Picture("probabilities", {"mechanism": self.subject}),), depth="pages")]
+        return [Section(parts=(of_probabilities(self.subject),), depth="pages")]
 
 
 @overload
@@ -225,6 +234,7 @@ def verify(
         if ledger is not None:
             raise InvalidInput(f"{arg('ledger')} goes with a bundle, the folder that a release wrote.")
         return judging.verify(mechanism, notion, inputs=inputs, exact=exact)
+    _refuse_lone_delta(epsilon, delta)
     path = Path(mechanism)
     if path.is_dir():
         if epsilon is not None or delta is not None or notion is not None:
@@ -261,8 +271,7 @@ def judge_subject(
     exact: bool = True,
 ) -> FileVerdict:
     """What the judge says about the content of a file, and about the claim that is asked for or comes with it."""
-    if delta is not None and epsilon is None:
-        raise InvalidInput(f"{arg('delta')} goes with {arg('epsilon')}: give both, or neither.")
+    _refuse_lone_delta(epsilon, delta)
     wanted = notion
     if notion is None and isinstance(subject, Mechanism):
         wanted = subject.certificate.notion
@@ -276,6 +285,11 @@ def judge_subject(
         verdict.notion, verdict.inputs, verdict.exact, verdict.evidence, (*notes, *verdict.notes), verdict.outputs,
         name, subject, _properties(subject), judged,
     )  # fmt: skip
+
+
+def _refuse_lone_delta(epsilon: Any, delta: Any) -> None:
+    if delta is not None and epsilon is None:
+        raise InvalidInput(f"{named('delta')} goes with {named('epsilon')}: give both, or neither.")
 
 
 def _stated(subject: Mechanism | Probabilities | PTable) -> tuple[str, str] | None:

@@ -58,7 +58,7 @@ def test_long_ranges_are_drawn_in_bins_that_add_up() -> None:
 def test_reports_are_saved_by_their_ending(tmp_path: Path) -> None:
     e = dc.estimate([30, 20, 10], dc.geometric(2, epsilon=1), method="smoothed")
     page = e.save(tmp_path / "page.html").read_text(encoding="utf-8")
-    assert "<table>" in page and "cross-validation" in page and "</html>" in page
+    assert "<table" in page and "cross-validation" in page and "</html>" in page
     assert e.save(tmp_path / "e.json").read_text(encoding="utf-8").startswith("{")
     assert e.save(tmp_path / "e.png").read_bytes().startswith(b"\x89PNG")
     with pytest.raises(InvalidInput, match=r"\.png"):

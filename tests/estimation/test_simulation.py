@@ -19,6 +19,11 @@ def test_a_seed_repeats_and_another_does_not() -> None:
     first, second, third = (dc.reconstruction_loss(m, BINOMIAL, people=200, repeats=4, seed=s) for s in (1, 1, 2))
     assert np.array_equal(first.losses, second.losses) and not np.array_equal(first.losses, third.losses)
     assert first.mean == pytest.approx(first.losses.mean()) and "+-" in str(first)
+    assert (
+        first.to_json()["losses"] == first.losses.tolist()
+        and first.to_json()["format"] == "discreet reconstruction-loss"
+    )
+    assert f"{first.mean:.3g} (standard error" in first.describe()
 
 
 def test_more_people_and_less_noise_lose_less() -> None:
@@ -58,7 +63,7 @@ def test_mechanisms_are_compared_at_equal_privacy_under_either_calibration() -> 
         abs(by_distance.losses["geometric"].report_loss - by_distance.losses["randomized_response"].report_loss) < 0.3
     )
     text = str(by_distance)
-    assert "geometric" in text and "expected distance" in text
+    assert "truncated geometric" in text and "expected distance" in text
     assert set(by_ratio.calibrations) == set(by_ratio.losses) == {"geometric", "randomized_response"}
 
 

@@ -95,7 +95,7 @@ def test_a_matrix_whose_columns_are_the_truths_is_refused_with_a_hint():
         ([], InvalidInput, r"shape \(0,\)"),
         ([[], []], InvalidInput, r"shape \(2, 0\)"),
         (np.full((2, 2, 2), 0.5), InvalidInput, r"shape \(2, 2, 2\)"),
-        ("0.5", InvalidInput, r"shape \(\)"),
+        (0.5, InvalidInput, r"shape \(\)"),
         ([[0.5, 0.5], [1.0]], InvalidInput, "same number of columns"),
         ([[0.5, 0.5], [math.nan, 0.5]], InvalidInput, "row 1, column 0 is nan"),
         ([[0.5, 0.5], [math.inf, 0.5]], InvalidInput, "row 1, column 0 is inf"),

@@ -174,8 +174,8 @@ def test_structural_zeros_by_all_or_some_columns(tmp_path):
     assert with_zeros(groups, [("m", "yes", 1)]).zeros == {6}
     assert with_zeros(groups, []) == groups
     for content, reason in [
-        ("sex,ill\nm,maybe\n", "row 1 is no declared"), ("sex,age\nm,1\n", "'age'"), ("site\n01\n",
-        "row 1 is no declared"),
+        ("sex,ill\nm,maybe\n", "row 1 is not a declared"), ("sex,age\nm,1\n", "'age'"), ("site\n01\n",
+        "row 1 is not a declared"),
         ("sex\nm\nm\n", "row 2 repeats"), ("sex\nm\nf\n", "every group"), ("sex,Sex\nm,m\n", "twice"),
     ]:  # fmt: skip
         file.write_text(content, encoding="utf-8")

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
-from .output import Json, in_options, print_json, print_table, refuse_unwritable, say
+from .output import Json, print_json, refuse_unwritable, say
 
 if TYPE_CHECKING:
-    from ..estimation.result import Estimate
     from ..explanation import LocalGuarantee
     from ..mechanism import Mechanism
 
@@ -113,10 +112,10 @@ def estimate(
     column: Annotated[str | None, typer.Option(help="The column of reports, where there are several.")] = None,
     group: Annotated[str | None, typer.Option(help="The column that says which mechanism made a report.")] = None,
     table: Table = None,
-    over: Annotated[int | None, typer.Option(help="For noise without end: the largest true count.", min=1)] = None,
+    over: Annotated[int | None, typer.Option(help="For unbounded noise: the largest true count.", min=1)] = None,
     method: Annotated[str, typer.Option(help="mle, smoothed, ibu or inverse.")] = "mle",
     iterations: Annotated[int | None, typer.Option(help="For ibu: how many updates.", min=1)] = None,
-    level: Annotated[float, typer.Option(help="The level of intervals.")] = 0.95,
+    level: Annotated[float, typer.Option(help="The level of the intervals: 0.95 for 95%.")] = 0.95,
     report: Annotated[Path | None, typer.Option(help="Write a report: .html, .png, .svg or .json.")] = None,
     html: Annotated[Path | None, typer.Option(hidden=True)] = None,
     json: Json = False,
@@ -133,6 +132,7 @@ def estimate(
     from ..errors import InvalidInput
     from ..estimation.methods import Method
     from ..estimation.methods import estimate as reconstruct
+    from ..estimation.reporting import Origin
     from ..estimation.statistics import read_share
     from ..names import find_name
     from ..spaces import Counts
@@ -156,38 +156,29 @@ def estimate(
     )
     found = reconstruct(*groups[0], **options) if len(groups) == 1 else reconstruct(groups, **options)
     if report is not None:
-        _save(found, report, level, reports, names)
+        found.save(report, level, origin=Origin(tuple(file.name for file in reports), tuple(names)))
     if json:
-        print_json(_as_json(found, level))
+        print_json(found.to_json(level))
         return
-    _tell(found, level)
+    say(found.describe(level))
     if report is not None:
-        say(f"report          {report}")
-
-
-def _save(found: Estimate, report: Path, level: float, files: list[Path], groups: list[str]) -> None:
-    """A page has the names of files and groups, which the estimate does not know."""
-    from ..estimation.page import Origin, page_html
-
-    if report.suffix.lower() == ".html":
-        origin = Origin(tuple(file.name for file in files), tuple(groups))
-        report.write_text(page_html(found, level, origin), encoding="utf-8")
-    else:
-        found.save(report, level)
+        say(f"\nreport    {report}")
 
 
 def _refuse_range(mechanism: Mechanism, over: int | None) -> None:
-    """Told before a large file is read."""
+    """Before a large file is read."""
     from ..errors import InvalidInput
+    from ..optimise.families import FAMILIES
 
+    family = FAMILIES.title(mechanism.family)
     if mechanism.inputs.size is None and over is None:
         raise InvalidInput(
-            f"{mechanism.family} takes counts without end, so say which true values are possible: --over N for 0..N."
+            f"the range of true counts is missing: {family} has no largest count. Add --over N for counts from 0 to N."
         )
     if mechanism.inputs.size is not None and over not in (None, mechanism.inputs.size - 1):
         raise InvalidInput(
-            f"--over is for noise without end; {mechanism.family} has {mechanism.inputs.size:,} true values, and they "
-            "are what is estimated. Drop it."
+            f"--over does not fit this mechanism: {family} has {mechanism.inputs.size:,} true values already. Leave "
+            "--over out."
         )
 
 
@@ -260,59 +251,3 @@ def _progress(what: str) -> Iterator[Callable[[float], None] | None]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(what, total=1.0)
         yield lambda share: bar.update(task, completed=min(share, 1.0))
-
-
-def _as_json(found: Estimate, level: float) -> dict[str, Any]:
-    from ..estimation.describing import Answer, answers, stratified_answers
-
-    def with_interval(told: list[Answer]) -> list[dict[str, Any]]:
-        return [
-            {"statistic": words, "estimate": value, "low": interval.low, "high": interval.high}
-            for words, value, interval in told
-            if interval is not None
-        ]
-
-    content = found.to_json()
-    content["level"] = level
-    content["intervals"] = with_interval(answers(found, level))
-    if len(found.problem.groups) > 1:
-        test = found.homogeneity()
-        content["homogeneity"] = {"p_value": test.p_value, "simulations": test.simulations}
-        told = stratified_answers(found, level)
-        content["stratified"] = {
-            "distribution": found.stratified.distribution.tolist(),
-            **{words: value for words, value, _ in told if words in ("mean", "variance")},
-            "intervals": with_interval(told),
-        }
-    return content
-
-
-def _tell(found: Estimate, level: float) -> None:
-    from ..estimation.describing import answers, stratified_answers, with_stratified
-    from ..estimation.intervals.questions import COVERS
-    from ..wording import rounded
-
-    for line in found.header():
-        say(in_options(line, {"method": "--method"}))
-    stratified = stratified_answers(found, level)
-    if stratified:
-        say(f"groups          {found.homogeneity()}")
-    say()
-    told = answers(found, level)
-    if stratified:  # each number below its own
-        below = [("  stratified", value, ends) for _, value, ends in stratified]
-        told = [answer for pair in zip(told, below, strict=True) for answer in pair]
-    cells = [
-        [words, rounded(value, 4), *(["", ""] if ends is None else [rounded(ends.low, 4), rounded(ends.high, 4)])]
-        for words, value, ends in told
-    ]
-    print_table(["", "estimate", f"low ({level:g})", f"high ({level:g})"], cells, numbers=(1, 2, 3))
-    say()
-    headings, rows = with_stratified(found, *found.table(level=level))
-    if len(rows) < len(found.distribution):
-        say(f"the {len(rows)} likeliest of {len(found.distribution):,} values; --report FILE.json has all")
-    print_table(headings, rows, numbers=range(1, len(headings)))
-    say()
-    say(f"intervals       {COVERS}")
-    for note in found.notes:
-        say(f"note            {note}")

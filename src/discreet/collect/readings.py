@@ -22,7 +22,7 @@ from .places import refuse_misread
 
 Row = tuple[Any, ...]
 
-#: What stands for a value that is no whole number. No space has it: values lie within 2^62 of zero.
+#: What stands for a value that is not a whole number. No space has it: values lie within 2^62 of zero.
 _UNREADABLE = -(2**63)
 
 #: What stands for the name of the column where a value belongs.

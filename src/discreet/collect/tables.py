@@ -1,8 +1,8 @@
 """Columns of files, a batch at a time: what people's devices would do to true values, and what a collector counts.
 
 True values are read in batches, replaced by reports, and never written: the reading connection may not spill to disk,
-and what is written holds reports alone. What goes wrong with a row is told by its number, never by its value, and is
-raised where neither the rows nor the engine's own words are in reach.
+and what is written holds reports alone. An error names a row by its number, never by its value, and is raised where
+neither the rows nor the engine's own words are in reach.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Source:
     group
         The column that says by which mechanism a row is reported, where there are several.
     values
-        What the values are, if that is known already: a first row of such values is told from a heading, and no
+        What the values are, if that is known already: a first row of such values is not taken for a heading, and no
         message quotes it.
     """
 
@@ -105,10 +105,10 @@ class Source:
         """The column of groups is written as it is, so it must never be one of true values, in whatever case."""
         names = [name.casefold() for name in self.columns]
         if len(set(names)) < len(names):
-            raise InvalidInput(f"the columns must differ; got {self.column}.")
+            raise InvalidInput(f"a place needs two different columns; got {self.column}.")
         if self.group is not None and self.group.casefold() in names:
             raise InvalidInput(
-                f"the column of groups must be another than that of the values; got {self.group!r} for both. It names "
+                f"the group column must differ from the value column; got {self.group!r} for both.  It names "
                 "each person's mechanism, and is written as it is."
             )
 
@@ -179,7 +179,7 @@ class Source:
         groups
             The groups by name, in the order they are numbered.
         tell
-            Is told how much has been read.
+            Called with how much has been read.
         """
         import duckdb
 
@@ -223,12 +223,12 @@ class Source:
         return InvalidInput(f"column {self.column!r} of {self.path} has no rows.")
 
     def _at(self, place: int, problem: DiscreetError) -> DiscreetError:
-        """A problem with a row, told by the row's number."""
+        """A problem with a row, named by the row's number."""
         below = "" if self._files.typed else " (the heading is not counted)"
         return type(problem)(f"row {place + 1:,} of column {self.column!r}{below}: {problem.message}")
 
     def _failure(self, problem: Exception) -> UnreadableFile:
-        """What may be told of the engine's words: what it says after these quotes rows."""
+        """What may be quoted of the engine's message: the rest of it quotes rows."""
         import duckdb
 
         withheld = "The engine's own message is withheld, because it may quote values."
@@ -261,7 +261,7 @@ class Source:
         groups
             The groups by name; None where there are none.
         tell
-            Is told how much has been read.
+            Called with how much has been read.
         """
         if len({is_text(space) for space in spaces}) > 1:
             raise InvalidInput("some of the mechanisms report whole numbers and others text; estimate them apart.")
@@ -330,7 +330,7 @@ def _told(engine: Any, tell: Tell | None) -> Iterator[None]:
 
 def _no_mechanism(column: str, groups: Iterable[str | None]) -> InvalidInput:
     return InvalidInput(
-        f"the group, in column {column!r}, has no mechanism; those that have one are "
+        f"the group, in column {column!r}, has no mechanism. Groups with one are "
         f"{first_of([str(name) for name in groups])}. Give its mechanism too, or drop such rows."
     )
 
@@ -382,7 +382,7 @@ def perturb_column(
     output
         A file that does not exist yet: .parquet, .csv, .tsv (also .gz) or .duckdb.
     tell
-        Is told how much has been read.
+        Called with how much has been read.
     """
     import duckdb
 
@@ -393,11 +393,13 @@ def perturb_column(
     if file.exists():
         raise InvalidInput(f"{file} exists already; it is not overwritten. Choose another name, or remove it.")
     if not file.parent.is_dir():
-        raise InvalidInput(f"there is no folder {file.parent} to write {file.name} to.")
+        raise InvalidInput(f"cannot write {file.name}: there is no folder {file.parent}.")
     groups = dict(mechanism) if isinstance(mechanism, Mapping) else {"": mechanism}
     _refuse_different_truths(list(groups.values()))
     if source.group is not None and source.group.casefold() == REPORT:
-        raise InvalidInput(f"the column of groups cannot be called {source.group!r}: the reports will be. Rename it.")
+        raise InvalidInput(
+            f"the group column cannot be called {source.group!r}, the name of the reports' column. Rename it."
+        )
     with tempfile.TemporaryDirectory(dir=file.parent or None, prefix=".discreet-") as folder:
         made = Path(folder) / f"reports{ending if not _WRITTEN[ending] else '.duckdb'}"
         with duckdb.connect(str(made)) as store:

@@ -55,7 +55,7 @@ class Dialect(ABC):
 
     @abstractmethod
     def whole_number(self, column: str, kind: str) -> str:
-        """A column as a whole number, NULL where it is none. Numbers up to ``LARGEST_WHOLE`` are exact."""
+        """A column as a whole number, NULL where it is not one. Numbers up to ``LARGEST_WHOLE`` are exact."""
 
     @abstractmethod
     def bounding_hash(self, unit: str, key: bytes) -> str:

@@ -10,10 +10,13 @@ too rarely rather than too often.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ..exact.arrays import FloatArray
+from ..report import Prose, Report, Result, Section, Terms, stamped
+from ..wording import rounded
 from .model.problem import Problem
 
 #: How many surveys are simulated where the statistic is remarkable; none of them may be as bad for an alarm.
@@ -21,7 +24,7 @@ SURVEYS, SEED = 99, 0
 
 
 @dataclass(frozen=True)
-class Fit:
+class Fit(Result):
     """Whether the reports look like what the mechanism makes of the estimate.
 
     Attributes
@@ -58,12 +61,34 @@ class Fit:
 
     def __str__(self) -> str:
         if self.plausible:
-            return "the reports look like what the mechanism makes of such a population"
+            return "The reports are consistent with this mechanism."
+        groups = ", and that all groups have the same distribution" if self.groups > 1 else ""
         return (
-            f"THE REPORTS DO NOT FIT: none of {SURVEYS} surveys simulated from the estimate is as far from it. Is this "
-            "the mechanism that made them, and are all true values possible? The figures below assume so"
-            + (", and that all groups have the same distribution." if self.groups > 1 else ".")
+            f"THE REPORTS DO NOT FIT this mechanism: of {SURVEYS} surveys simulated from the estimate, none is as far "
+            "from it. Check that this mechanism made the reports, and that all true values are in its range; the "
+            f"estimate assumes both{groups}."
         )
+
+    def values(self) -> dict[str, Any]:
+        """The numbers as plain JSON values, without the name of a format."""
+        return {
+            "statistic": self.statistic,
+            "expected": self.expected,
+            "p_value": self.p_value,
+            "plausible": self.plausible,
+        }
+
+    def to_json(self) -> dict[str, Any]:
+        """The numbers as plain JSON values."""
+        return stamped("fit", 1, self.values())
+
+    def report(self) -> Report:
+        """Whether they fit, and the numbers that say so."""
+        numbers = [("statistic", f"{rounded(self.statistic, 4)}, where about {self.expected} is expected")]
+        if self.p_value < 1:
+            numbers.append(("p-value", f"at most {rounded(self.p_value)}"))
+        parts = (Prose(str(self)), Terms(tuple(numbers)))
+        return Report("Fit of the reports", "Fit", sections=(Section(parts=parts),))
 
 
 def examine(problem: Problem, p: FloatArray) -> Fit:

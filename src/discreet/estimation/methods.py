@@ -101,7 +101,7 @@ def estimate(
         times = PAPER_ITERATIONS if iterations is None else positive_integer(iterations, "iterations")
         with single_threaded_blas(problem.places):
             solution = em.iterate(likelihood.model, times, _full_support(start, problem.size))
-        note = f"{times:,} updates are not the maximum of the likelihood; the gap says how much is missing at most"
+        note = f"{times:,} updates did not reach the maximum of the likelihood; the gap bounds what is missing."
         return finish(likelihood, solution, method, () if solution.gap <= likelihood.tolerance else (note,))
     if method == "smoothed":
         if problem.people < smoothing.FOLDS:
@@ -147,6 +147,6 @@ def _inverse(likelihood: Likelihood) -> Estimate:
         return finish(likelihood, Solution(p, gap, ((likelihood.mean_log(p), gap),)), "inverse", ())
     note = (
         f"{int(negative.sum())} of the {problem.size} entries are negative and add up to {p[negative].sum():.4g}: this "
-        "is no distribution, though sums over many values are unbiased"
+        "is not a distribution, though sums over many values are unbiased."
     )
     return finish(likelihood, Solution(p, math.nan, ((math.nan, math.nan),)), "inverse", (note,))

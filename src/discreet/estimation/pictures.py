@@ -1,4 +1,4 @@
-"""The estimate as a picture and as a page."""
+"""The estimate as a picture."""
 
 from __future__ import annotations
 
@@ -11,14 +11,17 @@ from ..plots import Chart, beside
 from ..plots.chart import values_of
 from ..plots.reconstruction import bars, cumulative, distribution_map
 from ..spaces import Counts, Grid
-from . import describing, spikes
+from ..wording import percent
+from . import spikes
+from .reporting import MOST_BAND
+from .reporting import title as title_of
 
 if TYPE_CHECKING:
     from .result import Estimate
 
 
-#: Intervals for single values are drawn up to this many of them, a band up to this many counts, unless asked for.
-MOST_WHISKERS, MOST_BAND = 60, 2000
+#: Intervals for single values are drawn up to this many of them.
+MOST_WHISKERS = 60
 
 #: Cells with fewer people than this are drawn as empty.
 DUST = 1e-3
@@ -28,7 +31,7 @@ def draw(estimate: Estimate, title: str | None, band: bool | float) -> Chart:
     """Bars and a cumulative band for counts, bars for labels, maps for grids."""
     space = estimate.space
     level = 0.95 if isinstance(band, bool) else band
-    heading = title or describing.title(estimate).capitalize()
+    heading = title or title_of(estimate, len(estimate.problem.groups))
     if isinstance(space, Grid):
         return _maps(estimate, space, heading)
     few = len(estimate.distribution) <= MOST_WHISKERS
@@ -36,8 +39,8 @@ def draw(estimate: Estimate, title: str | None, band: bool | float) -> Chart:
     reports = _reports(estimate)
     seen = "Bars: the estimate." + (" Dots: the raw reports." if reports is not None else "")
     if limits is not None:
-        seen += f" Lines: an interval for each value by itself, level {level:g}."
-    notes = [f"Note: {note}." for note in estimate.notes]
+        seen += f" Lines: a {percent(level)} interval for each value by itself."
+    notes = list(estimate.notes)
     if estimate.spikes:
         notes.insert(0, spikes.MEANING)
     alone = not isinstance(space, Counts)
@@ -49,7 +52,7 @@ def draw(estimate: Estimate, title: str | None, band: bool | float) -> Chart:
     if band is not False and (len(estimate.distribution) <= MOST_BAND or band is not True):
         found = estimate.band(level)
         held = (found.low, found.high)
-    words = f"Shaded: a band at level {level:g} at each count by itself." if held else ""
+    words = f"Shaded: a {percent(level)} interval at each count by itself." if held else ""
     second = cumulative(estimate.cdf(), held, "Cumulative probability", words)
     return beside([first, second], heading, columns=1)
 
@@ -72,15 +75,13 @@ def _reports(estimate: Estimate) -> FloatArray | None:
 
 def _maps(estimate: Estimate, grid: Grid, heading: str) -> Chart:
     p = np.where(estimate.expected_counts() < DUST, 0.0, estimate.distribution)
-    seen = f"Above 0 in {int((p > 0).sum()):,} of {grid.size:,} cells. White: an estimate of 0, not proof of nobody."
+    seen = (
+        f"Above 0 in {int((p > 0).sum()):,} of {grid.size:,} cells. White: estimated as 0, which does not mean that "
+        "nobody is there."
+    )
     maps = [distribution_map(p, grid, "The estimate", seen)]
     reports = _reports(estimate)
     if reports is not None:
         maps.append(distribution_map(reports, grid, "The raw reports"))
     said = [spikes.MEANING] if estimate.spikes else list(estimate.notes[:1])
     return beside(maps, heading, *said, columns=2)
-
-
-def drawn(estimate: Estimate, level: float) -> Chart:
-    """With a band where there are not too many counts for one unasked."""
-    return draw(estimate, None, level if len(estimate.distribution) <= MOST_BAND else False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,17 +13,19 @@ import numpy as np
 
 from ..errors import InvalidInput, Unsupported
 from ..plots import Chart
-from ..spaces import Counts
-from . import describing, page, pictures, spikes
+from ..report import Report, Result, stamped
+from . import pictures, reporting, spikes
 from .fit import Fit, examine
 from .interior import Solution
 from .intervals.moments import Unbiased
 from .intervals.questions import Answers, IntervalInputs
 from .model.problem import Problem
+from .reporting import MOST_LINES, MOST_ROWS, Origin
 from .solvers.likelihood import Likelihood
 from .spikes import Spikes
 from .statistics import read_share
 from .strata import Homogeneity, Stratified, gain
+from .summary import answers, distribution_json, intervals_json, stratified_answers
 
 
 class Step(NamedTuple):
@@ -33,8 +36,8 @@ class Step(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Estimate(Answers):
-    """The distribution of the truths behind noisy reports. ``str()`` is a summary.
+class Estimate(Answers, Result):
+    """The distribution of the truths behind noisy reports. ``str()`` is what ``describe()`` says.
 
     Made by :func:`discreet.estimate`.
 
@@ -159,54 +162,75 @@ class Estimate(Answers):
     # ------------------------------------------------------------------------------------------------ words
 
     def __str__(self) -> str:
-        return "\n".join(self.sentences())
+        return self.describe()
 
-    def header(self) -> list[str]:
-        """How it was made and how good it is, in a few lines."""
-        return describing.header(self)
+    def report(self, level: float = 0.95, *, most: int = MOST_ROWS, origin: Origin | None = None) -> Report:
+        """What the estimate says: numbers with intervals, what they cover, how good they are, what is protected.
 
-    def sentences(self, level: float = 0.95) -> list[str]:
-        """The summary, line by line."""
-        return describing.sentences(self, read_share(level, "level", inside=True))
+        Parameters
+        ----------
+        level
+            Of the intervals.
+        most
+            How many values to show.
+        origin
+            The names of the files and groups that the reports came from.
+        """
+        return reporting.estimate_report(self, read_share(level, "level", inside=True), most, origin)
 
-    def describe(self) -> None:
-        """Print a readable summary: how good the estimate is, mean and quantiles with intervals, and what they cover.
+    def describe(self, level: float = 0.95, *, width: int = 100, most: int = MOST_LINES) -> str:
+        """The report as text for a terminal so wide, with at most so many values.
 
         Examples
         --------
         >>> import discreet as dc
-        >>> dc.estimate([60, 25, 40], dc.geometric(2, alpha="1/2")).describe()  # doctest: +ELLIPSIS
-        distribution of 3 true counts, from 125 reports
+        >>> print(dc.estimate([60, 25, 40], dc.geometric(2, alpha="1/2")).describe())  # doctest: +ELLIPSIS
+        Distribution of 3 true counts, from 125 reports
+                      estimate      95% interval
+        mean            0.6802  0.4807 to 0.8801
         ...
         """
-        print(self)
+        level = read_share(level, "level", inside=True)
+        return reporting.estimate_report(self, level, most, pages=False).text(width, most)
 
     def table(self, most: int = 40, level: float = 0.95) -> tuple[list[str], list[list[str]]]:
         """Headings and cells, as text: the likeliest values in their order, with intervals where there are few."""
-        return describing.table(self, most, level)
+        made = reporting.table(self, most, read_share(level, "level", inside=True))
+        return list(made.headings), [list(row) for row in made.rows]
 
-    def to_json(self) -> dict[str, Any]:
-        """The findings as plain JSON values."""
-        values = [self.space.value(k) for k in range(len(self.distribution))]
+    def to_json(self, level: float | None = None) -> dict[str, Any]:
+        """The findings as plain JSON values.
+
+        Parameters
+        ----------
+        level
+            With it, also intervals of the statistics of the summary; for several groups also the stratified estimate
+            and the test of homogeneity, which takes longer.
+        """
         content: dict[str, Any] = {
             "method": self.method,
-            "people": self.people,
             "gap": None if math.isnan(self.gap) else self.gap,
             "tolerance": self.tolerance,
             "converged": self.converged,
             "iterations": self.iterations,
-            "log_likelihood": self.log_likelihood,
-            "fit": {"statistic": self.fit.statistic, "p_value": self.fit.p_value, "plausible": self.fit.plausible},
+            "log_likelihood": self.log_likelihood if math.isfinite(self.log_likelihood) else None,
+            "fit": self.fit.values(),
             "spiky": bool(self.spikes),
-            "space": self.space.to_json(),
-            "values": values,
-            "distribution": self.distribution.tolist(),
+            **distribution_json(self),
             "notes": list(self.notes),
         }
-        if isinstance(self.space, Counts):
-            content |= {"mean": self.mean(), "variance": self.variance()}
-            content["quantiles"] = {str(q): self.quantile(q) for q in (0.05, 0.25, 0.5, 0.75, 0.95)}
-        return content
+        if level is not None:
+            level = read_share(level, "level", inside=True)
+            content |= {"level": level, "intervals": intervals_json(answers(self, level))}
+        if level is not None and len(self.problem.groups) > 1:
+            found = stratified_answers(self, level)
+            content["homogeneity"] = self.homogeneity().values()
+            content["stratified"] = {
+                "distribution": self.stratified.distribution.tolist(),
+                **{one.statistic: one.value for one in found if one.statistic in ("mean", "variance")},
+                "intervals": intervals_json(found),
+            }
+        return stamped("estimate", 1, content)
 
     def plot(self, title: str | None = None, *, band: bool | float = True) -> Chart:
         """Draw the estimate, its intervals and the raw reports; a map where the values are the cells of a grid.
@@ -221,7 +245,7 @@ class Estimate(Answers):
         """
         return pictures.draw(self, title, band)
 
-    def save(self, path: str | Path, level: float = 0.95) -> Path:
+    def save(self, path: str | Path, level: float = 0.95, *, origin: Origin | None = None) -> Path:
         """Write a report: .html (self-contained, with tables), .png or .svg, or .json with the numbers.
 
         Parameters
@@ -230,8 +254,18 @@ class Estimate(Answers):
             Where to, with the ending that says what.
         level
             Of the intervals in pictures and tables.
+        origin
+            The names of the files and groups that the reports came from, for a page.
         """
-        return page.save(self, Path(path), read_share(level, "level", inside=True))
+        file, level = Path(path), read_share(level, "level", inside=True)
+        ending = file.suffix.lower()
+        if ending == ".json":
+            file.write_text(json.dumps(self.to_json(level), indent=1) + "\n", encoding="utf-8")
+        elif ending == ".html":
+            self.report(level, origin=origin).save(file)
+        else:
+            self.plot(band=reporting.band_level(self, level)).save(file)
+        return file
 
 
 def of_problem(problem: Problem, tolerance: float | None = None) -> Estimate:
@@ -240,7 +274,9 @@ def of_problem(problem: Problem, tolerance: float | None = None) -> Estimate:
     solution = likelihood.maximum()
     notes: tuple[str, ...] = ()
     if solution.gap > likelihood.tolerance:
-        notes = (f"the gap asked for, {likelihood.tolerance:.2g}, is below what doubles resolve here",)
+        notes = (
+            f"The gap asked for, {likelihood.tolerance:.2g}, is smaller than floating-point numbers resolve here.",
+        )
     return finish(likelihood, solution, "mle", notes)
 
 

@@ -20,8 +20,10 @@ from ..exact.rationals import text_up
 from ..mechanism import Mechanism
 from ..optimise.families import FAMILIES
 from ..optimise.improve.calibration import Calibration, calibrate
+from ..report import Prose, Report, Result, Section, Table, Terms, stamped
 from ..spaces import Counts, Grid, Labels, Space, positive_integer
 from ..utility import kantorovich, read_prior, transport_solver
+from ..wording import plural, rounded
 from .methods import Method, estimate
 
 #: What the first parameter of a family is where true values are these; "space" takes any of them.
@@ -29,7 +31,7 @@ FIRST_PARAMETER: dict[type, str] = {Counts: "n", Grid: "grid", Labels: "space"}
 
 
 @dataclass(frozen=True, eq=False)
-class ReconstructionLoss:
+class ReconstructionLoss(Result):
     """How far estimates lie from the truth, on average over simulated surveys.
 
     Attributes
@@ -69,6 +71,38 @@ class ReconstructionLoss:
             f"Kantorovich loss {self.mean:.4g} +- {self.standard_error:.2g} ({len(self.losses)} surveys of "
             f"{self.people:,} people, {self.method}, against the {self.against})"
         )
+
+    def to_json(self) -> dict[str, Any]:
+        """The numbers as plain JSON values."""
+        content = {
+            "mechanism": self.mechanism.family,
+            "mean": self.mean,
+            "standard_error": _finite(self.standard_error),
+            "losses": self.losses.tolist(),
+            "report_loss": _finite(self.report_loss),
+            "people": self.people,
+            "method": self.method,
+            "against": self.against,
+        }
+        return stamped("reconstruction-loss", 1, content)
+
+    def report(self) -> Report:
+        """How far off reconstructions are, and how that was simulated."""
+        error = "" if math.isnan(self.standard_error) else f" (standard error {rounded(self.standard_error, 2)})"
+        truth = "the population" if self.against == "population" else "the people of each survey"
+        terms = [
+            ("loss", f"{rounded(self.mean)}{error}, the mean Kantorovich distance from {truth}"),
+            ("surveys", f"{len(self.losses):,} simulated, of {plural(self.people, 'person', 'people')} each"),
+            ("method", self.method),
+        ]
+        if not math.isnan(self.report_loss):
+            terms.insert(1, ("one report", f"{rounded(self.report_loss)} from its true value on average"))
+        title = f"Reconstruction from reports of {FAMILIES.title(self.mechanism.family)}"
+        return Report(title, "Simulated reconstruction", sections=(Section(parts=(Terms(tuple(terms)),)),))
+
+
+def _finite(value: float) -> float | None:
+    return None if math.isnan(value) else value
 
 
 def reconstruction_loss(
@@ -132,7 +166,7 @@ def reconstruction_loss(
     number = int(fixed.sum()) if fixed is not None else positive_integer(people, "people")
     rng = np.random.default_rng(seed)
     losses, distances = np.empty(times), np.empty(times)
-    for k in _shown(range(times), times, f"{mechanism.family}: surveys", progress):
+    for k in _shown(range(times), times, f"{FAMILIES.title(mechanism.family)}: surveys", progress):
         truths = fixed if fixed is not None else rng.multinomial(number, target)
         indices = np.repeat(np.arange(space.size), truths)
         reports = mechanism.simulate(space.values(indices), seed=int(rng.integers(2**63)))
@@ -178,7 +212,7 @@ def _shown(items: Iterable[int], total: int, words: str, progress: bool | None) 
 
 
 @dataclass(frozen=True)
-class LossComparison:
+class LossComparison(Result):
     """Mechanisms calibrated to the same target, and how well a population is reconstructed from each.
 
     Attributes
@@ -203,20 +237,35 @@ class LossComparison:
 
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Headings and cells, as text."""
-        headings = ["mechanism", "epsilon", "reports off by", "reconstruction off by", "+-"]
+        headings = ["mechanism", "epsilon", "reports off by", "reconstruction off by", "standard error"]
         cells = []
         for name, loss in self.losses.items():
-            mechanism = loss.mechanism
-            epsilon = text_up(mechanism.certificate.epsilon, 5)
-            cells.append([name, epsilon, f"{loss.report_loss:.4g}", f"{loss.mean:.4g}", f"{loss.standard_error:.2g}"])
+            numbers = (rounded(loss.report_loss, 4), rounded(loss.mean, 4), rounded(loss.standard_error, 2))
+            cells.append([FAMILIES.title(name), text_up(loss.mechanism.certificate.epsilon, 5), *numbers])
         return headings, cells
 
     def __str__(self) -> str:
+        return self.describe()
+
+    def to_json(self) -> dict[str, Any]:
+        """The numbers as plain JSON values."""
+        mechanisms = {
+            name: {"calibration": self.calibrations[name].to_json(), "loss": loss.to_json()}
+            for name, loss in self.losses.items()
+        }
+        return stamped("loss-comparison", 1, {"target": self.target, "mechanisms": mechanisms})
+
+    def report(self) -> Report:
+        """The mechanisms side by side, and what is equal about them."""
         headings, cells = self.table()
-        lines = [headings, *cells]
-        widths = [max(len(line[k]) for line in lines) for k in range(len(headings))]
-        rows = ("  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip() for line in lines)
-        return "\n".join([f"calibrated to {self.target}", *rows])
+        made = Table(tuple(headings), tuple(tuple(row) for row in cells), tuple(range(1, len(headings))), compact=True)
+        meaning = (
+            "Off by: the mean distance of a report from its true value, and the mean Kantorovich distance of the "
+            "reconstruction. Equal in the target does not mean equally private for one person: compare the epsilons."
+        )
+        title = f"Reconstruction by mechanisms calibrated to {self.target}"
+        parts = (made, Prose(meaning, tone="note"))
+        return Report(title, "Compared at equal privacy", sections=(Section(parts=parts),))
 
 
 def _default_families(space: Space) -> list[str]:

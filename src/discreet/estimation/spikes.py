@@ -31,9 +31,9 @@ LEVEL = 0.95
 #: What it means, and what to do about it.
 MEANING = (
     "Some bars are artefacts of maximum likelihood. The reports cannot tell neighbouring values apart: a smoother "
-    "distribution fits them as well."
+    "distribution fits them equally well."
 )
-ADVICE = "Read sums over ranges, or smooth the estimate (method smoothed)."
+ADVICE = 'Read sums over ranges, or use the method "smoothed" (in a terminal: --method smoothed).'
 
 
 @dataclass(frozen=True)

@@ -13,26 +13,31 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import Unsupported
 from ..exact.arrays import FloatArray, IntArray
-from . import interior
+from ..report import Prose, Report, Result, Section, Terms, stamped
+from ..wording import rounded
+from . import interior, reporting
 from .interior import Model, Newton, Solution
 from .intervals.moments import Unbiased
 from .intervals.questions import Answers, IntervalInputs
 from .model.problem import Problem
+from .reporting import MOST_LINES, MOST_ROWS
 from .solvers.large import Structured
 from .solvers.likelihood import Likelihood
+from .statistics import read_share
+from .summary import answers, distribution_json, intervals_json
 
 if TYPE_CHECKING:
     from .result import Estimate
 
 
 @dataclass(frozen=True)
-class Homogeneity:
+class Homogeneity(Result):
     """Whether several groups of people seem to have the same distribution.
 
     Attributes
@@ -57,17 +62,40 @@ class Homogeneity:
     p_value: float
     simulations: int
 
+    @property
+    def differ(self) -> bool:
+        """Whether the groups seem to differ: a p-value of at most 5%."""
+        return self.p_value <= 0.05
+
     def __str__(self) -> str:
-        verdict = (
-            "The groups seem to differ: use the stratified estimate."
-            if self.p_value <= 0.05
-            else "No sign that the groups differ (which is no proof that they do not)."
+        how = f"p = {self.p_value:.3g}, {self.simulations} simulations"
+        if self.differ:
+            return f"The groups seem to differ ({how}): use the stratified estimate."
+        return f"No evidence that the groups differ ({how}). That does not prove that they are alike."
+
+    def values(self) -> dict[str, Any]:
+        """The numbers as plain JSON values, without the name of a format."""
+        return {"statistic": self.statistic, "p_value": self.p_value, "simulations": self.simulations}
+
+    def to_json(self) -> dict[str, Any]:
+        """The numbers as plain JSON values."""
+        return stamped("homogeneity", 1, self.values())
+
+    def report(self) -> Report:
+        """Whether the groups seem to differ, and the numbers that say so."""
+        numbers = Terms(
+            (
+                ("statistic", rounded(self.statistic, 4)),
+                ("p-value", rounded(self.p_value)),
+                ("simulations", f"{self.simulations:,}"),
+            )
         )
-        return f"same distribution in all groups: p = {self.p_value:.3g} ({self.simulations} simulations). {verdict}"
+        title = "Test that all groups have the same distribution"
+        return Report(title, "Homogeneity", sections=(Section(parts=(Prose(str(self)), numbers)),))
 
 
 @dataclass(frozen=True, eq=False)
-class Stratified(Answers):
+class Stratified(Answers, Result):
     """The estimates of several groups, each on its own, added up by their shares of the people.
 
     Unlike the common estimate it does not assume that people's choice of a mechanism says nothing about their value.
@@ -86,7 +114,7 @@ class Stratified(Answers):
     >>> len(both.strata), both.people, both.distribution.round(2).tolist()
     (2, 200, [0.39, 0.61])
     >>> print(both.interval(("cell", 1)))
-    P(1): 0.6105, 0.95 interval 0.4901 to 0.7271
+    P(1): 0.6105, 95% interval 0.4901 to 0.7271
     """
 
     strata: tuple[Estimate, ...] = field(repr=False)
@@ -98,6 +126,36 @@ class Stratified(Answers):
         p = np.concatenate([share * one._top.p for share, one in zip(shares, self.strata, strict=True)])
         unbiased = tuple(Unbiased(one.problem, one._top.p) for one in self.strata)
         return IntervalInputs(Apart(parts, shares), Solution(p, 0.0, ((0.0, 0.0),)), unbiased, shares)
+
+    def to_json(self, level: float | None = None) -> dict[str, Any]:
+        """The numbers as plain JSON values.
+
+        Parameters
+        ----------
+        level
+            With it, also intervals of the statistics of the summary.
+        """
+        groups = [{"people": one.people, "distribution": one.distribution.tolist()} for one in self.strata]
+        content = {**distribution_json(self), "groups": groups}
+        if level is not None:
+            content |= {"level": level, "intervals": intervals_json(answers(self, level))}
+        return stamped("stratified", 1, content)
+
+    def report(self, level: float = 0.95, *, most: int = MOST_ROWS) -> Report:
+        """A few statistics with intervals, the likeliest values, and what the intervals cover.
+
+        Parameters
+        ----------
+        level
+            Of the intervals.
+        most
+            How many values to show.
+        """
+        return reporting.stratified_report(self, len(self.strata), read_share(level, "level", inside=True), most)
+
+    def describe(self, level: float = 0.95, *, width: int = 100, most: int = MOST_LINES) -> str:
+        """The report as text for a terminal so wide, with at most so many values."""
+        return self.report(level, most=most).text(width, most)
 
     def _surveys(self, wanted: int) -> int:
         if wanted:

@@ -70,7 +70,9 @@ class Lattice:
         if min(self.palette) < 0:
             raise InvalidInput(f"weights must not be negative; got {min(self.palette)}.")
         if self.total == 0 or (self.border == "normalise" and not self.palette[self.codes[0, 0]]):
-            raise InvalidInput("the weights are all zero, or no displacement at all has none: not a distribution.")
+            raise InvalidInput(
+                "the weights are all zero, or the weight of staying in place is zero: not a distribution."
+            )
         codes = self.codes.copy()  # not the caller's memory
         codes.flags.writeable = False
         object.__setattr__(self, "codes", codes)

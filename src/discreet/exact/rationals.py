@@ -14,7 +14,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from ..errors import InvalidInput, WrongType, arg, subject
+from ..errors import InvalidInput, WrongType, arg, named, subject
 
 #: Parameters people may write: the exact ones, and floats, which stand for the simplest rational that rounds to them.
 Number = int | float | str | Fraction | Decimal
@@ -296,8 +296,8 @@ def read_epsilon(epsilon: object) -> Fraction:
     value = as_fraction(epsilon, "epsilon")
     if not SMALLEST_EPSILON <= value <= LARGEST_EPSILON:
         raise InvalidInput(
-            f"epsilon must be between 1e-9 and 500; got {epsilon!r}. Smaller means more private: 0.1 is strong, "
-            "1 is usual, 10 protects little."
+            f"{named('epsilon')} must be between 1e-9 and 500; got {epsilon!r}. Smaller means more private: 0.1 is "
+            "strong, 1 is usual, 10 protects little."
         )
     return value
 
@@ -320,7 +320,7 @@ def read_alpha(alpha: object | None, epsilon: object | None) -> Fraction:
     value = as_fraction(alpha, "alpha")
     if not SMALLEST_ALPHA <= value <= LARGEST_ALPHA:
         raise InvalidInput(
-            f"alpha = e^-epsilon must lie strictly between 0 and 1 (from 2^-1000 to 1 - 2^-30); got {alpha!r}. "
-            "Closer to 1 means more private."
+            f"{named('alpha')}, e^-epsilon, must lie strictly between 0 and 1 (from 2^-1000 to 1 - 2^-30); got "
+            f"{alpha!r}. Closer to 1 means more private."
         )
     return value

@@ -149,6 +149,14 @@ class Families(Mapping[str, Family]):
         """The families that are offered there."""
         return [family for family in self.values() if use in family.uses]
 
+    def title(self, name: str) -> str:
+        """What a family is called in a sentence; one that is not known by name is called as it is in Python.
+
+        >>> CLOSED_FORMS.title("randomized_response"), CLOSED_FORMS.title("designed"), CLOSED_FORMS.title("from_matrix")
+        ('randomised response', 'designed', 'from matrix')
+        """
+        return self[name].title if name in self else name.replace("_", " ")
+
     def written(self, use: Use) -> list[str]:
         """The names of what is offered there, as the command line writes them."""
         return [family.written for family in self.offered(use)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..errors import InvalidInput, WrongType
+from ..errors import InvalidInput, WrongType, arg, named
 from ..exact.kernels import Noise
 from ..exact.laws import Gaussian
 from ..exact.rationals import as_fraction
@@ -40,9 +40,13 @@ def discrete_gaussian(*, sigma2: Any = None, variance: Any = None) -> Mechanism:
     '1/8'
     """
     if sigma2 is None and variance is None:
-        raise WrongType("give exactly one of sigma2 (the parameter of the law) and variance; got NoneType for both.")
+        raise WrongType(
+            f"give exactly one of {arg('sigma2')} (the parameter of the law) and {arg('variance')}; got neither."
+        )
     if sigma2 is not None and variance is not None:
-        raise InvalidInput("give exactly one of sigma2 (the parameter of the law) and variance; got both.")
+        raise InvalidInput(
+            f"give exactly one of {arg('sigma2')} (the parameter of the law) and {arg('variance')}; got both."
+        )
     name, given = ("sigma2", sigma2) if variance is None else ("variance", variance)
     value = as_fraction(given, name)
     if value <= 0:
@@ -71,7 +75,7 @@ def matched_sigma2(variance: float) -> float:
     """The parameter of the discrete Gaussian with this variance, by bisection: the variance grows with it."""
     low, high = 1e-3, max(2 * variance, 1.0)
     if law_variance(low) > variance:
-        raise InvalidInput(f"a discrete Gaussian of variance {variance:g} is as good as no noise; take 1e-200.")
+        raise InvalidInput(f"{named('variance')} must be at least 1e-200; got {variance:g}, which is hardly any noise.")
     while (middle := (low + high) / 2) not in (low, high):
         low, high = (middle, high) if law_variance(middle) < variance else (low, middle)
     return high

@@ -6,7 +6,7 @@ centres of the cells. The guarantee is *metric* (geo-indistinguishability): betw
     P(y | x) <= e^(epsilon d(x, x')) P(y | x')      for every report y
 
 It holds **between cell centres**. Two people one metre apart across an edge are one whole cell apart; two in the same
-cell are not told apart at all.
+cell are never distinguished.
 
 The sums over the infinite lattice have no closed form, so weights are computed in doubles, with every term positive
 and scaled so that the *relative* error stays near 1e-13 however small the weight, and epsilon is lowered by 2^-24 of

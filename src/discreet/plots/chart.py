@@ -252,7 +252,7 @@ def read_named(subjects: object) -> dict[str, Any]:
     if not isinstance(subjects, Mapping):
         return {"": subjects}
     if not 1 <= len(subjects) <= len(PALETTE):
-        raise InvalidInput(f"a picture tells 1 to {len(PALETTE)} named mechanisms apart; got {len(subjects)}.")
+        raise InvalidInput(f"a picture can distinguish 1 to {len(PALETTE)} named mechanisms; got {len(subjects)}.")
     wrong = next((name for name in subjects if not isinstance(name, str)), None)
     if wrong is not None:
         raise WrongType(f"names of mechanisms must be text; got {wrong!r}.")

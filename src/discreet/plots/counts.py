@@ -39,7 +39,7 @@ def counts(
 ) -> Chart:
     """Released counts with their intervals: bars where there are few, dots on lines where there are many.
 
-    The first column runs along the axis; the last one with at most eight values is told by colour, the others by
+    The first column runs along the axis; the last one with at most eight values is shown by colour, the others by
     panels. A cross stands for a cell that cannot exist, a question mark for one that was suppressed.
 
     Parameters
@@ -288,7 +288,7 @@ def _column(spec: Spec, table: list[Spec], panel: str) -> Spec:
 # ------------------------------------------------------------------------------------------------ parts of them
 
 
-#: Each figure by itself: an axis to 1,000 whose steps were all told in thousands would read 0.2k, 0.4k, ...
+#: Each figure by itself: an axis to 1,000 whose steps were all given in thousands would read 0.2k, 0.4k, ...
 _FIGURES = "format(datum.value, abs(datum.value) >= 1e6 ? '~s' : ',~d')"
 
 

@@ -22,7 +22,7 @@ from ..spaces import positive_integer
 from .table import Block, PTable
 from .writing import ONS_CYCLE, ONS_LAST, SUPERSTAR_KEYS
 
-#: How many of SuperSTAR's columns serve all larger counts, unless it is told otherwise.
+#: How many of SuperSTAR's columns serve all larger counts, unless set otherwise.
 SMALL_N = 10
 
 #: How many cells a table may have: files are not read without end.
@@ -111,7 +111,7 @@ def _on_keys(table: PTable, keys: object) -> PTable:
 
 
 def recognise(text: str, suffix: str = "") -> str | None:
-    """The layout of a p-table, from its first lines; None if it is none."""
+    """The layout of a p-table, from its first lines; None if it is not one."""
     first = text.lstrip().partition("\n")[0]
     heading = [cell.strip().strip('"').lower() for cell in re.split("[;,\t]", first)]
     if heading[:2] == ["i", "j"] and len(heading) >= 5:

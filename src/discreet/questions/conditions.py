@@ -119,8 +119,8 @@ def only(node: Expression, *allowed: str) -> None:
     for key, value in node.args.items():
         if key not in allowed and value is not None and value is not False and value != []:
             raise refused(
-                f"{shown(node)} has a part ({key.strip('_')}) that is not understood",
-                "Leave it out, or say it plainly.",
+                f"{shown(node)} has a part that is not accepted ({key.strip('_')})",
+                "Leave it out.",
             )
 
 
@@ -145,14 +145,14 @@ _ALLOWED = (
 #: What people write most often, why it is refused and what does the same without harm.
 _INSTEAD = {
     "Cast": ("a cast fails on a value it cannot read, which would reveal that value", "Write TRY_CAST instead."),
-    "Div": ("a division fails or not depending on a row", "Compare the column itself with a literal."),
-    "IntDiv": ("a division fails or not depending on a row", "Compare the column itself with a literal."),
-    "Mod": ("a division fails or not depending on a row", "Compare the column itself with a literal."),
+    "Div": ("a division can fail on a row, which would reveal it", "Compare the column itself with a literal."),
+    "IntDiv": ("a division can fail on a row, which would reveal it", "Compare the column itself with a literal."),
+    "Mod": ("a division can fail on a row, which would reveal it", "Compare the column itself with a literal."),
     "Add": ("a sum can overflow on a row, which would reveal it", "Move the number to the literal's side."),
     "Sub": ("a difference can overflow on a row, which would reveal it", "Move the number to the literal's side."),
     "Mul": ("a product can overflow on a row, which would reveal it", "Move the number to the literal's side."),
     "Neg": ("a change of sign can overflow on a row, which would reveal it", "Change the sign of the literal."),
-    "Rand": ("a volatile function gives another answer each time", "Leave it out."),
+    "Rand": ("a random function gives another answer each time", "Leave it out."),
     "Subquery": ("a subquery reads more than one row for each row", "Ask a question of one table without it."),
     "Select": ("a subquery reads more than one row for each row", "Ask a question of one table without it."),
     "Exists": ("a subquery reads more than one row for each row", "Ask a question of one table without it."),
@@ -163,7 +163,7 @@ _INSTEAD = {
     "RegexpLike": ("a regular expression can fail or take very long on a row", "Write LIKE, ILIKE or IN."),
     "SimilarTo": ("a regular expression can fail or take very long on a row", "Write LIKE, ILIKE or IN."),
     "Case": ("CASE is not a condition", "Write it with AND, OR and NOT."),
-    "Boolean": ("a constant is no condition on a row", "Leave it out."),
+    "Boolean": ("a constant is not a condition on a row", "Leave it out."),
     "Concat": ("texts side by side are not accepted", "Write one text in quotes."),
 }
 
@@ -172,9 +172,10 @@ def _refused(node: Expression) -> InvalidInput:
     name = type(node).__name__
     if name.startswith(("Current", "Localtime")) or shown(node).lower()[1:].startswith(("now(", "today(", "uuid(")):
         return refused(
-            f"{shown(node)} is refused: it is volatile", "Write the date or moment itself: DATE '2020-01-31'."
+            f"{shown(node)} is refused: it changes from one moment to the next",
+            "Write the date or moment itself: DATE '2020-01-31'.",
         )
-    why, instead = _INSTEAD.get(name, ("it is not known to be decided on every row without failing", _ALLOWED))
+    why, instead = _INSTEAD.get(name, ("it is not one of the accepted tests", _ALLOWED))
     return refused(f"{shown(node)} is refused: {why}", instead)
 
 
@@ -211,7 +212,7 @@ class _Reader:
         if name == "Column":
             return self.compare(node, "=", None)
         if self.is_term(node):
-            raise refused(f"{shown(node)} alone is no condition", "Compare it with a literal.")
+            raise refused(f"{shown(node)} alone is not a condition", "Compare it with a literal.")
         raise _refused(node)
 
     def compare(self, left: Expression, op: str, right: Expression | None, only_is: bool = False) -> Test:
@@ -224,7 +225,7 @@ class _Reader:
                 return Missing(self.term(left))
             if op == "IS DISTINCT FROM":
                 return Missing(self.term(left), False)
-            raise refused(f"{shown(left)} {op} NULL holds for no row", "Write IS NULL or IS NOT NULL.")
+            raise refused(f"{shown(left)} {op} NULLis never true", "Write IS NULL or IS NOT NULL.")
         if only_is and type(right).__name__ != "Boolean":
             raise refused(
                 f"IS {shown(right)} is not understood", "Write IS NULL, IS TRUE, IS FALSE or IS NOT DISTINCT FROM."
@@ -238,9 +239,9 @@ class _Reader:
         other = self.term(right)
         if term.type is None or term.type != other.type or term.function != "TRY_CAST" or other.function != "TRY_CAST":
             raise refused(
-                f"{shown(left)} {op} {shown(right)} compares columns whose types could clash on a row",
-                f"If a text is meant, write it in single quotes: '{getattr(right, 'name', 'text')}'. To compare two "
-                "columns, read both as one type: TRY_CAST(a AS DOUBLE) < TRY_CAST(b AS DOUBLE).",
+                f"{shown(left)[1:-1]} {op} {shown(right)[1:-1]} compares two columns, whose types could clash on a row",
+                f"Put a text in single quotes: '{getattr(right, 'name', 'text')}'; or read both columns as one type: "
+                "TRY_CAST(a AS DOUBLE) < TRY_CAST(b AS DOUBLE).",
             )
         if op.startswith("IS"):
             raise refused(f"{op} between two columns is not accepted", "Write = or <>, and IS NULL of each column.")
@@ -251,7 +252,7 @@ class _Reader:
         pattern = bare(node.expression)
         if type(pattern).__name__ != "Literal" or not pattern.args.get("is_string"):
             raise refused(
-                f"the pattern {shown(pattern)} is no text in quotes", "Write LIKE 'abc%', and OR between several."
+                f"the pattern {shown(pattern)} is not a text in quotes", "Write LIKE 'abc%', and OR between several."
             )
         if "\\" in str(pattern.this):
             raise refused(
@@ -263,7 +264,7 @@ class _Reader:
 
     def member(self, node: Expression) -> Test:
         if node.args.get("query") is not None or node.args.get("field") is not None or node.args.get("unnest"):
-            raise refused(f"{shown(node)} looks into something that is no list", "List the values: IN ('a', 'b').")
+            raise refused(f"{shown(node)} does not list values", "List the values: IN ('a', 'b').")
         only(node, "this", "expressions")
         term = self.term(node.this)
         literals = []
@@ -274,7 +275,7 @@ class _Reader:
                     "NULL in a list never matches, and makes NOT IN match nothing", "Write OR column IS NULL."
                 )
             if self.is_term(item):
-                raise refused(f"{shown(item)} in a list is no literal", "List literals only: IN ('a', 'b').")
+                raise refused(f"{shown(item)} in a list is not a literal", "List literals only: IN ('a', 'b').")
             literals.append(self.literal(item))
         if not literals:
             raise refused(f"{shown(node)} lists nothing", "List at least one value.")
@@ -350,7 +351,7 @@ class _Reader:
             if _TYPES.get(to) in ("DATE", "TIMESTAMP") and bare(node.this).args.get("is_string"):
                 return _moment(_TYPES[to], str(bare(node.this).this))
         if name == "Null":
-            raise refused("NULL is no value to compare with", "Write IS NULL or IS NOT NULL.")
+            raise refused("NULL cannot be compared with a value", "Write IS NULL or IS NOT NULL.")
         raise _refused(node)
 
 
@@ -359,7 +360,7 @@ def column_name(node: Expression, tables: frozenset[str]) -> str:
     only(node, "this", "table")
     table = node.args.get("table")
     if type(node.this).__name__ != "Identifier":
-        raise refused(f"{shown(node)} is no column", "Name one column.")
+        raise refused(f"{shown(node)} is not a column", "Name one column.")
     if table is not None and table.name.lower() not in tables:
         raise refused(
             f"{shown(node)} names a table or a field that is not in the question", "Write the column's name alone."
@@ -393,7 +394,7 @@ def bare(node: Expression) -> Expression:
 
 def _number(text: str, sign: int) -> Literal:
     if not re.fullmatch(r"[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?|\.[0-9]+([eE][+-]?[0-9]+)?", text):
-        raise refused(f"{text[:60]!r} is no number", "Write it like 12, 0.5 or 1e-3.")
+        raise refused(f"{text[:60]!r} is not a number", "Write it like 12, 0.5 or 1e-3.")
     if text.isdigit() and len(text) < 25:
         return Literal("DOUBLE", sign * int(text))
     value = sign * float(text)
@@ -414,7 +415,9 @@ def _moment(type_: str, text: str) -> Literal:
             return Literal(type_, datetime.fromisoformat(padded))
     except ValueError:
         pass
-    raise refused(f"{text[:60]!r} is no {type_.lower()}", "Write DATE '2020-01-31' or TIMESTAMP '2020-01-31 13:45:00'.")
+    raise refused(
+        f"{text[:60]!r} is not a {type_.lower()}", "Write DATE '2020-01-31' or TIMESTAMP '2020-01-31 13:45:00'."
+    )
 
 
 def _checked(test: Compare) -> Compare:
@@ -424,13 +427,11 @@ def _checked(test: Compare) -> Compare:
     if term.type in WHOLE and literal.type == "DOUBLE":
         if not isinstance(literal.value, int) or not -WHOLE[term.type] <= literal.value < WHOLE[term.type]:
             raise refused(
-                f"{shown(test.text)} compares {term.type} with a number that is none", "Read the column as DOUBLE."
+                f"{shown(test.text)} compares {term.type} with a number that is not one", "Read the column as DOUBLE."
             )
     elif term.type not in (None, literal.type):
         what = "text" if literal.type == "VARCHAR" else f"a {literal.type} literal"
-        raise refused(
-            f"{shown(test.text)} compares what is read as {term.type} with {what}", "Write a literal of that type."
-        )
+        raise refused(f"{shown(test.text)} compares a {term.type} with {what}", "Write a literal of that type.")
     elif literal.type == "DOUBLE" and isinstance(literal.value, int) and abs(literal.value) > LARGEST_WHOLE:
         raise refused(
             f"{shown(test.text)} compares with a whole number beyond 2^53, which is not exact in a double",

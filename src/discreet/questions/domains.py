@@ -19,7 +19,7 @@ Values = tuple[Value, ...] | range
 
 MOST_GROUPS = 20_000_000
 
-#: A whole number as it is written without loss; 007 is none.
+#: A whole number as it is written without loss; 007 is not one.
 INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 
 

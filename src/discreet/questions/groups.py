@@ -290,7 +290,7 @@ def with_zeros(groups: Groups, zeros: str | Path | Iterable[Any]) -> Groups:
     met[matched[matched >= 0]] = True
     if not met.all():
         raise InvalidInput(
-            f"{where}, row {int(np.argmin(met)) + 1} is no declared group; a structural zero is one of the declared "
+            f"{where}, row {int(np.argmin(met)) + 1} is not a declared group; a structural zero is one of the declared "
             "groups. Declare the group, or leave the row out."
         )
     return replace(groups, zeros=groups.zeros | frozenset(np.flatnonzero(matched >= 0).tolist()))
@@ -348,11 +348,11 @@ def _judge_values(column: str, kind: str, values: Values) -> None:
 def _judged_cells(cells: IntArray, lengths: list[int]) -> IntArray:
     cells = np.array(cells, dtype=np.int64, ndmin=2)
     if cells.ndim != 2 or cells.shape[1] != len(lengths) or not len(cells):
-        raise InvalidInput("the groups need one row each, with one code for each column; none or others were given.")
+        raise InvalidInput("the groups need at least one row, with one code for each column.")
     if (cells < 0).any() or (cells >= np.array(lengths)).any():
-        raise InvalidInput("a group has a code that is no position in its column's values.")
+        raise InvalidInput("a group has a code outside the positions of its column's values.")
     if (again := _repeated(cells, lengths)) is not None:
-        raise InvalidInput(f"row {again + 1} of the groups is one that was declared before; declare each group once.")
+        raise InvalidInput(f"row {again + 1} of the groups repeats an earlier row; declare each group once.")
     cells.setflags(write=False)
     return cells
 
@@ -375,7 +375,7 @@ def _ranked(table: IntArray, lengths: list[int], wanted: IntArray | None = None)
 
 
 def _compressed(mine: IntArray, theirs: IntArray, span: int) -> tuple[IntArray, IntArray]:
-    """Numbers below span as numbers without gaps; theirs likewise, -1 where they are none of mine."""
+    """Numbers below span as numbers without gaps; theirs likewise, -1 where mine do not have them."""
     if span <= max(2**20, 16 * len(mine)):  # a table of all numbers is faster than sorting
         present = np.zeros(span, dtype=bool)
         present[mine] = True
@@ -522,7 +522,7 @@ def _match(groups: Groups, heading: list[str], columns: list[Sequence[Value]], s
     for name in heading:
         if not any(name.casefold() == column.casefold() for column in groups.columns):
             raise InvalidInput(
-                f"{where} has a column {name!r}, which is no group column ({', '.join(groups.columns)})."
+                f"{where} has a column {name!r}, which is not a group column ({', '.join(groups.columns)})."
             )
     chosen = [groups.columns.index(find_column(name, groups.columns)) for name in heading]
     if len(set(chosen)) < len(chosen):

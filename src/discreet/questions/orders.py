@@ -55,7 +55,7 @@ def places_in(groups: Groups, other: Groups) -> IntArray:
 
 
 def _codes_among(groups: Groups, known: tuple[Values, ...]) -> IntArray:
-    """For each group, the place of its value of each column among the known ones; -1 where it is none of them."""
+    """For each group, the place of its value of each column among the known ones; -1 where it is not among them."""
     codes = groups.codes().copy()
     for column, (mine, theirs) in enumerate(zip(groups.values, known, strict=True)):
         order = {value: place for place, value in enumerate(theirs)}

@@ -169,8 +169,8 @@ def _read_question(sql: str, unit: str) -> Question:
             column = column_name(item, names)
             if alias not in (None, column):
                 raise refused(
-                    f"{column!r} is selected under another name, {alias!r}",
-                    "A group column is published under its own name: leave out AS.",
+                    f"{column!r} is renamed to {alias!r}",
+                    "A group column keeps its own name: leave out AS.",
                 )
             selected.append(column)
         else:
@@ -222,7 +222,7 @@ def _read_view(view_sql: str) -> View:
             headings = [str(heading.name) for heading in node.this.expressions]
         node = node.expression
     if type(node).__name__ != "Select":
-        raise refused("the view is no plain SELECT", "Ask the question of its tables, one at a time.")
+        raise refused("the view is not a plain SELECT", "Ask the question of its tables, one at a time.")
     _judge_clauses(node)
     if node.args.get("group") is not None:
         raise refused("the view is grouped: its rows are no longer people's rows", "Ask the question of its table.")
@@ -276,7 +276,7 @@ def _only_statement(sql: str, what: str) -> Expression:
     if len(sql) > LONGEST_SQL:
         raise refused(f"{what} of {len(sql)} characters is too long", f"Keep it under {LONGEST_SQL} characters.")
     if "\0" in sql or any(0xD800 <= ord(letter) <= 0xDFFF for letter in sql):
-        raise refused(f"{what} holds a character that is none", "Leave it out.")
+        raise refused(f"{what} holds an invalid character", "Leave it out.")
     from sqlglot import parse
     from sqlglot.errors import SqlglotError
 
@@ -306,7 +306,7 @@ def _no_question(node: Expression) -> InvalidInput:
     if type(node).__name__ in ("Union", "Intersect", "Except", "Subquery"):
         return refused("a question is one SELECT, not several put together", "Ask each as its own question.")
     return refused(
-        "only questions can be answered, and this statement is not a SELECT",
+        "only SELECT questions can be answered",
         "Write one SELECT with counts: SELECT site, COUNT(*) FROM visits GROUP BY site.",
     )
 
@@ -342,10 +342,10 @@ def _table(select: Expression) -> tuple[str, frozenset[str]]:
     only(source, "this")
     table = source.this
     if type(table).__name__ == "Subquery":
-        raise refused("a subquery is no table", "Ask the question of the table itself, with WHERE.")
+        raise refused("a subquery is not a table", "Ask the question of the table itself, with WHERE.")
     if type(table).__name__ != "Table" or type(table.this).__name__ != "Identifier":
         raise refused(
-            f"{shown(table)} is no table's name", "Name one table; functions that read files are not accepted."
+            f"{shown(table)} is not a table's name", "Name one table; functions that read files are not accepted."
         )
     if table.args.get("db") is not None:
         raise refused(f"{shown(table)} names a schema", "Write the table's name alone.")
@@ -431,11 +431,11 @@ def _count(item: Expression, names: frozenset[str], unit: str) -> Condition | No
         raise refused("a window makes one row's value depend on other rows", "Leave out OVER, and use GROUP BY.")
     if name in ("Avg", "Min", "Max", "Median", "Quantile", "Stddev", "Variance"):
         raise refused(
-            f"{shown(item)} is no count, and one person's value has no public bound",
+            f"{shown(item)} is not a count, and one person's value has no public bound",
             "Count ranges of the column: COUNT_IF(age BETWEEN 0 AND 17).",
         )
     raise refused(
-        f"{shown(item)} is no count",
+        f"{shown(item)} is not a count",
         "Select group columns, COUNT(*), COUNT(DISTINCT unit), COUNT_IF or SUM(condition).",
     )
 
@@ -465,7 +465,7 @@ def _count_of(item: Expression, names: frozenset[str], unit: str) -> Condition |
         if people and column_name(columns[0], names).casefold() == unit.casefold():
             return None  # at most one row of a person is kept in a group, so people and rows are one count
         raise refused(
-            f"{shown(item)} counts values of something that is not protected as one person",
+            f"{shown(item)} counts distinct values of something other than the privacy unit",
             "Write COUNT(*), or COUNT(DISTINCT unit) with the column given as the unit.",
         )
     if name == "Column" and type(inside.this).__name__ != "Star":
@@ -473,7 +473,7 @@ def _count_of(item: Expression, names: frozenset[str], unit: str) -> Condition |
     if name in ("Case", "If"):
         return _case(inside, names, zero=False)
     raise refused(
-        f"{shown(item)} counts the rows where something is known, not where it is true",
+        f"{shown(item)}counts the rows where the condition is known, not where it is true",
         "Write COUNT(*), COUNT(column), or COUNT_IF(condition).",
     )
 
@@ -494,7 +494,7 @@ def _case(node: Expression, names: frozenset[str], zero: bool) -> Condition:
         if one is not None and one.sql("duckdb") == "1" and rest in ({"0", "NULL"} if zero else {"NULL"}):
             return read_condition(branch.this, names)
     raise refused(
-        f"{shown(node)} does not count one for each row of a kind", f"Write {wanted}, or COUNT_IF(condition)."
+        f"{shown(node)} does not add 1 for each row that meets a condition", f"Write {wanted}, or COUNT_IF(condition)."
     )
 
 
@@ -502,12 +502,13 @@ def _judge_selection(selected: list[str], by: tuple[str, ...], counts: list[Aggr
     for column in selected:
         if column.casefold() not in {name.casefold() for name in by}:
             raise refused(
-                f"{column!r} is selected but not grouped: it would show people's values", "Add it to GROUP BY."
+                f"{column!r} is selected but not grouped, which would publish people's values", "Add it to GROUP BY."
             )
     for column in by:
         if column.casefold() not in {name.casefold() for name in selected}:
             raise refused(
-                f"{column!r} is grouped but not selected: its counts could not be told apart", "Select it as well."
+                f"{column!r} is grouped but not selected, so readers could not tell its counts apart",
+                "Select it as well.",
             )
     if len(selected) > len(by):
         raise refused("a column is selected twice", "Select each column once.")
@@ -518,4 +519,4 @@ def _judge_selection(selected: list[str], by: tuple[str, ...], counts: list[Aggr
     headings = [name.casefold() for name in (*by, *(count.name for count in counts))]
     for heading in headings:
         if headings.count(heading) > 1:
-            raise refused(f"two columns of the result would be called {heading!r}", "Name the counts with AS.")
+            raise refused(f"two columns of the result have the name {heading!r}", "Name the counts with AS.")

@@ -2,7 +2,7 @@
 
 A column is read as the type of the literal it meets, and what cannot be read so is NULL (see ``conditions``). A text
 column that is compared with a number may therefore count nobody, at full price; a column of dates that is compared
-with a number surely does. The first is said with the plan, the second is refused.
+with a number always does. The plan notes the first; the second is refused.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _refuse_other_texts(test: Compare | Member, column: str, kind: str, text: st
     pattern, instead = _TEXTS[kind]
     if any(isinstance(one, Literal) and not re.fullmatch(pattern, str(one.value)) for one in literals):
         raise InvalidInput(
-            f"{column!r} holds {_HOLDS[kind]}, and {text} compares it with a text that none is written as: no row can "
+            f"{column!r} holds {_HOLDS[kind]}, and {text} compares it with a text that has another form: no row can "
             f"equal it. Write it as in {instead}."
         )
 

@@ -5,7 +5,7 @@ a release counts them, a collector replaces them by reports.
 
 - CSV is read by a fixed dialect (comma, or tab for ``.tsv``; quotes doubled inside quotes; UTF-8; a heading line),
   since guessing a dialect reads rows. Every column is text and an empty field is NULL. Fields beyond the heading's are
-  ignored. A line ends with LF, CR or both. A blank line is no record (in a file of one column a missing value is
+  ignored. A line ends with LF, CR or both. A blank line is not a record (in a file of one column a missing value is
   written as two quotes). A field that begins with a quote ends at the next single quote, however far that is. A
   record with fewer fields than the heading, a record longer than two million bytes, and a record where a field that
   is read is not UTF-8 cannot be read: either such records vanish, or the reading stops (``skip_unreadable``).
@@ -97,7 +97,7 @@ def _format(path: Path) -> str | None:
 
 
 def _set_aside(path: Path) -> bool:
-    """Whether a name in a folder says that the file is no part of the table (as Hive, Spark and Arrow have it)."""
+    """Whether a name in a folder says that the file is not part of the table (as Hive, Spark and Arrow have it)."""
     return any(part.startswith(("_", ".")) for part in path.parts)
 
 
@@ -105,7 +105,7 @@ def _parquet_files(path: Path, found: Iterable[Path]) -> list[Path]:
     """The Parquet files among those found, in order and each once, whatever links and patterns name it."""
     files = sorted(name for name in found if _format(name) == ".parquet" and name.is_file())
     if not files:
-        raise UnreadableFile(f"cannot read {path}: there is no file in it whose name ends in .parquet.")
+        raise UnreadableFile(f"cannot read {path}: it contains no file whose name ends in .parquet.")
     distinct: dict[tuple[int, int], Path] = {}
     for name in files:
         state = name.stat()
@@ -273,7 +273,7 @@ def _switch_off_what_reads_statistics(engine: Any) -> None:
     engine.execute("SET perfect_ht_threshold = 20")
 
 
-#: What the engine says when it cannot open a file -> what is told instead.
+#: What the engine says when it cannot open a file -> what the message says instead.
 _REASONS = {
     "lock on file": "another program has it open for writing. Close it there, or read a copy.",
     "permission denied": "this user may not read it.",
@@ -286,7 +286,7 @@ def _reason(problem: Exception) -> str:
     for sign, words in _REASONS.items():
         if sign in said:
             return words
-    return "the engine does not take it for what its name says. It may be damaged, or of another format."
+    return "its content does not fit its name. It may be damaged, or of another format."
 
 
 # ------------------------------------------------------------------------------------------------ the formats

@@ -19,7 +19,9 @@ from ...errors import InvalidInput, arg
 from ...exact.arrays import FloatArray
 from ...exact.kernels import Noise, Response
 from ...exact.lattice import Lattice
-from ...wording import rounded
+from ...report import Prose, Report, Result, Section, Table, Terms, stamped
+from ...spaces import Space
+from ...wording import percent, rounded
 from ..interior import Solution
 from ..statistics import DUST, Reconstruction, indicator, numbers, read_share, read_weights, unknown
 from . import intervals, moments
@@ -36,15 +38,28 @@ FAR_SHORTER = 2.0
 #: A rough length of the profile's interval is good to this share.
 SURE = 0.85
 
+#: A report shows a band at this many values; ``to_json()`` has them all.
+MOST_ROWS = 200
+
 #: What an interval covers, in words.
 COVERS = (
-    "They are for the population that the people were drawn from at random, and hold the value of these very people at "
-    "least as often. How often they do is measured, not proved: see the table of coverage in the documentation."
+    "Intervals are about the population that these people were drawn from at random; they contain the value among "
+    "these very people at least as often. How often is measured, not proved: see the coverage table in the "
+    "documentation."
 )
 
 
+def quantile_name(q: float) -> str:
+    """A quantile in words.
+
+    >>> quantile_name(0.25), quantile_name(0.5), quantile_name(0.999)
+    ('25% quantile', 'median', '99.9% quantile')
+    """
+    return "median" if q == 0.5 else f"{percent(q, 4)} quantile"
+
+
 @dataclass(frozen=True)
-class Interval:
+class Interval(Result):
     """An interval for a statistic, and the estimate it belongs to.
 
     Attributes
@@ -54,7 +69,7 @@ class Interval:
     estimate
         The maximum likelihood estimate of the statistic, which lies between them.
     level
-        How often such intervals are meant to hold the true value.
+        How often such intervals are meant to contain the true value.
     statistic
         What it is an interval of, in words.
     by
@@ -82,13 +97,38 @@ class Interval:
     def __iter__(self) -> Any:
         return iter((self.low, self.high))
 
+    @property
+    def ends(self) -> str:
+        """Both ends, for people.
+
+        >>> Interval(5.8371, 6.02749, 5.9, 0.95, "mean").ends
+        '5.837 to 6.027'
+        """
+        return f"{rounded(self.low, 4)} to {rounded(self.high, 4)}"
+
     def __str__(self) -> str:
-        estimate, low, high = (rounded(value, 4) for value in (self.estimate, self.low, self.high))
-        return f"{self.statistic}: {estimate}, {self.level:.4g} interval {low} to {high}"
+        return f"{self.statistic}: {rounded(self.estimate, 4)}, {percent(self.level)} interval {self.ends}"
+
+    def to_json(self) -> dict[str, Any]:
+        """The numbers as plain JSON values."""
+        content = {"statistic": self.statistic, "estimate": self.estimate, "low": self.low, "high": self.high}
+        return stamped("interval", 1, {**content, "level": self.level, "by": self.by, "covers": self.covers})
+
+    def report(self) -> Report:
+        """The estimate, the ends, how they were found and what they cover."""
+        said = Terms(
+            (
+                ("estimate", rounded(self.estimate, 4)),
+                (f"{percent(self.level)} interval", self.ends),
+                ("found by", self.by),
+            )
+        )
+        title = self.statistic[:1].upper() + self.statistic[1:]
+        return Report(title, "Interval", sections=(Section(parts=(said, Prose(self.covers))),))
 
 
 @dataclass(frozen=True, eq=False)
-class Band:
+class Band(Result):
     """Lower and upper limits of the cumulative probability of every count, or of the probability of every value.
 
     Attributes
@@ -96,11 +136,13 @@ class Band:
     low, high
         One number for each value.
     level
-        How often the band is meant to hold the truth: at each value, or at all of them if ``simultaneous``.
+        How often the band is meant to contain the truth: at each value, or at all of them if ``simultaneous``.
     simultaneous
         Whether the level is for all values at once.
     of
         "cdf" for cumulative probabilities, "cells" for those of single values.
+    space
+        The values.
 
     Examples
     --------
@@ -114,14 +156,40 @@ class Band:
     high: FloatArray
     level: float
     simultaneous: bool
-    of: str = "cdf"
+    of: str
+    space: Space
 
     @property
     def covers(self) -> str:
         """Whose values it covers, and how that is known."""
         noun = "count" if self.of == "cdf" else "value"
-        where = f"at all {noun}s at once" if self.simultaneous else f"at each {noun} by itself"
-        return f"Limits at level {self.level:.4g} {where}. {COVERS}"
+        where = f"holds at all {noun}s at once" if self.simultaneous else f"holds at each {noun} by itself"
+        return f"The level of {percent(self.level)} {where}. {COVERS}"
+
+    def to_json(self) -> dict[str, Any]:
+        """The limits as plain JSON values."""
+        return stamped(
+            "band",
+            1,
+            {
+                "of": self.of,
+                "level": self.level,
+                "simultaneous": self.simultaneous,
+                "values": [self.space.value(k) for k in range(len(self.low))],
+                "low": self.low.tolist(),
+                "high": self.high.tolist(),
+                "covers": self.covers,
+            },
+        )
+
+    def report(self) -> Report:
+        """The limits at the first values, and what they cover."""
+        what = "cumulative probabilities" if self.of == "cdf" else "probabilities of single values"
+        shown = range(min(len(self.low), MOST_ROWS))
+        rows = tuple((str(self.space.value(k)), f"{self.low[k]:.4f}", f"{self.high[k]:.4f}") for k in shown)
+        table = Table((self.space.noun, "low", "high"), rows, (1, 2), total=len(self.low), compact=True)
+        parts = (Prose(self.covers), table)
+        return Report(f"{percent(self.level)} band for {what}", "Band", sections=(Section(parts=parts),))
 
 
 @dataclass(frozen=True)
@@ -277,7 +345,7 @@ class Answers(Reconstruction):
             ("cell", value): P(value), ("among", [values]), ("count", value): the expected number of people with that
             value; or weights f, one number for each true value, for the sum of f_i p_i.
         level
-            How often such intervals are meant to hold the true value.
+            How often such intervals are meant to contain the true value.
         surveys
             With 19 or more: take the profile likelihood, and the quantile of its deviance from so many simulated
             surveys instead of from a table. A hundred times slower.
@@ -287,7 +355,7 @@ class Answers(Reconstruction):
         >>> import discreet as dc
         >>> e = dc.estimate([60, 25, 15, 30], dc.geometric(3, epsilon=1))
         >>> print(e.interval(("cdf", 1)))
-        P(at most 1): 0.7247, 0.95 interval 0.5702 to 0.872
+        P(at most 1): 0.7247, 95% interval 0.5702 to 0.872
         """
         level = read_share(level, "level", inside=True)
         times = self._surveys(surveys)
@@ -352,7 +420,7 @@ class Answers(Reconstruction):
         p = inputs.top.p.reshape(-1, size).sum(axis=0)
         centre = int(np.flatnonzero(np.cumsum(p) >= q - DUST)[0])
         by = interval(min(high, size - 2))[2] if size > 1 else "profile likelihood"
-        return Interval(min(low, centre), max(high, centre), centre, level, f"{q:.4g}-quantile", by)
+        return Interval(min(low, centre), max(high, centre), centre, level, quantile_name(q), by)
 
     def band(
         self,
@@ -368,7 +436,7 @@ class Answers(Reconstruction):
         Parameters
         ----------
         level
-            How often the band is meant to hold the truth: at each value, or, with ``simultaneous``, at all at once.
+            How often the band is meant to contain the truth: at each value, or, with ``simultaneous``, at all at once.
         simultaneous
             Share the error among the places the band is worked out at (Bonferroni). Between them a cumulative one
             holds because cumulative probabilities never fall.
@@ -406,14 +474,14 @@ class Answers(Reconstruction):
             low, high = np.maximum.accumulate(low), np.minimum.accumulate(high[::-1])[::-1]
         edges, counts = [-1, *places, size - 1], np.arange(size)
         below, above = np.searchsorted(edges, counts, side="right") - 1, np.searchsorted(edges, counts)
-        return Band(low[below], high[above], level, simultaneous)
+        return Band(low[below], high[above], level, simultaneous, "cdf", self.space)
 
     def _cells(self, level: float, simultaneous: bool, surveys: int) -> Band:
         size = len(self.distribution)
         each = 1 - (1 - level) / size if simultaneous else level
         ends = [self._interval_inputs.interval(row, each, surveys)[:2] for row in np.eye(size)]
         low, high = np.array(ends).T
-        return Band(low, high, level, simultaneous, "cells")
+        return Band(low, high, level, simultaneous, "cells", self.space)
 
     def _spread(self, size: int, points: int) -> list[int]:
         """Counts spread evenly, half of them over the range and half over the probability."""

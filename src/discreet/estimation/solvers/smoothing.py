@@ -80,8 +80,8 @@ def choose(likelihood: Likelihood, seed: int) -> tuple[Solution, str]:
     if worse < PATIENCE:  # updates were still improving: perhaps their limit is better
         limits = [likelihood.of_part(counts - fold).maximum().p for fold in folds]
         if sum(_score(model, p, fold) for p, fold in zip(limits, folds, strict=True)) > score:
-            return likelihood.maximum(), "cross-validation chose the maximum likelihood estimate"
-    return em.iterate(model, best), f"cross-validation chose {best:,} updates"
+            return likelihood.maximum(), "Cross-validation chose the maximum likelihood estimate."
+    return em.iterate(model, best), f"Cross-validation chose {best:,} updates."
 
 
 def _score(model: Products, p: FloatArray, fold: IntArray) -> float:

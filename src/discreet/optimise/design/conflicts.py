@@ -8,10 +8,11 @@ from fractions import Fraction
 
 import numpy as np
 
-from ...errors import Conflict
+from ...errors import Conflict, arg
 from ...exact.arrays import FloatArray
 from ...exact.rationals import text_up
 from ...properties import Property
+from ...wording import listed
 from ..lp.bounds import impossible
 from ..lp.certification import exact_table
 from ..lp.program import Request, program_of
@@ -104,18 +105,17 @@ def irreducible(request: Request) -> tuple[bool, tuple[Property, ...]]:
 def conflict(request: Request) -> Conflict:
     """The error for a request that cannot be met."""
     private, clashing = irreducible(request)
-    named = [privacy_in_words(request)] if private else []
-    named += [f"{p.code} ({p.name})" for p in clashing]
+    clashes = [privacy_in_words(request)] if private else []
+    clashes += [f"{p.code} ({p.name})" for p in clashing]
     codes = (("privacy",) if private else ()) + tuple(p.code for p in clashing)
-    hint = "Leave one of them out or loosen it"
+    hint = "Leave one of them out, or loosen one"
     if private and not request.delta and any(p.code.startswith(("support", "zeros")) for p in clashing):
-        hint += "; a probability of zero is only private with a delta above 0"
+        hint += f" (a probability of zero needs {arg('delta')} above 0)"
     certain = proved(replace(request, requirements=clashing), private=private)
-    verdict = "has" if certain else "was found that has"
-    doubt = "" if certain else " (The solver finds none; that there is none is not proved.)"
+    verdict = "is infeasible" if len(clashes) == 1 else "are infeasible together"
+    doubt = "" if certain else " (the solver finds no mechanism; this is not a proof)"
     return Conflict(
-        f"no mechanism on the counts 0..{request.n} {verdict} all of these together: {'; '.join(named)}.{doubt} "
-        f"Any one of them can be had without the others. {hint}.",
+        f"{listed(clashes)} {verdict} on the counts 0..{request.n}{doubt}. {hint}.",
         codes,
         proved=certain,
     )

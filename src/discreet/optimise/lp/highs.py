@@ -126,7 +126,7 @@ class StallWatch:
         else:
             self._refactorisations += 1
         self.stalled = self._refactorisations > HEALTHY_REFACTORISATIONS + pivots // PIVOTS_EACH
-        event.interrupt(self.stalled)  # said at every step: the solver remembers what it was told in an earlier run
+        event.interrupt(self.stalled)  # said at every step: the solver remembers the answer of an earlier run
 
 
 class Highs:

@@ -28,6 +28,7 @@ from ...mechanisms.bounded import (
 from ...names import find_name
 from ...privacy.verify import verify
 from ...spaces import Counts, Integers, Space, positive_integer
+from ...wording import listed
 from ..lp.refinement import Infeasible
 from .programs import Found, Wanted, largest_stay, least_delta
 
@@ -296,7 +297,7 @@ def impossible(wanted: Wanted, delta: Fraction | None) -> str:
     if delta is not None:
         limits.append(f"delta = {float(delta):g}")
     hint = "a larger variance" if wanted.variance is not None else "a larger delta or a larger reach"
-    return f"no unbiased noise has {', '.join(limits)} together; allow {hint}."
+    return f"no unbiased noise meets {listed(limits)} together; allow {hint}."
 
 
 def _figures(kernel: Kernel, inputs: Space, epsilon: Fraction, law: Finite) -> dict[str, Any]:

@@ -134,7 +134,7 @@ def _rounded(wanted: Wanted, keys: int) -> KeyTable:
         if len(weights) == len(wanted.counts) and keeps_what_is_wanted(tuple(weights), wanted, keys):
             _improve(weights, wanted, keys)
             return tuple(weights)
-    raise Unsupported(f"rounding to {keys} keys does not keep what is wanted.")
+    raise Unsupported(f"rounding to {keys} keys breaks a requirement.")
 
 
 def _improve(weights: list[dict[int, int]], wanted: Wanted, keys: int) -> None:

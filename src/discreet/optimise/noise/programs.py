@@ -359,7 +359,7 @@ def _as_good_and_symmetric(
     try:
         even = NoiseProgram(replace(wanted, symmetric=True), rough=rough)
         found = even.least_delta()
-    except Unsupported:  # there is none, or it was not found
+    except Unsupported:  # infeasible, or not found
         return None
     return (even, found) if found.cost <= solution.cost * (1 + _SAME) else None
 

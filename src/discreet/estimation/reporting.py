@@ -1,0 +1,341 @@
+"""What an estimate says, once: numbers with intervals, what they cover, how good they are, what is protected."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ..exact.rationals import text_up
+from ..explanation import explain, local_guarantee
+from ..mechanism import Mechanism
+from ..optimise.families import FAMILIES
+from ..plots.counts import label
+from ..privacy.certificate import Certificate
+from ..report import Bar, Bullets, Fact, Part, Picture, Prose, Report, Section, Table, Terms
+from ..spaces import Grid
+from ..wording import noun, percent, plural, rounded
+from . import spikes
+from .intervals.questions import COVERS, Answers
+from .summary import Answer, answers, decimals, likeliest, stratified_answers
+
+if TYPE_CHECKING:
+    from .result import Estimate
+    from .strata import Homogeneity
+
+#: The distribution is shown at this many values on a page, and at this many in a terminal.
+MOST_ROWS, MOST_LINES = 60, 40
+
+#: A cumulative band is drawn up to this many counts, unless asked for.
+MOST_BAND = 2000
+
+#: Beyond this epsilon, odds say no more than that there is next to no protection.
+LARGEST_IN_ODDS = 7
+
+_METHODS = {
+    "mle": "maximum likelihood",
+    "smoothed": "iterative Bayesian updates, stopped early by cross-validation",
+    "ibu": "iterative Bayesian updates",
+    "inverse": "inverse of the mechanism",
+}
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where the reports came from.
+
+    Attributes
+    ----------
+    files
+        The names of the files.
+    groups
+        What the groups are called, in their order; empty where they have numbers only.
+    """
+
+    files: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+
+    def group(self, number: int) -> str:
+        return f"Group {self.groups[number] if self.groups else number + 1}"
+
+
+def title(of: Answers, groups: int) -> str:
+    """What was estimated from what, in one line."""
+    where = f" in {groups} groups" if groups > 1 else ""
+    return f"Distribution of {len(of.distribution):,} true {of.space.noun}s, from {plural(of.people, 'report')}{where}"
+
+
+def estimate_report(
+    estimate: Estimate, level: float, most: int, origin: Origin | None = None, *, pages: bool = True
+) -> Report:
+    """The report of an estimate.
+
+    Parameters
+    ----------
+    estimate
+        What to show.
+    level
+        Of the intervals.
+    most
+        How many values to show.
+    origin
+        The names of the files and groups, where they are known.
+    pages
+        Whether to work out what only pages show, such as what is protected.
+    """
+    found, stratified = answers(estimate, level), stratified_answers(estimate, level)
+    test = estimate.homogeneity() if stratified else None
+    origin = origin or Origin()
+    sections = [
+        Section(parts=tuple(_warnings(estimate, test))),
+        Section(parts=(_picture(estimate, level), _statistics(found, stratified, level))),
+        _distribution(estimate, most, level, estimate.stratified if stratified else None),
+        _coverage(level, estimate.method),
+        _quality(estimate),
+    ]
+    if test is not None:
+        sections.append(_groups(test))
+    if pages:
+        sections += [*_privacy(estimate, origin), _use(origin)]
+    return Report(
+        title(estimate, len(estimate.problem.groups)),
+        "Estimated from private reports",
+        tuple(_facts(estimate, found, stratified, level)) if pages else (),
+        tuple(section for section in sections if section.parts),
+        estimate.notes,
+    )
+
+
+def stratified_report(stratified: Answers, groups: int, level: float, most: int) -> Report:
+    """The report of a stratified estimate."""
+    found = answers(stratified, level)
+    sections = (
+        Section(parts=(Prose(_STRATIFIED),)),
+        Section(parts=(_statistics(found, [], level),)),
+        _distribution(stratified, most, level),
+        _coverage(level),
+    )
+    kind = "Stratified estimate from private reports"
+    return Report(title(stratified, groups), kind, (_first_fact(found[0], "", level),), sections)
+
+
+# ------------------------------------------------------------------------------------------------ to take home
+
+
+def _facts(estimate: Estimate, found: Sequence[Answer], stratified: Sequence[Answer], level: float) -> Iterator[Fact]:
+    yield _first_fact(found[0], "", level)
+    if stratified:
+        yield _first_fact(stratified[0], "the same by the stratified estimate", level)
+    yield Fact(f"{estimate.people:,}", noun(estimate.people, "report"))
+    yield from _protection(estimate)
+
+
+def _first_fact(answer: Answer, words: str, level: float) -> Fact:
+    mean = "the mean true count"
+    what = words or (mean if answer.statistic == "mean" else f"{label(answer.statistic, 60)}, the likeliest value")
+    reach = "" if answer.interval is None else f", {percent(level)} interval {answer.interval.ends}"
+    return Fact(_number(answer), f"{what}{reach}")
+
+
+def _number(answer: Answer) -> str:
+    return "not defined (negative entries)" if answer.value is None else rounded(answer.value, 4)
+
+
+def _protection(estimate: Estimate) -> Iterator[Fact]:
+    """Epsilon between any two values, of the group that has the least privacy; nothing for matrices."""
+    words = [local_guarantee(one) for one in _mechanisms(estimate)]
+    known = [one.epsilon for one in words if one.epsilon is not None and math.isfinite(one.epsilon)]
+    if words and len(known) < len(words):
+        yield Fact("no bound", "on the privacy loss between any two true values; see what is protected")
+    elif words:
+        whose = ", in the group with the least privacy" if len(words) > 1 else ""
+        yield Fact(
+            f"ε = {text_up(max(known), 4)}", f"the privacy loss of each person, between any two true values{whose}"
+        )
+
+
+def _mechanisms(estimate: Estimate) -> list[Mechanism]:
+    return [group.subject for group in estimate.problem.groups if isinstance(group.subject, Mechanism)]
+
+
+def _warnings(estimate: Estimate, test: Homogeneity | None) -> Iterator[Prose]:
+    """What to know before reading a number."""
+    if not estimate.fit.plausible:
+        yield Prose("", str(estimate.fit))
+    if test is not None and test.differ:
+        yield Prose("The common estimate assumes that all groups have the same distribution.", str(test))
+    if estimate.spikes:
+        yield Prose(spikes.ADVICE, spikes.MEANING)
+
+
+# ------------------------------------------------------------------------------------------------ numbers
+
+
+def band_level(estimate: Estimate, level: float) -> float | bool:
+    """The level of the band in a picture; none is drawn unasked where there are too many counts."""
+    return level if len(estimate.distribution) <= MOST_BAND else False
+
+
+def _picture(estimate: Estimate, level: float) -> Picture:
+    what = "Noise moves reports away from the truth; the estimate undoes that on average."
+    if isinstance(estimate.space, Grid):
+        seen = "Darker cells have more people. An estimate of 0 does not mean that nobody is there."
+    else:
+        seen = "Bars show the estimate, lines its intervals and dots the raw reports, where they are drawn."
+    return Picture("plot", {"of": estimate, "options": {"band": band_level(estimate, level)}}, f"{what} {seen}")
+
+
+def _statistics(found: Sequence[Answer], stratified: Sequence[Answer], level: float) -> Table:
+    """A few statistics, each with its interval; by the stratified estimate too, if there is one."""
+    columns = [("estimate", found), *([("stratified", stratified)] if stratified else [])]
+    headings = ["", *(heading for name, _ in columns for heading in (name, f"{percent(level)} interval"))]
+    rows = [
+        (label(line[0].statistic, 200), *(cell for one in line for cell in (_number(one), _ends(one))))
+        for line in zip(*(column for _, column in columns), strict=True)
+    ]
+    numbers = tuple(range(1, len(headings)))
+    return Table(tuple(headings), tuple(rows), numbers, strong=numbers[::2], compact=True)
+
+
+def _ends(answer: Answer) -> str:
+    return "–" if answer.interval is None else answer.interval.ends
+
+
+def table(of: Answers, most: int, level: float, beside: Answers | None = None) -> Table:
+    """The likeliest values in their order, with intervals where there are few.
+
+    Parameters
+    ----------
+    of, most, level
+        The estimate, how many values to show, and the level of intervals.
+    beside
+        Another estimate of the same values, whose probabilities are shown too.
+    """
+    shown, digits = likeliest(of, most, level), decimals(of)
+    few = len(of.distribution) <= most
+    other, interval = ["stratified"] * (beside is not None), [f"{percent(level)} interval"] * few
+    headings = (of.space.noun, "probability", *other, *interval, "expected people")
+    rows, bars = [], []
+    for one in shown:
+        cells = [label(one.value, 200), f"{one.probability:.{digits}f}"]
+        cells += [] if beside is None else [f"{beside.distribution[one.number]:.{digits}f}"]
+        if one.interval is not None:
+            cells.append(f"{one.interval.low:.{digits}f} to {one.interval.high:.{digits}f}")
+        rows.append((*cells, f"{of.people * one.probability:,.1f}"))
+        low, high = (None, None) if one.interval is None else one.interval
+        bars.append(Bar(one.probability, low, high))
+    return Table(headings, tuple(rows), tuple(range(1, len(headings))), bars=tuple(bars))
+
+
+def _distribution(of: Answers, most: int, level: float, beside: Answers | None = None) -> Section:
+    made, size = table(of, most, level, beside), len(of.distribution)
+    cut = f"The {len(made.rows)} likeliest of {size:,} values; a report saved as .json has them all."
+    parts: tuple[Part, ...] = (Prose(cut, tone="note"), made) if size > most else (made,)
+    return Section(f"The distribution of true {of.space.noun}s", parts)
+
+
+# ------------------------------------------------------------------------------------------------ what it is worth
+
+
+def _coverage(level: float, method: str = "mle") -> Section:
+    sentences = [f"A {percent(level)} interval is meant to contain the true value in {percent(level)} of all surveys."]
+    sentences.append(COVERS)
+    if method != "mle":
+        sentences.append(
+            "They come from the reports and the mechanism, not from this method, so an estimate can lie outside its "
+            "interval."
+        )
+    sentences.append("Each interval is for one number by itself; of many, some miss.")
+    return Section("What the intervals cover", (Prose(" ".join(sentences)),))
+
+
+def _quality(estimate: Estimate) -> Section:
+    """How far this can be from the distribution that explains the reports best."""
+    how = _METHODS[estimate.method]
+    if estimate.iterations:
+        how += f", {plural(estimate.iterations, 'iteration')}"
+    elif estimate.method == "mle":
+        how += ", in closed form"
+    terms = [("method", how)]
+    if not math.isnan(estimate.gap):
+        below = f"at most {text_up(estimate.gap, 2)} in log-likelihood per report below the maximum"
+        terms.append(("gap", below if estimate.gap > 0 else "0: exactly the maximum"))
+    if math.isfinite(estimate.log_likelihood):
+        terms.append(("log-likelihood", f"{estimate.log_likelihood:,.2f}"))
+    else:
+        terms.append(("log-likelihood", "not defined: some report would have a probability of 0 or less"))
+    if estimate.fit.plausible:  # otherwise it was said at the top
+        terms.append(("fit", str(estimate.fit)))
+    return Section("How good the estimate is", (Prose(_verdict(estimate)), Terms(tuple(terms))))
+
+
+def _verdict(estimate: Estimate) -> str:
+    if math.isnan(estimate.gap):
+        return "The inverse has negative entries, so it is not a distribution and cannot be compared with the best one."
+    if estimate.converged:
+        return (
+            "No other distribution explains these reports better, up to the gap below. The gap is computed from the "
+            "estimate itself, so it holds whatever the solver did."
+        )
+    if estimate.method == "smoothed":
+        return "Smoothed on purpose: fits the reports slightly less well than the maximum of the likelihood."
+    return (
+        "This is not the maximum of the likelihood: another distribution may explain the reports better, up to the gap."
+    )
+
+
+_STRATIFIED = (
+    "The stratified estimate treats each group separately and adds them up by their shares of the people. It does not "
+    "assume that the choice of a mechanism says nothing about the true value."
+)
+
+
+def _groups(test: Homogeneity) -> Section:
+    why = (
+        "People used different mechanisms. The common estimate assumes that their choice says nothing about the true "
+        "value."
+    )
+    first = () if test.differ else (Prose(str(test)),)  # otherwise it was said at the top
+    return Section("Several groups", (*first, Prose(why), Prose(_STRATIFIED)))
+
+
+# ------------------------------------------------------------------------------------------------ for pages
+
+
+def _privacy(estimate: Estimate, origin: Origin) -> Iterator[Section]:
+    groups, parts = estimate.problem.groups, list[Part]()
+    for number, group in enumerate(groups):
+        if not isinstance(group.subject, Mechanism):
+            continue
+        people = plural(group.people, "person", "people")
+        who = f"{label(origin.group(number), 80)}, {people}: mechanism" if len(groups) > 1 else "Mechanism:"
+        parts.append(Prose(f"{FAMILIES.title(group.subject.family)}.", who))
+        parts.append(Bullets(tuple(_guarantee(group.subject))))
+    if parts:
+        first = Prose(
+            "Noise was added to each person's value before it was collected. The guarantee holds for every single "
+            "report, also against whoever collects the reports."
+        )
+        yield Section("What is protected", (first, *parts), "pages")
+
+
+def _guarantee(mechanism: Mechanism) -> list[str]:
+    """What a person has, in epsilon, and in odds where it is small enough for odds to mean something."""
+    words = local_guarantee(mechanism)
+    lines = list(words.sentences)
+    if words.epsilon is not None and words.epsilon <= LARGEST_IN_ODDS:
+        certificate = Certificate("local", words.epsilon, 0.0, None, "stated", False)
+        lines += explain(certificate).sentences[1:]
+    return lines
+
+
+def _use(origin: Origin) -> Section:
+    from .. import __version__
+
+    first = Prose(
+        "The estimate describes the population, not any one person. Whatever is computed from it or from the reports "
+        "costs no further privacy."
+    )
+    files = tuple(("reports" if not k else "", label(name, 200)) for k, name in enumerate(origin.files))
+    return Section("How to use it", (first, Terms((*files, ("program", f"discreet {__version__}")))), "pages")
