@@ -85,7 +85,7 @@ def _table(table: Table, width: int, most: int) -> Iterator[str]:
 
 def _bar(bar: Bar | str, left: float, right: float) -> str:
     if isinstance(bar, str):
-        return bar
+        return printable(bar)
     scale = _BAR / (right - left)
     start, value = (0 - left) * scale, (bar.value - left) * scale
     first = value if bar.low is None else (bar.low - left) * scale

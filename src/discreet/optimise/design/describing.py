@@ -47,30 +47,22 @@ def report_of_design(mechanism: Mechanism) -> Report:
     asked      least expected L0 with WH and CM, uniform prior
     """
     made = mechanism.report()
-    if mechanism.family != "designed":
-        return replace(made, sections=tuple(_with_parameters(section) for section in made.sections))
-    details = mechanism.certificate.details
-    exact = details.get("cost", "")
-    also = f" = {exact}" if 0 < len(exact) <= LONGEST_COST else ""
-    gap = f"at most {details['gap']:.2g} from the least possible" if details["gap"] else "the least possible"
-    found = (
-        ("asked", _request_in_words(mechanism)),
-        ("cost", f"{details['cost_about']:.10g}{also}, {gap}"),
-        ("certified", str(details["certified"])),
-    )
     first, *rest = made.sections
-    proved = [pair for part in first.parts if isinstance(part, Terms) for pair in part.pairs]
-    return replace(
-        made,
-        facts=(*made.facts, Fact(rounded(details["cost_about"]), f"{_loss_in_words(mechanism)}: {gap}")),
-        sections=(Section(first.title, (Terms((*proved, *found)),)), *rest),
-    )
-
-
-def _with_parameters(section: Section) -> Section:
-    """A section that a terminal shows too, if it has nothing but labels: what the mechanism was made from."""
-    labels = section.depth == "pages" and all(isinstance(part, Terms) for part in section.parts)
-    return replace(section, depth="everywhere") if labels else section
+    facts, lines = made.facts, [pair for part in first.parts if isinstance(part, Terms) for pair in part.pairs]
+    if mechanism.family == "designed":
+        details = mechanism.certificate.details
+        exact = details.get("cost", "")
+        also = f" = {exact}" if 0 < len(exact) <= LONGEST_COST else ""
+        gap = f"at most {details['gap']:.2g} from the least possible" if details["gap"] else "the least possible"
+        facts += (Fact(rounded(details["cost_about"]), f"{_loss_in_words(mechanism)}: {gap}"),)
+        lines += [
+            ("asked", _request_in_words(mechanism)),
+            ("cost", f"{details['cost_about']:.10g}{also}, {gap}"),
+            ("certified", str(details["certified"])),
+        ]
+    else:
+        lines.append(("made by", repr(mechanism)))
+    return replace(made, facts=facts, sections=(Section(first.title, (Terms(tuple(lines)),)), *rest))
 
 
 def _loss_in_words(mechanism: Mechanism) -> str:
