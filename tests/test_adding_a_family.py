@@ -136,7 +136,7 @@ def test_a_family_that_was_removed_is_known_nowhere(visits: Path, tmp_path: Path
             "SELECT COUNT(*) FROM visits", data=visits, unit="row", epsilon=1, bound=9, mechanism="lottery"
         ),
     ):
-        with pytest.raises(InvalidInput, match="nown are"):
+        with pytest.raises(InvalidInput, match="hoose from"):
             ask()
     with pytest.raises(UnreadableFile, match="the family 'lottery' is not known"):
         dc.load(tmp_path / "m.json")

@@ -227,7 +227,7 @@ def test_the_variance_instead_of_the_stay_probability(row):
 def test_the_variance_limit_holds_for_every_count():
     m = dc.bounded_noise("2.2", reach=6, variance="0.3")
     assert all(moment(m.kernel.law_at(n), 2) <= Fraction("0.3") for n in range(14))
-    with pytest.raises(InvalidInput, match="no unbiased noise has"):
+    with pytest.raises(InvalidInput, match="no unbiased noise meets"):
         dc.bounded_noise(1, "0.5", 3, variance="0.3")
 
 
@@ -256,7 +256,7 @@ def test_the_largest_stay_for_a_delta(kind, delta):
 
 
 def test_a_delta_that_no_noise_has_is_refused():
-    with pytest.raises(InvalidInput, match="no unbiased noise has reach = 2, epsilon = 1, delta"):
+    with pytest.raises(InvalidInput, match="no unbiased noise meets reach = 2, epsilon = 1 and delta"):
         dc.bounded_noise(1, reach=2, delta="1e-9")
     assert formulas.largest_stay(Fraction(1), Fraction(1, 10**9), 2) is None
 

@@ -268,13 +268,13 @@ def test_other_names_are_taken_in_any_spelling(mechanism: Path, tmp_path: Path) 
 )
 def test_the_nearest_name_is_offered(arguments: list[object], words: str) -> None:
     said = run(*arguments, code=2).stderr
-    assert words in said and "nown are " in said
+    assert words in said and "hoose from " in said
 
 
 def test_a_name_is_found_in_its_own_spelling_or_refused() -> None:
     known, others = ["geometric", "explicit_fair"], {"GM": "geometric"}
     assert [find_name(name, known, "a thing", others) for name in ("GM", "Explicit-Fair")] == known
-    with pytest.raises(InvalidInput, match="'uniform' is not a thing; known are geometric, explicit_fair"):
+    with pytest.raises(InvalidInput, match="'uniform' is not a thing; choose from geometric, explicit_fair"):
         find_name("uniform", known, "a thing", others)
     with pytest.raises(WrongType, match="got int"):
         find_name(3, known, "a thing")

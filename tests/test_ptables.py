@@ -488,7 +488,7 @@ def test_bounds_without_exact_decimals_are_refused(tmp_path):
         ({"stay": 1}, InvalidInput, "below 1"),
         ({"stay": "1/2", "keys": 2}, InvalidInput, "keys"),
         ({"stay": "1/2", "js": 3}, InvalidInput, "leave the gap"),
-        ({"stay": "0.5", "variance": "0.1", "js": 1}, InvalidInput, "no unbiased noise has"),
+        ({"stay": "0.5", "variance": "0.1", "js": 1}, InvalidInput, "no unbiased noise meets"),
         ({"stay": "1/2", "keep_zeros": True}, NotPrivate, "at every epsilon"),
         ({"stay": "1/2", "keys": 2**41}, Unsupported, "keys"),
     ],

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from .errors import InvalidInput, WrongType
 
 #: How much of two names must be alike for one to be offered for the other.
-NEAR = 0.7
+LEAST_LIKENESS = 0.7
 
 
 def plain(name: str) -> str:
@@ -32,7 +32,7 @@ def nearest(written: str, known: Iterable[str]) -> str | None:
     ('visits', None)
     """
     own = {plain(name): name for name in known}
-    near = difflib.get_close_matches(plain(written), own, n=1, cutoff=NEAR)
+    near = difflib.get_close_matches(plain(written), own, n=1, cutoff=LEAST_LIKENESS)
     return own[near[0]] if near else None
 
 

@@ -41,7 +41,7 @@ TOLERANCE = 1e-9
 
 #: A report is a spike when it is more than this many times as likely as its neighbour on the side of the truth. The
 #: paper gives no number; 2 is ours.
-SPIKE = 2
+SPIKE_RATIO = 2
 
 
 # ------------------------------------------------------------------------------------------------ rows and results
@@ -324,7 +324,7 @@ def _column_monotone(truths: int, reports: int) -> Rows:
 
 
 def _no_spikes(truths: int, reports: int) -> Rows:
-    return Rows(_nearer_and_further(truths, reports), np.array([SPIKE, -1]), ">=")
+    return Rows(_nearer_and_further(truths, reports), np.array([SPIKE_RATIO, -1]), ">=")
 
 
 def _fair(truths: int, reports: int) -> Rows:
@@ -408,8 +408,8 @@ PATHOLOGIES: dict[str, NoGaps | Property] = {
     "no spikes": Property(
         code="no spikes",
         name="no spikes",
-        sentence=f"No report is more than {SPIKE} times as likely as its neighbour on the side of the truth: "
-        f"{SPIKE} P[i, k] >= P[i, j] for k next to j, towards i.",
+        sentence=f"No report is more than {SPIKE_RATIO} times as likely as its neighbour on the side of the truth: "
+        f"{SPIKE_RATIO} P[i, k] >= P[i, j] for k next to j, towards i.",
         reference="[C] section I, example 1",
         build=_no_spikes,
         ordered=True,

@@ -42,7 +42,7 @@ def test_no_table_on_few_keys_is_better_by_brute_force(seed):
     )
     least = least_delta_by_enumeration(float(epsilon), reach, keys, **{name: float(x) for name, x in asked.items()})
     if least is None:
-        with pytest.raises(InvalidInput, match="no unbiased noise has"):
+        with pytest.raises(InvalidInput, match="no unbiased noise meets"):
             dc.design_ptable(epsilon, reach, keys=keys, **asked)
         return
     table = dc.design_ptable(epsilon, reach, keys=keys, **asked)
@@ -60,7 +60,7 @@ def _against_another_search(seed: int) -> None:
     plain = {name: float(x) if name != "js" else x for name, x in asked.items()}
     least = NoiseModel(float(epsilon), reach, at_least=True, **plain).least_delta_on_keys(keys)
     if least is None:
-        with pytest.raises(InvalidInput, match="no unbiased noise has"):
+        with pytest.raises(InvalidInput, match="no unbiased noise meets"):
             dc.design_ptable(epsilon, reach, keys=keys, **asked)
         return
     check_claims(dc.design_ptable(epsilon, reach, keys=keys, **asked), epsilon, least)

@@ -34,7 +34,7 @@ def agrees(epsilon: Fraction, reach: int, asked: dict) -> bool:
     except NotSolved:  # which says nothing about the product; how many settings were solved is asserted
         return False
     if least is None:
-        with pytest.raises(InvalidInput, match="no unbiased noise has"):
+        with pytest.raises(InvalidInput, match="no unbiased noise meets"):
             dc.bounded_noise(epsilon, reach=reach, **asked)
         return False
     m = dc.bounded_noise(epsilon, reach=reach, **asked)

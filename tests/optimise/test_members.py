@@ -12,12 +12,12 @@ import discreet as dc
 from discreet.errors import Conflict
 from discreet.optimise.design import designing
 from discreet.optimise.design.designing import read_request
-from discreet.optimise.design.members import KNOWN, cheapest_member, is_met_by_a_member, members
+from discreet.optimise.design.members import KNOWN_MECHANISM, cheapest_member, is_met_by_a_member, members
 from discreet.optimise.lp import highs
 from discreet.optimise.lp.bounds import impossible
 from discreet.optimise.lp.highs import StallWatch
 from discreet.optimise.lp.program import program_of
-from discreet.optimise.lp.solver import Infeasible, Session, SolverFailed
+from discreet.optimise.lp.solver import InfeasibleDesign, Session, SolverFailed
 
 SEVEN = ("S", "RH", "RM", "CH", "CM", "F", "WH")
 
@@ -112,12 +112,12 @@ def test_a_stalled_run_says_so_and_takes_few_steps(monkeypatch: pytest.MonkeyPat
 
 def test_where_the_solver_fails_the_cheapest_known_mechanism_is_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*_: object) -> None:
-        raise Infeasible
+        raise InfeasibleDesign
 
     monkeypatch.setattr(designing, "search", fails)
     m = dc.design(10, alpha="1/3", loss="L1", properties="S+CM+steps>=1/2")
     details = m.certificate.details
-    assert details["certified"] == KNOWN and details["form"] == "EM at alpha = 1/2"
+    assert details["certified"] == KNOWN_MECHANISM and details["form"] == "EM at alpha = 1/2"
     _has(m, "1/3", "S+CM+steps>=1/2")
     assert details["least"] <= details["cost_about"] and details["gap"] >= details["cost_about"] - details["least"]
     monkeypatch.undo()

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.optimise.lp.refinement import BITS, Infeasible, Program, solve_exactly
+from discreet.optimise.lp.refinement import BITS, InfeasibleProgram, Program, solve_exactly
 from oracles import linear_minimum
 
 
@@ -47,7 +47,7 @@ def test_what_cannot_be_is_said():
     program.at_most({x: 1}, 1)
     program.at_most({x: -1}, -2)
     program.minimise({x: 1})
-    with pytest.raises(Infeasible):
+    with pytest.raises(InfeasibleProgram):
         program.solve()
 
 

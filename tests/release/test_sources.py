@@ -112,7 +112,7 @@ def test_every_format_gives_the_same_table(tmp_path) -> None:
 
 def test_what_is_not_there_is_refused_with_what_is(tmp_path) -> None:
     source = csv_source(tmp_path, b"a,b\n1,2\n")
-    with pytest.raises(InvalidInput, match=r"no table 'x' in t; ask of one of: t\."):
+    with pytest.raises(InvalidInput, match=r"no table 'x' in t\. The table is t\."):
         source.table("x")
     with pytest.raises(InvalidInput, match="no column 'c' of its own"):
         counts(source, "SELECT COUNT_IF(c = 1) FROM t")
@@ -294,7 +294,7 @@ def test_tables_of_a_database(database) -> None:
         "person": "text",
     }  # no computed column
     assert list(database.table("other").values()) == ["number", "date", "timestamp", "boolean", "other", "other"]
-    with pytest.raises(InvalidInput, match='ask of one of: my "visits, near, other'):
+    with pytest.raises(InvalidInput, match='The tables are my "visits, near, other'):
         database.table("study")
     sql = 'SELECT site, COUNT(*) FROM "my ""visits" GROUP BY site'
     assert counts(database, sql, {"site": range(1, 4)}) == [1, 2, 0]

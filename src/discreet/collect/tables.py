@@ -28,7 +28,7 @@ from ..spaces import Labels, Space
 from ..wording import first_of, plural
 from .readings import Reading, is_text, reading_of
 
-#: Told how much of a file has been read, from 0 to 1.
+#: Called with how much of a file has been read, from 0 to 1.
 Tell = Callable[[float], None]
 
 #: How many rows are held at once.
@@ -77,15 +77,15 @@ class Source:
         values: Space | None = None,
     ) -> None:
         self.path = Path(path)
-        self._labels = _written(values)
+        self._labels = _label_texts(values)
         self._files = open_files(path, skip_unreadable=False)
-        self._table = self._chosen_table(table)
+        self._table = self._find_table(table)
         kinds = self._files.columns(self._table)
-        self.group = None if group is None else self._spelled(group, list(kinds))
-        wanted = [column] if isinstance(column, str) else list(column or ())
-        self._named = bool(wanted)
-        if wanted:
-            self.columns = tuple(self._spelled(name, list(kinds)) for name in wanted)
+        self.group = None if group is None else self._find_column(group, list(kinds))
+        names = [column] if isinstance(column, str) else list(column or ())
+        self._named = bool(names)
+        if names:
+            self.columns = tuple(self._find_column(name, list(kinds)) for name in names)
         else:
             self.columns = (self._only([name for name in kinds if name != self.group]),)
         self._refuse_one_column_twice()
@@ -108,45 +108,45 @@ class Source:
             raise InvalidInput(f"a place needs two different columns; got {self.column}.")
         if self.group is not None and self.group.casefold() in names:
             raise InvalidInput(
-                f"the group column must differ from the value column; got {self.group!r} for both.  It names "
-                "each person's mechanism, and is written as it is."
+                f"the group column must differ from the value column; got {self.group!r} for both. It names each "
+                "person's mechanism, and is written as it is."
             )
 
-    def _refuse_data_as_heading(self, names: Sequence[str], found: str = "") -> None:
+    def _refuse_data_as_heading(self, names: Sequence[str], problem: str = "") -> None:
         """A first line with numbers or labels in it is taken for somebody's row, and not quoted."""
         names = [*names, *self._files.shared_names]
         if not self._files.typed and any(_NUMBER.fullmatch(name) or name.casefold() in self._labels for name in names):
-            raise InvalidInput(f"{self.path}{found}: {_NO_HEADING}")
+            raise InvalidInput(f"{self.path}{problem}: {_NO_HEADING}")
 
     def _refuse_value_as_heading(self, space: Space) -> None:
         """A label instead of a heading, where nobody said that it is one."""
-        if not self._named and not self._files.typed and self.columns[0].casefold() in _written(space):
+        if not self._named and not self._files.typed and self.columns[0].casefold() in _label_texts(space):
             raise InvalidInput(f"{self.path}: {_NO_HEADING}")
 
-    def _chosen_table(self, wanted: str | None) -> str:
+    def _find_table(self, name: str | None) -> str:
         names = self._files.tables()
-        if wanted is not None:
+        if name is not None:
             if not self._files.named_tables:
                 raise InvalidInput(f"a table is named for DuckDB files only; drop {arg('table')}")
-            return self._files.spelled(wanted)
-        tables = [name for name in names if self._files.view(name) is None]
+            return self._files.spelled(name)
+        tables = [table for table in names if self._files.view(table) is None]
         if len(tables) != 1:
             raise InvalidInput(
                 f"{self.path} has {len(tables)} tables; name one with {arg('table')}: {first_of(names)}."
             )
         return tables[0]
 
-    def _spelled(self, wanted: str, names: list[str]) -> str:
+    def _find_column(self, given: str, names: list[str]) -> str:
         """The column of that name: exactly, or the only one that differs in case."""
-        alike = [name for name in names if name.casefold() == wanted.casefold()]
-        if wanted in names or len(alike) == 1:
-            return wanted if wanted in names else alike[0]
-        if wanted.casefold() in self._files.shared_names:
-            raise InvalidInput(f"{self.path} has several columns called {wanted!r}; give each a name of its own.")
-        self._refuse_data_as_heading(names, f" has no column {wanted!r}")
-        near = nearest(wanted, names)
+        alike = [name for name in names if name.casefold() == given.casefold()]
+        if given in names or len(alike) == 1:
+            return given if given in names else alike[0]
+        if given.casefold() in self._files.shared_names:
+            raise InvalidInput(f"{self.path} has several columns called {given!r}; give each a name of its own.")
+        self._refuse_data_as_heading(names, f" has no column {given!r}")
+        near = nearest(given, names)
         meant = f"did you mean {near!r}? Its" if near else "its"
-        raise InvalidInput(f"{self.path} has no column {wanted!r}; {meant} columns are {first_of(names)}.")
+        raise InvalidInput(f"{self.path} has no column {given!r}; {meant} columns are {first_of(names)}.")
 
     @property
     def column(self) -> str:
@@ -266,7 +266,7 @@ class Source:
         if len({is_text(space) for space in spaces}) > 1:
             raise InvalidInput("some of the mechanisms report whole numbers and others text; estimate them apart.")
         readings = [self._reading(space) for space in spaces]
-        found = self._counted(readings[0], tell)
+        found = self._count_values(readings[0], tell)
         if isinstance(found, DiscreetError):
             raise found
         if not found:
@@ -296,19 +296,19 @@ class Source:
         also = "".join(f" Of {plural(wrong[one], 'row')} more: {one[1]}" for one in others)
         return kind(f"{plural(wrong[kind, words], 'row')} of column {self.column!r} of {self.path}: {words}{also}")
 
-    def _counted(self, reading: Reading, tell: Tell | None) -> list[tuple[Any, ...]] | DiscreetError:
+    def _count_values(self, reading: Reading, tell: Tell | None) -> list[tuple[Any, ...]] | DiscreetError:
         import duckdb
 
         query = f"SELECT *, count(*) FROM ({self._select(reading)}) AS t GROUP BY ALL"
         try:
-            with self._files.engine(watched=tell is not None, memory=MEMORY) as engine, _told(engine, tell):
+            with self._files.engine(watched=tell is not None, memory=MEMORY) as engine, _report_progress(engine, tell):
                 return list(engine.execute(query).fetchall())
         except duckdb.Error as problem:
             return self._failure(problem)
 
 
 @contextmanager
-def _told(engine: Any, tell: Tell | None) -> Iterator[None]:
+def _report_progress(engine: Any, tell: Tell | None) -> Iterator[None]:
     """Ask the engine from beside how far it is, while it works."""
     if tell is None:
         yield
@@ -344,14 +344,14 @@ _NO_HEADING = (
 )
 
 
-def _written(space: Space | None) -> set[str]:
+def _label_texts(space: Space | None) -> set[str]:
     """Labels as a file may have them, in one case."""
     return {str(label).casefold() for label in space.labels} if isinstance(space, Labels) else set()
 
 
 # ------------------------------------------------------------------------------------------------ writing reports
 
-_WRITTEN = {
+_COPY_OPTIONS = {
     ".parquet": "FORMAT parquet",
     ".csv": "FORMAT csv, HEADER",
     ".csv.gz": "FORMAT csv, HEADER, COMPRESSION gzip",
@@ -387,7 +387,7 @@ def perturb_column(
     import duckdb
 
     file = Path(output)
-    ending = next((ending for ending in _WRITTEN if file.name.lower().endswith(ending)), None)
+    ending = next((ending for ending in _COPY_OPTIONS if file.name.lower().endswith(ending)), None)
     if ending is None:
         raise InvalidInput(f"reports are written to .parquet, .csv, .tsv (.gz) or .duckdb files; got {file.name!r}.")
     if file.exists():
@@ -401,14 +401,14 @@ def perturb_column(
             f"the group column cannot be called {source.group!r}, the name of the reports' column. Rename it."
         )
     with tempfile.TemporaryDirectory(dir=file.parent or None, prefix=".discreet-") as folder:
-        made = Path(folder) / f"reports{ending if not _WRITTEN[ending] else '.duckdb'}"
+        made = Path(folder) / f"reports{ending if not _COPY_OPTIONS[ending] else '.duckdb'}"
         with duckdb.connect(str(made)) as store:
             outcome = _fill(store, source, groups, tell)
             if isinstance(outcome, DiscreetError):
                 raise outcome
-            if _WRITTEN[ending]:
+            if _COPY_OPTIONS[ending]:
                 made = Path(folder) / f"reports{ending}"
-                store.execute(f"COPY reports TO {text_literal(str(made))} ({_WRITTEN[ending]})")
+                store.execute(f"COPY reports TO {text_literal(str(made))} ({_COPY_OPTIONS[ending]})")
         made.replace(file)
     return outcome
 
@@ -436,7 +436,7 @@ def _fill(store: Any, source: Source, groups: Mapping[str, Mechanism], tell: Tel
         columns: dict[str, NDArray[Any]] = {}
         if batch.groups is not None:
             columns["g"] = np.array(names, object)[batch.groups]
-        columns["r"] = _drawn(mechanisms, batch, text)
+        columns["r"] = _reports_of(mechanisms, batch, text)
         store.register("batch", columns)
         store.execute(f"INSERT INTO reports SELECT {', '.join(columns)} FROM batch")
         store.unregister("batch")
@@ -444,7 +444,7 @@ def _fill(store: Any, source: Source, groups: Mapping[str, Mechanism], tell: Tel
     return total or source.no_rows()
 
 
-def _drawn(mechanisms: Sequence[Mechanism], batch: Batch, text: bool) -> NDArray[Any]:
+def _reports_of(mechanisms: Sequence[Mechanism], batch: Batch, text: bool) -> NDArray[Any]:
     """A report for each row, by the mechanism of its group."""
     reports = np.empty(len(batch.indices), object if text else np.int64)
     for k, mechanism in enumerate(mechanisms):

@@ -43,7 +43,7 @@ class Dialect(ABC):
 
     @abstractmethod
     def double(self, digits: str) -> str:
-        """A number that is a double and no decimal, from the digits Python writes it with."""
+        """A number that is a double and not a decimal, from the digits Python writes it with."""
 
     @abstractmethod
     def as_text(self, expression: str, kind: str) -> str:

@@ -68,26 +68,26 @@ def count_rows(rows: Iterable[Row], counting: Counting) -> IntArray:
         if (group := numbers.get(place)) is None:
             continue
         if unit is None:
-            counts[group] += _met(counting, row)
+            counts[group] += _counts_of_row(counting, row)
         else:
             people[unit][group].append(row)
-    for unit, held in people.items():
-        for group, row in _bounded(counting, unit, held):
-            counts[group] += _met(counting, row)
+    for unit, rows_by_group in people.items():
+        for group, row in _bounded_rows(counting, unit, rows_by_group):
+            counts[group] += _counts_of_row(counting, row)
     return counts
 
 
-def _bounded(counting: Counting, unit: str, held: Mapping[int, list[Row]]) -> Iterable[tuple[int, Row]]:
+def _bounded_rows(counting: Counting, unit: str, rows_by_group: Mapping[int, list[Row]]) -> Iterable[tuple[int, Row]]:
     """At most k groups of a person, and one row in each."""
     h, size, conditions = bounding_hash(unit, counting.key), counting.groups.size, counting.conditions
     turn = h // size % max(len(conditions), 1)
     going_round = conditions[turn:] + conditions[:turn]
-    nearest = sorted(held, key=lambda group: (group - h % size) % size)
+    nearest = sorted(rows_by_group, key=lambda group: (group - h % size) % size)
     for group in nearest[: counting.max_groups]:
-        yield group, max(held[group], key=lambda row: [holds(condition, row) for condition in going_round])
+        yield group, max(rows_by_group[group], key=lambda row: [holds(condition, row) for condition in going_round])
 
 
-def _met(counting: Counting, row: Row) -> list[bool]:
+def _counts_of_row(counting: Counting, row: Row) -> list[bool]:
     """Which counts a row is part of."""
     return [count.condition is None or holds(count.condition, row) for count in counting.question.aggregates]
 

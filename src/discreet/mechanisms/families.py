@@ -164,7 +164,7 @@ class Families(Mapping[str, Family]):
     def find(
         self, written: object, use: Use, what: str, *, shown: Callable[[Family], str] | None = None, listed: str = ""
     ) -> Family:
-        """The family that a name means, among those offered there; refused with the nearest name if there is none.
+        """The family that a name means, among those offered there; an unknown name is refused with the nearest one.
 
         Parameters
         ----------

@@ -31,7 +31,7 @@ from ..mechanism import Mechanism, finish
 from ..spaces import Grid
 
 #: Epsilon is lowered by this share of itself, so that rounding (and the judge's tolerance) stays on the private side.
-SLACK = Fraction(1, 2**24)
+EPSILON_SLACK = Fraction(1, 2**24)
 
 #: epsilon times the side of a cell must lie in this range.
 STEPS = SMALLEST_STEP, LARGEST_STEP = Fraction(1, 200), Fraction(50)
@@ -39,11 +39,11 @@ STEPS = SMALLEST_STEP, LARGEST_STEP = Fraction(1, 200), Fraction(50)
 #: Integer weights may take this many bytes in all.
 LARGEST_WEIGHTS = 2**28
 
-#: Displacements are followed outward until e^-REACH of what they began with: 4e-18.
-REACH = 40.0
+#: Displacements are followed outward until e^-LARGEST_EXPONENT of what they began with: 4e-18.
+LARGEST_EXPONENT = 40.0
 
 #: At most this many values of e^(-kappa d) are held at once.
-CHUNK = 1 << 20
+MOST_WEIGHTS_AT_ONCE = 1 << 20
 
 
 def planar_geometric(grid: Grid, *, epsilon: Any, border: Border = "remap") -> Mechanism:
@@ -174,7 +174,7 @@ def _step(grid: Grid, epsilon: Fraction, border: Border) -> float:
             f"{size / 2**20:.0f} MiB; at most {LARGEST_WEIGHTS / 2**20:.0f} are allowed. "
             "Use fewer cells or a smaller epsilon."
         )
-    return float(step if border == "normalise" else step * (1 - SLACK))
+    return float(step if border == "normalise" else step * (1 - EPSILON_SLACK))
 
 
 # ------------------------------------------------------------------------------------------------ masses
@@ -203,11 +203,11 @@ class _Axis:
 
 
 def _extent(grid: Grid, kappa: float, start: float) -> float:
-    """How far along an axis to go from ``start``, so that the distance from the origin has grown by REACH / kappa.
+    """How far to go along an axis from ``start`` until the distance from the origin grows by LARGEST_EXPONENT / kappa.
 
     Seen from a place far off the axis the distance grows slowly: the worst place is the far end of the other axis.
     """
-    far, more = math.hypot(grid.rows, grid.cols), REACH / kappa
+    far, more = math.hypot(grid.rows, grid.cols), LARGEST_EXPONENT / kappa
     return math.sqrt(start * start + 2 * far * more + more * more)
 
 
@@ -243,7 +243,7 @@ def _masses(rows: _Axis, cols: _Axis, kappa: float) -> tuple[FloatArray, FloatAr
     squares = cols.nodes**2
     for group, places in enumerate(rows.slices):
         offset = np.repeat(nearest[group], widths)
-        step = max(1, CHUNK // len(cols.nodes))
+        step = max(1, MOST_WEIGHTS_AT_ONCE // len(cols.nodes))
         for start in range(places.start, places.stop, step):
             chosen = slice(start, min(start + step, places.stop))
             terms = np.sqrt(rows.nodes[chosen, None] ** 2 + squares)

@@ -16,7 +16,7 @@ from ..exact.tables import Table
 from ..mechanism import Mechanism, finish, read_count
 from ..spaces import Counts, Labels, positive_integer
 
-_HOW = "no guarantee was designed for; the judge states what there is"
+_NO_GUARANTEE = "no guarantee was designed for; the judge states what there is"
 
 #: How a suppressed count is published.
 SUPPRESSED = "suppressed"
@@ -46,7 +46,7 @@ def random_rounding(n: Any, *, base: int = 3) -> Mechanism:
         weights[count, down] += step - (count - down)
     kernel = Table.from_array(weights)
     return finish(
-        "random_rounding", space, Counts(top), kernel, {"n": space.n, "base": step}, how=_HOW, closed_form=True
+        "random_rounding", space, Counts(top), kernel, {"n": space.n, "base": step}, how=_NO_GUARANTEE, closed_form=True
     )
 
 
@@ -73,4 +73,6 @@ def suppression(n: Any, *, below: int = 5) -> Mechanism:
     for count in range(space.size):
         weights[count, published.index(SUPPRESSED if 0 < count < limit else count)] = 1
     kernel = Table.from_array(weights)
-    return finish("suppression", space, published, kernel, {"n": space.n, "below": limit}, how=_HOW, closed_form=True)
+    return finish(
+        "suppression", space, published, kernel, {"n": space.n, "below": limit}, how=_NO_GUARANTEE, closed_form=True
+    )

@@ -19,10 +19,10 @@ from .chart import ACCENT, DARK, INK, PALE, QUIET, RAMP, WIDTH, Chart, Spec, ban
 ColourScale = Literal["linear", "sqrt", "log"]
 
 #: Heat maps show at most this many values a side, and ``rows`` this many reports: more do not fit on paper.
-MOST_CELLS, MOST_BARS = 201, 1001
+MOST_CELLS_A_SIDE, MOST_BARS_A_ROW = 201, 1001
 
 #: Up to this many values a side, the numbers stand in the cells.
-MOST_NUMBERS = 10
+MOST_CELLS_WITH_NUMBERS = 10
 
 
 # ------------------------------------------------------------------------------------------------ heat maps
@@ -58,18 +58,18 @@ def heatmap(
     """
     channel = Channel.of(mechanism)
     size = max(channel.shape)
-    if size > MOST_CELLS:
+    if size > MOST_CELLS_A_SIDE:
         instead = "plots.report_map(m, cell)" if isinstance(channel.inputs, Grid) else "plots.rows(m) or plots.error(m)"
         raise Unsupported(
             f"a heat map of {channel.shape[0]} x {channel.shape[1]} values cannot be read; it shows at most "
-            f"{MOST_CELLS} x {MOST_CELLS}. Use {instead}."
+            f"{MOST_CELLS_A_SIDE} x {MOST_CELLS_A_SIDE}. Use {instead}."
         )
     truths, reports = values_of(channel.inputs), values_of(channel.outputs)
     step = cell_size(size, named=isinstance(truths[0], str))
     noun = channel.inputs.noun
     x = band("report", f"reported {channel.outputs.noun}", reports, step)
     y = band("truth", f"true {noun}", truths, step, across=False)
-    numbered = size <= MOST_NUMBERS
+    numbered = size <= MOST_CELLS_WITH_NUMBERS
     layers = [heat_cells(channel.matrix, x, y, step, scale)]
     layers.append(_numbers(layers[0]) if numbered else _diagonal(truths, reports, x, y))
     seen = f"One row for each true {noun}: how likely every report is. {'Bold' if numbered else 'Dashed'}: the truth."
@@ -109,8 +109,10 @@ def report_map(mechanism: object, cell: object, title: str | None = None, *, sca
     grid = channel.outputs
     if not isinstance(grid, Grid) or grid != channel.inputs:
         raise Unsupported(f"a map needs the cells of a Grid; got {channel.inputs.noun}s. Use plots.heatmap(m).")
-    if max(grid.rows, grid.cols) > MOST_CELLS:
-        raise Unsupported(f"a map shows at most {MOST_CELLS} cells a side; this grid has {grid.rows} x {grid.cols}.")
+    if max(grid.rows, grid.cols) > MOST_CELLS_A_SIDE:
+        raise Unsupported(
+            f"a map shows at most {MOST_CELLS_A_SIDE} cells a side; this grid has {grid.rows} x {grid.cols}."
+        )
     true = grid.index(cell)
     row, col = divmod(true, grid.cols)
     step = cell_size(max(grid.rows, grid.cols))
@@ -247,8 +249,10 @@ def rows(mechanism: object, truths: Iterable[object] | None = None, title: str |
     """
     channel = Channel.of(mechanism)
     last, width = channel.shape[0] - 1, channel.shape[1]
-    if width > MOST_BARS:
-        raise Unsupported(f"{width} bars do not fit in a picture; it shows at most {MOST_BARS}. Use plots.error(m).")
+    if width > MOST_BARS_A_ROW:
+        raise Unsupported(
+            f"{width} bars do not fit in a picture; it shows at most {MOST_BARS_A_ROW}. Use plots.error(m)."
+        )
     places = [channel.inputs.index(truth) for truth in truths] if truths is not None else _spread(last)
     if not 1 <= len(places) <= 12:
         raise InvalidInput(f"a picture shows the reports of 1 to 12 true values; got {len(places)}.")

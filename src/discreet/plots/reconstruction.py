@@ -10,7 +10,7 @@ import numpy as np
 from ..exact.arrays import FloatArray
 from ..spaces import Grid
 from .chart import ACCENT, DARK, INK, PALE, WIDTH, Chart, Spec, band, finish
-from .probabilities import MOST_CELLS, cell_size, heat_cells, sized
+from .probabilities import MOST_CELLS_A_SIDE, cell_size, heat_cells, sized
 
 #: More values than this are drawn in bins.
 MOST_BARS = 300
@@ -118,7 +118,7 @@ def cumulative(
 
 def distribution_map(p: FloatArray, grid: Grid, title: str, *sentences: str) -> Chart:
     """A map of a distribution over the cells of a grid; squares of cells together where there are too many."""
-    side = -(-max(grid.rows, grid.cols) // MOST_CELLS)
+    side = -(-max(grid.rows, grid.cols) // MOST_CELLS_A_SIDE)
     field = p.reshape(grid.rows, grid.cols)
     for axis in (0, 1):
         field = np.add.reduceat(field, np.arange(0, field.shape[axis], side), axis=axis)

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 
 #: How deeply a condition may be nested: its normalised text must be readable again, wherever that happens.
-DEEPEST = 20
+DEEPEST_NESTING = 20
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def read_condition(expression: Expression, tables: frozenset[str] = frozenset())
         Names (lower case) that may stand before a column, as in ``visits.year``.
     """
     condition = Condition(_Reader(tables).test(expression))
-    if depth(condition.test) > DEEPEST:
+    if depth(condition.test) > DEEPEST_NESTING:
         raise refused("a condition is nested too deeply", "Write it with fewer parentheses, or use IN and BETWEEN.")
     return condition
 
@@ -138,12 +138,12 @@ _TYPES = {
     "TEXT": "VARCHAR", "VARCHAR": "VARCHAR", "DOUBLE": "DOUBLE", "BIGINT": "BIGINT", "INT": "INTEGER", "DATE": "DATE",
     "TIMESTAMP": "TIMESTAMP", "TIMESTAMPNTZ": "TIMESTAMP", "BOOLEAN": "BOOLEAN",
 }  # fmt: skip
-_ALLOWED = (
+_ACCEPTED_TESTS = (
     "A condition is made of columns and literals with AND, OR, NOT, = <> < <= > >=, BETWEEN, IN, IS NULL, "
     "IS DISTINCT FROM, LIKE, ILIKE, LOWER, UPPER, TRIM, COALESCE(column, literal) and TRY_CAST."
 )
 #: What people write most often, why it is refused and what does the same without harm.
-_INSTEAD = {
+_REFUSED_NODES = {
     "Cast": ("a cast fails on a value it cannot read, which would reveal that value", "Write TRY_CAST instead."),
     "Div": ("a division can fail on a row, which would reveal it", "Compare the column itself with a literal."),
     "IntDiv": ("a division can fail on a row, which would reveal it", "Compare the column itself with a literal."),
@@ -175,7 +175,7 @@ def _refused(node: Expression) -> InvalidInput:
             f"{shown(node)} is refused: it changes from one moment to the next",
             "Write the date or moment itself: DATE '2020-01-31'.",
         )
-    why, instead = _INSTEAD.get(name, ("it is not one of the accepted tests", _ALLOWED))
+    why, instead = _REFUSED_NODES.get(name, ("it is not one of the accepted tests", _ACCEPTED_TESTS))
     return refused(f"{shown(node)} is refused: {why}", instead)
 
 

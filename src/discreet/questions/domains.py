@@ -58,7 +58,7 @@ def domain_values(column: str, body: str) -> Values:
 
 
 #: What a value without quotes may look like that means something elsewhere -> what it looks like, what to write here.
-_CONVENTIONS: tuple[tuple[str, str, str], ...] = (
+_OTHER_CONVENTIONS: tuple[tuple[str, str, str], ...] = (
     (
         r"-?[0-9]+\s*(\.\.+|…|[-:–—]|\bto\b|\bbis\b)\s*-?[0-9]+\s*(:|/|\.\.+|,|\bstep\b|\bby\b)\s*-?[0-9]+",
         "a range with a step",
@@ -79,7 +79,7 @@ _CONVENTIONS: tuple[tuple[str, str, str], ...] = (
 )
 
 #: Likewise, where it is the only value.
-_ALONE: tuple[tuple[str, str, str], ...] = (
+_WORDS_FOR_ALL: tuple[tuple[str, str, str], ...] = (
     (
         r"(?i)\?|auto|automatic|all|any|every|each|values|unique|distinct|from[ _]data|default",
         "a word for whatever the data has",
@@ -99,7 +99,7 @@ def question_convention(column: str, items: Sequence[tuple[str, bool]]) -> None:
     discreet.errors.InvalidInput: the domain of 'age' has '17..90:10', which looks like a range with a step. Ranges ...
     """
     for text, bare in items:
-        known = _CONVENTIONS + (_ALONE if len(items) == 1 else ())
+        known = _OTHER_CONVENTIONS + (_WORDS_FOR_ALL if len(items) == 1 else ())
         for pattern, what, instead in known if bare else ():
             if re.fullmatch(pattern, text) and not re.fullmatch(r"-?[0-9]{1,18}\.\.-?[0-9]{1,18}", text):
                 raise InvalidInput(

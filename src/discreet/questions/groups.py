@@ -151,7 +151,7 @@ class Groups:
 
     @staticmethod
     def from_json(content: Mapping[str, Any]) -> Groups:
-        """Groups from what ``describe`` gave, checked again from the start.
+        """Groups from what ``to_json`` gave, checked again from the start.
 
         >>> groups = read_domain(["site=1..6"], ["site"])
         >>> Groups.from_json(groups.to_json()) == groups
@@ -252,9 +252,11 @@ def groups_from(groups: Mapping[str, Iterable[Any]] | Iterable[Any], by: Sequenc
             column = _group_column(name, by)
             if isinstance(values, str | bytes) or not isinstance(values, Iterable):
                 raise WrongType(f"the domain of {column!r} is a list of values or a range; got {values!r}.")
-            found[column] = values if isinstance(values, range) else tuple(_plain(value, column) for value in values)
+            found[column] = (
+                values if isinstance(values, range) else tuple(_declared_value(value, column) for value in values)
+            )
         return _product(found, by)
-    return _listed(*_columns(groups, by), by)
+    return _groups_of_columns(*_columns(groups, by), by)
 
 
 def read_groups(path: str | Path, by: Sequence[str]) -> Groups:
@@ -267,7 +269,7 @@ def read_groups(path: str | Path, by: Sequence[str]) -> Groups:
     order = _positions(heading, by, path)
     if sorted(order) != list(range(len(heading))):
         raise InvalidInput(f"{path} needs exactly the columns {', '.join(by)}; its heading is {', '.join(heading)}.")
-    return _listed([columns[place] for place in order], size, by, written=True)
+    return _groups_of_columns([columns[place] for place in order], size, by, as_texts=True)
 
 
 def with_zeros(groups: Groups, zeros: str | Path | Iterable[Any]) -> Groups:
@@ -328,8 +330,8 @@ def _judge_values(column: str, kind: str, values: Values) -> None:
         return
     if not isinstance(values, tuple) or kind not in ("integer", "text"):
         raise InvalidInput(f"the domain of {column!r} is a range or a tuple, of kind 'integer' or 'text'.")
-    wanted = int if kind == "integer" else str
-    if others := set(map(type, values)) - {wanted, type(None)}:
+    value_type = int if kind == "integer" else str
+    if others := set(map(type, values)) - {value_type, type(None)}:
         raise WrongType(f"the domain of {column!r} is {kind}, but one of its values is {others.pop().__name__}.")
     known = [value for value in values if value is not None]
     if kind == "integer" and known and max(map(abs, known)) > LARGEST_WHOLE:  # type: ignore[arg-type]
@@ -357,14 +359,14 @@ def _judged_cells(cells: IntArray, lengths: list[int]) -> IntArray:
     return cells
 
 
-def _ranked(table: IntArray, lengths: list[int], wanted: IntArray | None = None) -> tuple[IntArray, IntArray]:
+def _ranked(table: IntArray, lengths: list[int], others: IntArray | None = None) -> tuple[IntArray, IntArray]:
     """A number for each row of a table, equal for equal rows and below the number of rows; and the number of each
-    wanted row, -1 if it is not in the table."""
+    of the other rows, -1 if it is not in the table."""
     mine = np.zeros(len(table), dtype=np.int64)
-    wanted = table[:0] if wanted is None else wanted
-    theirs = np.zeros(len(wanted), dtype=np.int64)
+    others = table[:0] if others is None else others
+    theirs = np.zeros(len(others), dtype=np.int64)
     span = 1  # all numbers are below it
-    for column, other, length in zip(table.T, wanted.T, lengths, strict=True):
+    for column, other, length in zip(table.T, others.T, lengths, strict=True):
         if span * length >= 2**62:
             mine, theirs = _compressed(mine, theirs, span)
             span = len(table)
@@ -386,9 +388,9 @@ def _compressed(mine: IntArray, theirs: IntArray, span: int) -> tuple[IntArray, 
     return ranked, np.where(distinct[place] == theirs, place, -1)
 
 
-def _find(wanted: IntArray, table: IntArray, lengths: list[int]) -> IntArray:
-    """The place of each wanted row in a table of distinct rows, -1 if it is not there."""
-    ranks, found = _ranked(table, lengths, wanted)
+def _find(rows: IntArray, table: IntArray, lengths: list[int]) -> IntArray:
+    """The place of each of these rows in a table of distinct rows, -1 if it is not there."""
+    ranks, found = _ranked(table, lengths, rows)
     places = np.full(len(table) + 1, -1, dtype=np.int64)  # the last is what -1 looks up
     places[ranks] = np.arange(len(table))
     return places[found]
@@ -436,22 +438,22 @@ def _group_column(name: str, by: Sequence[str]) -> str:
     return find_column(name, by)
 
 
-def _product(found: Mapping[str, Values], by: Sequence[str]) -> Groups:
+def _product(domains: Mapping[str, Values], by: Sequence[str]) -> Groups:
     for column in by:
-        if column not in found:
+        if column not in domains:
             raise InvalidInput(f"the groups of {column!r} are not declared; add {arg('domain', [f'{column}=...'])}.")
-    kinds = tuple(_kind(found[column], column) for column in by)
-    return Groups(tuple(by), kinds, tuple(found[column] for column in by))
+    kinds = tuple(_kind(domains[column], column) for column in by)
+    return Groups(tuple(by), kinds, tuple(domains[column] for column in by))
 
 
-def _listed(columns: list[Sequence[Value]], size: int, by: Sequence[str], written: bool = False) -> Groups:
-    """Groups from one column of values for each of ``by``; written: as texts, which may stand for numbers."""
+def _groups_of_columns(columns: list[Sequence[Value]], size: int, by: Sequence[str], as_texts: bool = False) -> Groups:
+    """Groups from one column of values for each of ``by``; texts may stand for numbers."""
     if not by or not size:
         raise InvalidInput("a list of groups needs GROUP BY columns and at least one group.")
     values, codes = [], np.empty((size, len(by)), dtype=np.int64)
     for k, column in enumerate(columns):
         distinct, codes[:, k] = _encoded(column, size)
-        values.append(tuple(typed(distinct) if written else distinct))
+        values.append(tuple(typed(distinct) if as_texts else distinct))
     kinds = tuple(_kind(distinct, column) for distinct, column in zip(values, by, strict=True))
     return Groups(tuple(by), kinds, tuple(values), codes)
 
@@ -471,7 +473,7 @@ def _kind(values: Values, column: str) -> str:
     return "integer" if int in kinds else "text"
 
 
-def _plain(value: Any, column: str) -> Value:
+def _declared_value(value: Any, column: str) -> Value:
     """A value of a declaration as int, str or None; 1 and True, and 1 and 1.0, are one key in Python, so no others."""
     if value is None or type(value) in (int, str):
         return value  # type: ignore[no-any-return]
@@ -506,7 +508,7 @@ def _columns(rows: Iterable[Any], names: Sequence[str]) -> tuple[list[Sequence[V
     for place, name in enumerate(names):
         column = list(map(itemgetter(place), given))
         plain = not set(map(type, column)) - {int, str, type(None)}
-        columns.append(column if plain else [_plain(value, name) for value in column])
+        columns.append(column if plain else [_declared_value(value, name) for value in column])
     return columns, len(given)
 
 

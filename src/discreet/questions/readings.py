@@ -16,12 +16,18 @@ from .expressions import FLIPPED, Compare, Literal, Member, atoms
 from .question import Question
 
 #: The types of literals and the kinds of columns in words.
-_READ_AS = {"DOUBLE": "a number", "DATE": "a date", "TIMESTAMP": "a moment", "BOOLEAN": "a truth value"}
-_READ_AS_MANY = {"DOUBLE": "numbers", "DATE": "dates", "TIMESTAMP": "moments", "BOOLEAN": "truth values"}
-_HOLDS = {"integer": "numbers", "number": "numbers", "boolean": "truth values", "date": "dates", "timestamp": "moments"}
+_LITERAL_IN_WORDS = {"DOUBLE": "a number", "DATE": "a date", "TIMESTAMP": "a moment", "BOOLEAN": "a truth value"}
+_LITERALS_IN_WORDS = {"DOUBLE": "numbers", "DATE": "dates", "TIMESTAMP": "moments", "BOOLEAN": "truth values"}
+_KIND_IN_WORDS = {
+    "integer": "numbers",
+    "number": "numbers",
+    "boolean": "truth values",
+    "date": "dates",
+    "timestamp": "moments",
+}
 
 #: Kinds of columns no value of which can be read as a literal's type, and what to write instead.
-_NEVER = {
+_NEVER_EQUAL = {
     "DOUBLE": ({"date", "timestamp"}, "Write a date, such as DATE '2020-01-31'."),
     "BOOLEAN": ({"date", "timestamp"}, "Write a date, such as DATE '2020-01-31'."),
     "DATE": ({"integer", "number", "boolean"}, "Write a number."),
@@ -30,7 +36,7 @@ _NEVER = {
 
 
 #: What the text of a stored value looks like; a text that does not equals none.
-_TEXTS = {
+_TEXT_FORMS = {
     "integer": (r"0|-?[1-9][0-9]*", "n = 5"),
     "date": (r"-?[0-9]{4,}-[0-9]{2}-[0-9]{2}( \(BC\))?|-?infinity", "d = DATE '2020-01-31'"),
     "timestamp": (
@@ -52,13 +58,13 @@ def _refuse_other_texts(test: Compare | Member, column: str, kind: str, text: st
         )
     literals = test.literals if isinstance(test, Member) else (test.right,)
     equal = isinstance(test, Member) or test.op in ("=", "<>", "IS DISTINCT FROM", "IS NOT DISTINCT FROM")
-    if not equal or kind not in _TEXTS:
+    if not equal or kind not in _TEXT_FORMS:
         return
-    pattern, instead = _TEXTS[kind]
+    pattern, instead = _TEXT_FORMS[kind]
     if any(isinstance(one, Literal) and not re.fullmatch(pattern, str(one.value)) for one in literals):
         raise InvalidInput(
-            f"{column!r} holds {_HOLDS[kind]}, and {text} compares it with a text that has another form: no row can "
-            f"equal it. Write it as in {instead}."
+            f"{column!r} holds {_KIND_IN_WORDS[kind]}, and {text} compares it with a text of another form: no row "
+            f"can equal it. Write it as in {instead}."
         )
 
 
@@ -85,7 +91,7 @@ def reading_notes(question: Question, kinds: Mapping[str, str]) -> tuple[str, ..
 
 
 def _of_condition(condition: Condition, kinds: Mapping[str, str]) -> Iterator[str]:
-    told = set()
+    noted = set()
     for test in atoms(condition.test):
         if not isinstance(test, Compare | Member) or test.left.function not in ("", "COALESCE"):
             continue  # LOWER, UPPER, TRIM and TRY_CAST say how the column is to be read
@@ -94,25 +100,25 @@ def _of_condition(condition: Condition, kinds: Mapping[str, str]) -> Iterator[st
         if not isinstance(literal, Literal):
             continue
         note = _of_test(test, literal, column, kind)  # which refuses what no row can meet, whatever was said before
-        if note is not None and (column, literal.type) not in told:
-            told.add((column, literal.type))
+        if note is not None and (column, literal.type) not in noted:
+            noted.add((column, literal.type))
             yield note
 
 
 def _of_test(test: Compare | Member, literal: Literal, column: str, kind: str) -> str | None:
     text = shown(test.text)[1:-1]
-    never, instead = _NEVER.get(literal.type, ((), ""))
+    never, instead = _NEVER_EQUAL.get(literal.type, ((), ""))
     if kind in never:
         raise InvalidInput(
-            f"{column!r} holds {_HOLDS[kind]}, and {text} compares it with {_READ_AS[literal.type]}: no row can match. "
-            f"{instead}"
+            f"{column!r} holds {_KIND_IN_WORDS[kind]}, and {text} compares it with {_LITERAL_IN_WORDS[literal.type]}: "
+            f"no row can match. {instead}"
         )
     if literal.type != "VARCHAR":
         if kind != "text":
             return None
         return (
-            f"{column} is stored as text; values that are not {_READ_AS_MANY[literal.type]} are ignored by {text}. To "
-            f"compare texts, write them in quotes, such as {column} = 'text'."
+            f"{column} is stored as text; values that are not {_LITERALS_IN_WORDS[literal.type]} are ignored by {text}."
+            f" To compare texts, write them in quotes, such as {column} = 'text'."
         )
     if not (isinstance(test, Compare) and "LIKE" in test.op):
         _refuse_other_texts(test, column, kind, text)

@@ -198,7 +198,7 @@ class Files(ABC):
         return max(file.stat().st_mtime for file in self.files)
 
     def states(self) -> list[tuple[int, int, int]]:
-        """What tells that a file was replaced or written to while it was read."""
+        """What changes when a file is replaced or written to while it is read."""
         return [(state.st_ino, state.st_size, state.st_mtime_ns) for state in (file.stat() for file in self.files)]
 
     @contextmanager

@@ -97,7 +97,7 @@ _LOGS = {"_delta_log": "Delta Lake", ".hoodie": "Hudi", "metadata": "Iceberg"}
 
 
 def refuse_table_with_a_log(folder: Path) -> None:
-    """Refuse a folder whose files hold several versions of a row, of which a log tells the one in force."""
+    """Refuse a folder whose files hold several versions of a row, of which a log names the one in force."""
     for name, whose in _LOGS.items():
         log = folder / name
         if log.is_dir() and (name != "metadata" or any(log.glob("*.metadata.json"))):

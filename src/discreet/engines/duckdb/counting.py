@@ -22,10 +22,10 @@ from ..base import ROW, Counting
 from .dialect import DUCKDB
 
 #: A person's set of groups is the bits of one BIGINT.
-_WORD = 62
+_BITS_OF_A_SET = 62
 _MOST_PASSES = 4096
 #: Texts up to this many are an ENUM, which is read and grouped faster than they are joined.
-_SHORT = 1000
+_MOST_ENUM_VALUES = 1000
 
 
 def count(engine: Any, counting: Counting, table: str, kinds: Mapping[str, str]) -> IntArray:
@@ -46,7 +46,7 @@ def count(engine: Any, counting: Counting, table: str, kinds: Mapping[str, str])
     if counting.unit == ROW:
         return _count_rows(engine, counting, rows)
     conditions = len(counting.conditions)
-    few = conditions <= 1 and counting.groups.size << conditions <= _WORD
+    few = conditions <= 1 and counting.groups.size << conditions <= _BITS_OF_A_SET
     return _count_people(engine, counting, rows.numbered(), _choose_in_sets if few else _choose_in_lists)
 
 
@@ -94,7 +94,7 @@ def _declared_rows(engine: Any, counting: Counting, table: str, kinds: Mapping[s
             wanted.append(f"x{j} BETWEEN {span[0]} AND {span[-1]}")
             keys.append(f"x{j}")
             codes.append(f"(CAST(k{j} AS BIGINT) - ({span[0]}))")
-        elif kind == "text" and None not in values and len(values) <= _SHORT:
+        elif kind == "text" and None not in values and len(values) <= _MOST_ENUM_VALUES:
             read = f"TRY_CAST({read} AS ENUM ({', '.join(DUCKDB.text(str(value)) for value in values)}))"
             wanted.append(f"x{j} IS NOT NULL")
             keys.append(f"x{j}")

@@ -16,7 +16,7 @@ from ...wording import listed
 from ..lp.bounds import impossible
 from ..lp.certification import exact_table
 from ..lp.program import Request, program_of
-from ..lp.solver import Infeasible, Session, SolverFailed, variable_cost
+from ..lp.solver import InfeasibleDesign, Session, SolverFailed, variable_cost
 from .members import is_met_by_a_member, meets
 
 
@@ -27,7 +27,7 @@ def feasible(request: Request, *, private: bool = True) -> bool:
     for session, cost in _sessions(request, private):
         try:
             vertex = session.minimise(cost)
-        except Infeasible:
+        except InfeasibleDesign:
             continue
         except SolverFailed:
             if _has_shortage(session):
@@ -56,7 +56,7 @@ def _sessions(request: Request, private: bool) -> Iterator[tuple[Session, FloatA
                 break
 
 
-def proved(request: Request, *, private: bool) -> bool:
+def is_proved_infeasible(request: Request, *, private: bool) -> bool:
     """Whether a combination of the inequalities contradicts itself: then no mechanism meets the request.
 
     The solver's word is not taken for it: its combination is added up again, with a bound on every rounding.
@@ -64,13 +64,13 @@ def proved(request: Request, *, private: bool) -> bool:
     for session, cost in _sessions(request, private):
         try:
             session.minimise(cost)
-        except Infeasible:
-            found = session.contradiction()
-            # where a zero far out makes all of a column zero, the solver's prices overflow, and none are needed
+        except InfeasibleDesign:
+            ray = session.farkas_certificate()
+            # where a zero far out makes all of a column zero, the solver's dual values overflow, and none are needed
             totals = np.zeros(session.rows)
             totals[-len(session.program.rows) :] = [row.label == "total" for row in session.program.rows]
-            for prices in (totals,) if found is None else (found, totals):
-                if impossible(session.program, prices, session.row_sizes):
+            for duals in (totals,) if ray is None else (ray, totals):
+                if impossible(session.program, duals, session.row_sizes):
                     return True
         except SolverFailed:
             if _has_shortage(session):
@@ -111,7 +111,7 @@ def conflict(request: Request) -> Conflict:
     hint = "Leave one of them out, or loosen one"
     if private and not request.delta and any(p.code.startswith(("support", "zeros")) for p in clashing):
         hint += f" (a probability of zero needs {arg('delta')} above 0)"
-    certain = proved(replace(request, requirements=clashing), private=private)
+    certain = is_proved_infeasible(replace(request, requirements=clashing), private=private)
     verdict = "is infeasible" if len(clashes) == 1 else "are infeasible together"
     doubt = "" if certain else " (the solver finds no mechanism; this is not a proof)"
     return Conflict(
@@ -126,4 +126,4 @@ def privacy_in_words(request: Request) -> str:
     alpha = request.alpha
     shown = f"alpha = {alpha}" if alpha.denominator < 10**9 else f"alpha = {float(alpha):.9g}"
     delta = f", delta = {text_up(float(Fraction(request.delta)))}" if request.delta else ""
-    return f"{request.asked or shown}{delta} (privacy)"
+    return f"{request.privacy_given or shown}{delta} (privacy)"

@@ -23,11 +23,10 @@ from ..lp.bounds import gap_of
 from ..lp.certification import Proved
 from ..lp.program import Request
 from ..lp.rays import by_report, solve_by_rays
-from ..lp.search import Found, search
-from ..lp.solver import Infeasible, SolverFailed
+from ..lp.search import ProvedDesign, search
+from ..lp.solver import InfeasibleDesign, SolverFailed
 from .closed import Closed, closed_form
-from .conflicts import conflict
-from .conflicts import proved as proved_impossible
+from .conflicts import conflict, is_proved_infeasible
 from .members import cheapest_member
 
 #: Linear programs are solved up to this n; closed forms, and what looks at one report at a time, go further.
@@ -131,7 +130,7 @@ def design_each(
     >>> [m.certificate.details["cost"] for m in design_each(2, alphas=["1/2", "3/4"], loss="L1", properties="CM")]
     ['5/9', '92/123']
     """
-    last: Found | None = None
+    last: ProvedDesign | None = None
     for alpha in alphas:
         request, stated = read_request(
             n, alpha=alpha, epsilon=None, delta=0, loss=loss, properties=properties, prior=prior, worst_case=worst_case
@@ -176,8 +175,8 @@ def read_request(
         resolved.levels(space, space)  # a matrix of losses must fit; refused before any work
     weights = None if worst_case else exact_weights(prior, size)
     stated = read_epsilon(epsilon) if epsilon is not None else log_bounds(1 / a)[1]
-    asked = f"alpha = {alpha}" if epsilon is None else f"epsilon = {epsilon}"
-    return Request(size - 1, a, resolved, weights, wanted, allowed, asked), stated
+    given = f"alpha = {alpha}" if epsilon is None else f"epsilon = {epsilon}"
+    return Request(size - 1, a, resolved, weights, wanted, allowed, given), stated
 
 
 def _prefers_rays(request: Request) -> bool:
@@ -185,7 +184,7 @@ def _prefers_rays(request: Request) -> bool:
     return request.n > LARGEST_PROGRAM or (request.n > RAYS_FROM and narrow)
 
 
-def _searched(request: Request, stated: Fraction, start: Found | None) -> tuple[Mechanism, Found | None]:
+def _searched(request: Request, stated: Fraction, start: ProvedDesign | None) -> tuple[Mechanism, ProvedDesign | None]:
     """The answer of the linear program, and where the solver ended; a known mechanism where the solver fails."""
     if request.n > LARGEST_PROGRAM:
         raise Unsupported(
@@ -195,12 +194,12 @@ def _searched(request: Request, stated: Fraction, start: Found | None) -> tuple[
     try:
         found = search(request, stated, start)
         return _proved(request, found.proved, found.bound), found
-    except (Infeasible, SolverFailed) as problem:
+    except (InfeasibleDesign, SolverFailed) as problem:
         known = cheapest_member(request, stated)
         if known is not None:
             name, proved = known
             return _proved(request, proved, _bound_without_search(request), form=name), None
-        if isinstance(problem, Infeasible) or proved_impossible(request, private=True):
+        if isinstance(problem, InfeasibleDesign) or is_proved_infeasible(request, private=True):
             raise conflict(request) from None
         raise
 

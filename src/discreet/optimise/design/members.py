@@ -24,13 +24,13 @@ from ..lp.certification import Proved, prove
 from ..lp.program import Request
 
 #: What a certificate says of a design that is one of these.
-KNOWN = "known mechanism"
+KNOWN_MECHANISM = "known mechanism"
 
 #: Violations beyond this are not rounding: coefficients are at most n^2, and floats are off by 2^-53 of them.
-CLEARLY = 1e-6
+CLEAR_VIOLATION = 1e-6
 
 #: Besides the alpha asked for, the families are tried at alphas nearer to 1 (more private, flatter): its roots.
-ROOTS = (1, 2, 4, 16)
+ALPHA_ROOTS = (1, 2, 4, 16)
 
 
 def members(request: Request, *, private: bool = True) -> Iterator[tuple[str, Table]]:
@@ -65,7 +65,7 @@ def _table(family: Family, n: int, alpha: Fraction) -> Table:
 def _clearly_fails(table: Table, request: Request) -> bool:
     """Whether floats rule a table out; what they do not is decided exactly."""
     matrix = table.matrix()
-    return any(float(p.rows(request.n).excess(matrix).max()) > CLEARLY for p in request.requirements)
+    return any(float(p.rows(request.n).excess(matrix).max()) > CLEAR_VIOLATION for p in request.requirements)
 
 
 def meets(table: Table, request: Request, *, private: bool = True) -> bool:
@@ -93,14 +93,14 @@ def cheapest_member(request: Request, epsilon: Fraction) -> tuple[str, Proved] |
             continue
         certificate = prove(table, request, epsilon)
         if certificate is not None:
-            best = (cost, name, Proved(table, certificate, KNOWN))
+            best = (cost, name, Proved(table, certificate, KNOWN_MECHANISM))
     return None if best is None else best[1:]
 
 
 def _alphas(request: Request) -> list[Fraction]:
     """The alpha asked for, simple ones nearer to 1, and the ratios that requirements ask of neighbouring reports."""
     rooted = [request.alpha] + [
-        Fraction(math.ceil(1000 * float(request.alpha) ** (1 / root)), 1000) for root in ROOTS if root > 1
+        Fraction(math.ceil(1000 * float(request.alpha) ** (1 / root)), 1000) for root in ALPHA_ROOTS if root > 1
     ]
     ratios = [_ratio(p.code) for p in request.requirements]
     found = dict.fromkeys([*rooted, *(r for r in ratios if r is not None)])

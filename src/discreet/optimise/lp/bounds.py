@@ -1,10 +1,10 @@
 """How far from optimal a design can be: a lower bound of the cost of every mechanism that meets the request.
 
-Give each requirement a price (the solver's, made nonnegative) and pay the mechanism back for what it must keep anyway.
+Give each requirement a dual value (the solver's, made nonnegative) and pay the mechanism back for what it must keep.
 For pure privacy what remains falls apart by report: within one column of the matrix the probabilities are tied only to
 their neighbours, ``P[i+1, j] / P[i, j]`` lying between alpha and 1/alpha (or 1, where rows are monotone), and the
-cheapest column with a given diagonal entry is found by one pass from the ends to the diagonal. Any prices give a true
-bound; good ones give a tight one. (Lagrangian duality; this is also how columns are priced in :mod:`.rays`.)
+cheapest column with a given diagonal entry is found by one pass from the ends to the diagonal. Any dual values give a
+true bound; good ones give a tight one. (Lagrangian duality; this is also how columns are priced in :mod:`.rays`.)
 
 Floats with a running error bound: the result is below the true bound by construction.
 """
@@ -25,11 +25,11 @@ from .program import PRIVACY, Program
 #: Twice the largest relative error of one operation on doubles.
 UNIT = 2.0**-52
 
-#: By how much less totals are paid, as a share of the largest price.
-LESS = (0.0, 1e-15, 1e-14, 1e-13, 1e-12, 1e-10, 1e-8)
+#: By how much less totals are paid, as a share of the largest dual value.
+TOTAL_DISCOUNTS = (0.0, 1e-15, 1e-14, 1e-13, 1e-12, 1e-10, 1e-8)
 
-#: Inequalities between neighbours in one column: kept exactly by the pass over columns, so they need no price.
-BY_COLUMN = (PRIVACY, "RM")
+#: Inequalities between neighbours in one column: kept exactly by the pass over columns, so they need no dual value.
+ROWS_BY_COLUMN = (PRIVACY, "RM")
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,12 +71,12 @@ class Chain:
         return stepped, error
 
 
-def lower_bound(program: Program, prices: FloatArray, row_sizes: FloatArray, objective: float) -> float:
+def lower_bound(program: Program, duals: FloatArray, row_sizes: FloatArray, objective: float) -> float:
     """A number that the objective of no mechanism meeting the request is less than.
 
     Parameters
     ----------
-    prices
+    duals
         The solver's dual values of the rows it was handed.
     row_sizes
         What each of those rows was divided by.
@@ -84,57 +84,57 @@ def lower_bound(program: Program, prices: FloatArray, row_sizes: FloatArray, obj
         What the solver found, to stop looking for better bounds once one is close.
     """
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        true = prices / row_sizes
+        true = duals / row_sizes
         true[~np.isfinite(true)] = 0.0
     # Rounding may leave a place that should cost nothing just below zero, and far from the diagonal that counts many
-    # times; paying a little less for the totals lifts all places. Far out the prices of other inequalities drown in
-    # rounding altogether: leaving some of them out may be better. Every such choice gives a true bound.
+    # times; paying a little less for the totals lifts all places. Far out the dual values of other inequalities drown
+    # in rounding altogether: leaving some of them out may be better. Every such choice gives a true bound.
     best = -math.inf
     unit = float(np.abs(true[-len(program.rows) :]).max(initial=0))
     reaches = sorted({min(program.request.n, int(program.reach * share)) for share in (1, 0.8, 0.6, 0.4)}, reverse=True)
     # Far from the diagonal one pass over a column multiplies errors by 1/alpha at every step; there it may be better to
-    # take the prices of privacy as they are, and look at each truth by itself.
+    # take the dual values of privacy as they are, and look at each truth by itself.
     private = any(block.label == PRIVACY for block in program.pairs)
     ways = (True, False) if private and not program.request.delta else (False,)
-    for by_column, reach, less in itertools.product(ways, reaches, LESS):
+    for by_column, reach, less in itertools.product(ways, reaches, TOTAL_DISCOUNTS):
         best = max(best, _bound(program, true, reach, less * unit, by_column=by_column))
         if objective - best <= 1e-11 * max(abs(objective), 1e-3):
             break
     return best
 
 
-def impossible(program: Program, prices: FloatArray, row_sizes: FloatArray) -> bool:
-    """Whether these prices prove that nothing meets the request: under them, something that costs nothing would cost.
+def impossible(program: Program, duals: FloatArray, row_sizes: FloatArray) -> bool:
+    """Whether these dual values prove that the request is infeasible (Farkas): a cost of zero would be positive.
 
     Parameters
     ----------
-    prices, row_sizes
+    duals, row_sizes
         As for :func:`lower_bound`; a combination of the rows that contradicts itself (Farkas), as found by the solver.
     """
-    unit = float(np.abs(prices).max(initial=0))
+    unit = float(np.abs(duals).max(initial=0))
     if not 0 < unit < math.inf:
         return False
     free = replace(program, cost=np.zeros_like(program.cost), cost_scale=1)
-    return lower_bound(free, prices / unit, row_sizes, objective=1e-6) > 0
+    return lower_bound(free, duals / unit, row_sizes, objective=1e-6) > 0
 
 
-def _bound(program: Program, prices: FloatArray, reach: int, less: float, *, by_column: bool) -> float:
+def _bound(program: Program, duals: FloatArray, reach: int, less: float, *, by_column: bool) -> float:
     size, places = program.size, program.size**2
     cost = np.array([c / program.cost_scale for c in program.cost.tolist()])
     error = UNIT * np.abs(cost)
     gain, gain_error, start = 0.0, 0.0, 0
     for block in program.pairs:
-        mine = prices[start : start + len(block)]
+        mine = duals[start : start + len(block)]
         start += len(block)
-        if block.preferred or (by_column and block.label in BY_COLUMN):  # what is only preferred has no price
+        if block.preferred or (by_column and block.label in ROWS_BY_COLUMN):  # what is only preferred has no dual value
             continue
         apart = np.abs(block.first // size - block.first % size)
         mine = np.where(apart <= reach, np.maximum(mine, 0) if block.sense == ">=" else mine, 0.0)
         ratio = float(block.factor * program.request.alpha**block.power)
         _subtract_many(cost, error, block.first, mine)
         _subtract_many(cost, error, block.second, -ratio * mine)
-    for row, price in zip(program.rows, prices[start:].tolist(), strict=True):
-        paid = max(price, 0.0) if row.sense == ">=" else price
+    for row, dual in zip(program.rows, duals[start:].tolist(), strict=True):
+        paid = max(dual, 0.0) if row.sense == ">=" else dual
         if row.label == "total":
             paid -= less
         if not paid:
@@ -181,7 +181,7 @@ def _truths(program: Program, cost: FloatArray) -> float:
     With m the least cost off the diagonal and c that on it, a truth costs at least m + (c - m) P[i, i].
     """
     size = program.size
-    # what is never reported costs nothing, whatever its price: the highest other one, and nobody would choose it
+    # what is never reported costs nothing, whatever its dual value: the highest other one, and nobody would choose it
     highest = np.where(np.isfinite(cost), cost, -np.inf).max(axis=1, keepdims=True)
     cost = np.where(np.isfinite(cost), cost, np.where(np.isfinite(highest), highest, 0.0))
     off = cost.copy()

@@ -23,7 +23,7 @@ from .vertex import NoVertex, Ties, fixed_values, in_rows, rational_values, ties
 FIXED_BITS = 320
 
 #: Shares of the interior mechanism to mix in, from hardly any on: two to the minus this.
-MIXING = (96, 64, 48, 40, 37, 34, 33, 32, 31, 30, 28, 27, 24, 21, 18, 15, 12, 10)
+MIXING_EXPONENTS = (96, 64, 48, 40, 37, 34, 33, 32, 31, 30, 28, 27, 24, 21, 18, 15, 12, 10)
 
 VERTEX, REPAIRED = "rational vertex", "mixed and rounded"
 
@@ -83,7 +83,7 @@ def repaired_table(program: Program, vertex: Vertex, epsilon: Fraction) -> Prove
     """The nearest table inside all inequalities that passes, with as little mixed in as possible."""
     rows = in_rows(program, _nearly(program, vertex))
     request = program.request
-    for mixing in MIXING:
+    for mixing in MIXING_EXPONENTS:
         try:
             table = repaired(
                 rows, FIXED_BITS, request.alpha, mixing, mirrored=program.mirrored, fair="F" in request.codes

@@ -19,14 +19,14 @@ from numpy.typing import NDArray
 from ...exact.arrays import BoolArray, FloatArray
 
 #: Quiet, and on one core, so that the same program has the same answer everywhere.
-ALWAYS: Mapping[str, Any] = {"output_flag": False, "threads": 1}
+COMMON_OPTIONS: Mapping[str, Any] = {"output_flag": False, "threads": 1}
 
 #: Coefficients below 1e-12 of their row's largest are noise, those above it are not (the default would drop 1e-9).
 SMALL_COEFFICIENTS: Mapping[str, Any] = {"small_matrix_value": 1e-12}
 
 #: HiGHS's own tolerances, which are quick to reach, and the tightest it takes.
-LOOSE: Mapping[str, Any] = {"primal_feasibility_tolerance": 1e-7, "dual_feasibility_tolerance": 1e-7}
-TIGHT: Mapping[str, Any] = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+LOOSE_TOLERANCES: Mapping[str, Any] = {"primal_feasibility_tolerance": 1e-7, "dual_feasibility_tolerance": 1e-7}
+TIGHT_TOLERANCES: Mapping[str, Any] = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
 #: Refactorisations (steps without a pivot) that a healthy run may need: so many, and one for so many pivots. Runs that
 #: end well need one for about a hundred; where the numbers have gone bad there are several for every pivot, each slow.
@@ -135,7 +135,7 @@ class Highs:
     Parameters
     ----------
     options
-        Options by the names HiGHS gives them, beside :data:`ALWAYS`.
+        Options by the names HiGHS gives them, beside :data:`COMMON_OPTIONS`.
     watched
         Whether runs that stall are interrupted (:class:`StallWatch`).
     """
@@ -147,7 +147,7 @@ class Highs:
         self._solver = self._highspy.Highs()
         self._ended: Any = self._highspy.HighsModelStatus.kNotset
         self._watch = StallWatch()
-        self.set_options(**ALWAYS, **options)
+        self.set_options(**COMMON_OPTIONS, **options)
         if watched:
             self._solver.cbSimplexInterrupt.subscribe(self._watch)
 

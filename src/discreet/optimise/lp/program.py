@@ -49,8 +49,8 @@ class Request:
     weights: tuple[Fraction, ...] | None
     requirements: tuple[Property, ...] = ()
     delta: Fraction = Fraction(0)
-    #: The privacy as it was asked for, such as "epsilon = 0.5"; empty where nobody asked.
-    asked: str = ""
+    #: The privacy as the user gave it, such as "epsilon = 0.5"; empty if the request was made otherwise.
+    privacy_given: str = ""
 
     @property
     def codes(self) -> tuple[str, ...]:
@@ -189,7 +189,7 @@ class _Builder:
         self.places = self.size**2
         self.truth, self.report = np.divmod(np.arange(self.places), self.size)
         self.apart = np.abs(self.truth - self.report)
-        skipped = {code for asked in request.codes for code in IMPLIED.get(asked, ())}
+        skipped = {code for given in request.codes for code in IMPLIED.get(given, ())}
         self.skips_inward = "inward privacy" in skipped
         self.wanted = [(p, p.rows(request.n)) for p in request.requirements if p.code not in skipped]
         self.mirrored = request.mirrored or "S" in request.codes
@@ -217,10 +217,10 @@ class _Builder:
             self._privacy()
         for prop, rows in self.wanted:
             self._property(prop.code, rows)
-        asked = len(self.pairs)
+        required = len(self.pairs)
         for prop in self.preferred:
             self._property(prop.code, prop.rows(self.request.n))
-        self.pairs[asked:] = [replace(block, preferred=True) for block in self.pairs[asked:]]
+        self.pairs[required:] = [replace(block, preferred=True) for block in self.pairs[required:]]
         for i in range(self.size):
             self._row("total", self._truth(i), [1] * self.size, "==", Fraction(1))
         cost, scale = self._objective()

@@ -3,8 +3,8 @@
 Privacy, row monotonicity and weak honesty look at one report at a time: each column of the matrix lies in a cone whose
 neighbouring entries, going away from the diagonal, have ratios between two numbers, and the columns meet only where
 each truth's probabilities add up to one. An extreme ray of the cone takes one of the two ratios at every step; the
-best one for given prices is found by one pass (:class:`.bounds.Chain`). So the program is solved over a few rays per
-column, and better rays are added until there are none (Dantzig and Wolfe; Gilmore and Gomory).
+best one for given dual values is found by one pass (:class:`.bounds.Chain`). So the program is solved over a few rays
+per column, and better rays are added until there are none (Dantzig and Wolfe; Gilmore and Gomory).
 
 The ratios kept are a hair's breadth inside those allowed, relatively. Every inequality then holds with room that no
 rounding of a double can use up, and the doubles themselves are taken as exact weights.
@@ -23,34 +23,34 @@ from ...exact.tables import Table
 from ...spaces import Counts
 from .bounds import UNIT, Chain
 from .certification import Proved, prove
-from .highs import SMALL_COEFFICIENTS, TIGHT, Basis, Highs, Status
+from .highs import SMALL_COEFFICIENTS, TIGHT_TOLERANCES, Basis, Highs, Status
 from .program import Request
 from .solver import SolverFailed
 
 #: The properties that look at one report at a time (RH where RM is asked for, which implies it).
-BY_REPORT = frozenset({"S", "RM", "WH"})
+PROPERTIES_BY_REPORT = frozenset({"S", "RM", "WH"})
 
 #: How far inside the allowed ratios the first step of a ray stays, relatively; the k-th stays k times as far. (So the
 #: judge, who looks for the largest ratio, finds few that are nearly the largest.) The second if the first will not do.
-MARGINS = (2.0**-39, 2.0**-33)
+RATIO_MARGINS = (2.0**-39, 2.0**-33)
 
 #: At least this share of the explicit fair mechanism is mixed in, so that no report vanishes.
-SHARE = 2.0**-36
+FAIR_SHARE = 2.0**-36
 
 #: Rounds without any gain that are put up with: at degenerate vertices new rays may first have to line up.
 MOST_STALLS = 12
 
-#: While prices still jump (this far from the bound, relatively), rays are also sought at calmer ones: this share of
-#: those that gave the best bound so far, the rest of the present ones (Wentges 1997).
+#: While dual values still jump (this far from the bound, relatively), rays are also sought at calmer ones: this share
+#: of those that gave the best bound so far, the rest of the present ones (Wentges 1997).
 CALM, CENTRE = 1e-4, 0.85
 
 #: Rays are added until the bound is this close, relatively.
 PRICING_GAP = 1e-11
 
-INSIDE = "rounded inside the cone"
+ROUNDED_INSIDE = "rounded inside the cone"
 
 #: Weights below two to the minus this are rounded up to it: doubles go no further.
-WIDTH = 960
+SMALLEST_WEIGHT_BITS = 960
 
 
 def by_report(request: Request) -> bool:
@@ -58,7 +58,7 @@ def by_report(request: Request) -> bool:
     codes = set(request.codes)
     if "RM" in codes:
         codes.discard("RH")
-    return not request.delta and request.weights is not None and codes <= BY_REPORT
+    return not request.delta and request.weights is not None and codes <= PROPERTIES_BY_REPORT
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,13 +71,13 @@ class RayAnswer:
 
 def solve_by_rays(request: Request, epsilon: Fraction) -> RayAnswer:
     """Solve, round, and prove."""
-    for margin in MARGINS:
+    for margin in RATIO_MARGINS:
         master = _Master(request, margin)
         bound = master.solve()
         table = _exact_table(master.matrix(), common=master.honest)
         certificate = prove(table, request, epsilon)
         if certificate is not None:
-            return RayAnswer(Proved(table, certificate, INSIDE), bound)
+            return RayAnswer(Proved(table, certificate, ROUNDED_INSIDE), bound)
     raise SolverFailed("the rounded table could not be proved; ask for a smaller n or other properties.")
 
 
@@ -108,7 +108,7 @@ class _Master:
         self.rays: list[FloatArray] = []
         self.reports: list[int] = []
         self._answer: tuple[FloatArray, Basis | None] = (np.zeros(0), None)
-        self._solver = Highs({**SMALL_COEFFICIENTS, **TIGHT, "presolve": "off"})
+        self._solver = Highs({**SMALL_COEFFICIENTS, **TIGHT_TOLERANCES, "presolve": "off"})
         self._rows()
 
     def _rows(self) -> None:
@@ -169,16 +169,16 @@ class _Master:
                 raise SolverFailed(f"the linear solver stopped ({self._solver.reason}).")
             self._solver.set_options(simplex_strategy=4)  # from here on the last answer stays feasible
             point = self._solver.point()
-            prices, value = point.duals * self.unit, point.objective * self.unit
+            duals, value = point.duals * self.unit, point.objective * self.unit
             self._answer = point.values, self._solver.basis()
-            reduced, gain = self._reduced(prices)
+            reduced, gain = self._reduced(duals)
             rays, worth = self._best(reduced)
             possible = float(np.minimum(worth, 0).sum())
             reached = self._bound(reduced, gain)
             if reached > bound:
-                bound, centre = reached, prices
+                bound, centre = reached, duals
             elif -possible > CALM * abs(value):
-                calmer = CENTRE * centre + (1 - CENTRE) * prices
+                calmer = CENTRE * centre + (1 - CENTRE) * duals
                 sought, sought_gain = self._reduced(calmer)
                 reached = self._bound(sought, sought_gain)
                 if reached > bound:
@@ -195,9 +195,9 @@ class _Master:
             self.add(rays[chosen], chosen)
         return bound
 
-    def _reduced(self, prices: FloatArray) -> tuple[FloatArray, float]:
+    def _reduced(self, duals: FloatArray) -> tuple[FloatArray, float]:
         """The cost of each place once totals and diagonal entries are paid for, and what was paid."""
-        totals, diagonal = prices[: self.half], np.maximum(prices[self.half :], 0)
+        totals, diagonal = duals[: self.half], np.maximum(duals[self.half :], 0)
         if not self.honest:
             diagonal = np.zeros(self.half)
         gain = float(totals.sum() + diagonal.sum() / self.size)
@@ -209,11 +209,11 @@ class _Master:
         reduced[np.arange(self.size), np.arange(self.size)] -= diagonal
         return reduced, gain
 
-    def _unfolded(self, prices: FloatArray) -> FloatArray:
-        """Half of each price for a truth and half for its mirror image."""
+    def _unfolded(self, duals: FloatArray) -> FloatArray:
+        """Half of each dual value for a truth and half for its mirror image."""
         full = np.zeros(self.size)
-        full[: self.half] += prices / 2
-        full[::-1][: self.half] += prices / 2
+        full[: self.half] += duals / 2
+        full[::-1][: self.half] += duals / 2
         return full
 
     def _bound(self, reduced: FloatArray, gain: float) -> float:
@@ -288,7 +288,7 @@ class _Master:
             else fair.T
         )
         matrix, fair = self._filled(self._filled(matrix)), self._filled(self._filled(fair / fair.sum(axis=1).max()))
-        share = SHARE
+        share = FAIR_SHARE
         if self.honest:
             short = max(0.0, self.least - float(np.diagonal(matrix).min()))
             share += 2 * short / (float(np.diagonal(fair).min()) - self.least)
@@ -339,13 +339,13 @@ class _Master:
 
 
 def _exact_table(matrix: FloatArray, *, common: bool) -> Table:
-    """The doubles as exact integer weights, kept above ``2**-WIDTH``; each row over its own sum, or over a common one.
+    """The doubles as exact integer weights above ``2**-SMALLEST_WEIGHT_BITS``; each row over its own or a common sum.
 
     With a common total, what is missing to it goes to the diagonal (whose entries must not be tiny), and neighbours
     that meet at the smallest weight are exactly equal, which breaks nothing.
     """
     size = len(matrix)
-    distinct, codes = np.unique(np.maximum(matrix, 2.0**-WIDTH), return_inverse=True)
+    distinct, codes = np.unique(np.maximum(matrix, 2.0**-SMALLEST_WEIGHT_BITS), return_inverse=True)
     codes = codes.reshape(matrix.shape)
     mantissas, exponents = np.frexp(distinct)
     whole = np.ldexp(mantissas, 53).astype(np.int64).tolist()

@@ -23,7 +23,7 @@ import numpy as np
 
 from ...errors import Unsupported
 from ...exact.arrays import FloatArray
-from .highs import SMALL_COEFFICIENTS, TIGHT, Basis, Highs, Model, Rows, Status
+from .highs import SMALL_COEFFICIENTS, TIGHT_TOLERANCES, Basis, Highs, Model, Rows, Status
 
 #: Values are worked out to this many bits after the point.
 BITS = 320
@@ -32,17 +32,20 @@ BITS = 320
 _GUARD = 32
 
 #: A vertex is optimal when nothing about it is wrong by more than this, in units of the size of each variable.
-_RIGHT = 1e-24
+_OPTIMALITY_TOLERANCE = 1e-24
 
 #: Rounds of refinement; each adds at least some ten bits unless the basis is hopeless.
 _MOST_ROUNDS = 40
 
 #: How often a vertex is looked at again through a magnifying glass, and the most a look magnifies more than the last.
-_LOOKS, _STEP = 6, 1e9
+_MOST_MAGNIFICATIONS, _LARGEST_MAGNIFICATION = 6, 1e9
 
 
-class Infeasible(Unsupported):
+class InfeasibleProgram(Unsupported):
     """No choice of the variables satisfies all constraints."""
+
+    def __init__(self) -> None:
+        super().__init__("the linear program is infeasible: no choice satisfies all constraints.")
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,7 @@ class _Vertex:
 
     basis: Basis
     values: list[Fraction]
-    prices: list[Fraction]
+    duals: list[Fraction]
     reduced: list[Fraction]
 
     def primal_violation(self, sizes: list[float]) -> float:
@@ -134,7 +137,7 @@ class Program:
 
         Raises
         ------
-        Infeasible
+        InfeasibleProgram
             When no choice satisfies all constraints.
         """
         floats = _Floats(self._rows, np.array(self._sizes))
@@ -143,11 +146,11 @@ class Program:
         basis = floats.solve(cost, self._sides, [Fraction(0)] * len(sizes))
         vertex = best = self._vertex(floats, basis, cost)
         primal = dual = 1.0
-        for _ in range(_LOOKS):
-            if vertex.wrong(sizes) <= _RIGHT:
+        for _ in range(_MOST_MAGNIFICATIONS):
+            if vertex.wrong(sizes) <= _OPTIMALITY_TOLERANCE:
                 break
             primal, dual = (
-                min(1 / worst, before * _STEP) if worst else before
+                min(1 / worst, before * _LARGEST_MAGNIFICATION) if worst else before
                 for worst, before in ((vertex.primal_violation(sizes), primal), (vertex.dual_violation(sizes), dual))
             )
             near = [d * Fraction(dual) for d in vertex.reduced], [-x * Fraction(primal) for x in vertex.values]
@@ -178,25 +181,25 @@ class Program:
         worth = solve_exactly(transposed, [cost[j] for j in columns], 1 / sizes, 1 / scale)
         if found is None or worth is None:
             raise Unsupported("the linear program was not solved: its basis is singular in floats.")
-        values, prices, reduced = [Fraction(0)] * len(self._sizes), [Fraction(0)] * len(self._rows), list(cost)
+        values, duals, reduced = [Fraction(0)] * len(self._sizes), [Fraction(0)] * len(self._rows), list(cost)
         for j, x in zip(columns, found, strict=True):
             values[j] = x
         for i, y in zip(rows, worth, strict=True):
-            prices[i] = y
+            duals[i] = y
             for j, a in self._rows[i].items():
                 reduced[j] -= y * a
         for j in columns:
             reduced[j] = Fraction(0)  # up to the last bit
-        return _Vertex(basis, values, prices, reduced)
+        return _Vertex(basis, values, duals, reduced)
 
     def _bound(self, vertex: _Vertex) -> Fraction:
         """b y + negative reduced costs times the most of x: by weak duality no choice costs less, for any y."""
         reduced = [self._cost.get(j, Fraction(0)) for j in range(len(self._sizes))]
-        for i, y in enumerate(vertex.prices):
+        for i, y in enumerate(vertex.duals):
             for j, a in self._rows[i].items():
                 reduced[j] -= y * a
         sides = [self._loosest.get(i, b) for i, b in enumerate(self._sides)]
-        worth = sum((y * b for y, b in zip(vertex.prices, sides, strict=True)), Fraction(0))
+        worth = sum((y * b for y, b in zip(vertex.duals, sides, strict=True)), Fraction(0))
         return worth + sum((d * self._most[j] for j, d in enumerate(reduced) if d < 0), Fraction(0))
 
 
@@ -215,12 +218,12 @@ class _Floats:
         self, cost: Sequence[Fraction], sides: Sequence[Fraction], lower: Sequence[Fraction], start: Basis | None = None
     ) -> Basis:
         """The optimal basis of min cost x, A x = sides, x >= lower, in floats, from this basis if one is given."""
-        price = np.array([float(c) for c in cost]) * self.sizes
+        scaled_cost = np.array([float(c) for c in cost]) * self.sizes
         right = np.array([float(b) for b in sides]) / self.scale
-        solver = Highs({**SMALL_COEFFICIENTS, **TIGHT, "solver": "simplex"})
+        solver = Highs({**SMALL_COEFFICIENTS, **TIGHT_TOLERANCES, "solver": "simplex"})
         solver.load(
             Model(
-                price / (1.0 if start is not None else np.abs(price).max() or 1.0),
+                scaled_cost / (1.0 if start is not None else np.abs(scaled_cost).max() or 1.0),
                 np.maximum(np.array([float(x) for x in lower]) / self.sizes, -1e12),
                 np.full(len(self.sizes), np.inf),
                 self.rows, right, right,
@@ -230,7 +233,7 @@ class _Floats:
             solver.start_at(start)
         status = solver.run()
         if status is Status.INFEASIBLE and start is None:
-            raise Infeasible("no choice satisfies all constraints.")
+            raise InfeasibleProgram()
         if status is not Status.OPTIMAL:
             raise Unsupported(f"the linear program was not solved: {solver.reason}.")
         return solver.basis()

@@ -15,20 +15,20 @@ from ...properties import PROPERTIES
 from .bounds import lower_bound
 from .certification import Proved, exact_vertex, repaired_table
 from .program import NEGLIGIBLE, Program, Request, program_of
-from .solver import Infeasible, Session, SolverFailed, Vertex, variable_cost
+from .solver import InfeasibleDesign, Session, SolverFailed, Vertex, variable_cost
 
 #: How small probabilities may get before they are tied to their neighbours; the next is tried where one fails.
-TIES = (NEGLIGIBLE, 1e-11, 1e-8, 0.0)
+TIED_BELOW = (NEGLIGIBLE, 1e-11, 1e-8, 0.0)
 
 #: Another form of the program is tried where the answer is further than this from the bound, relatively.
 ACCEPTED_GAP = 1e-7
 
 #: The golden ratio spreads its multiples evenly over an interval: a weighting without accidental ties.
-_GENERIC = 0.6180339887498949
+_GOLDEN_RATIO = 0.6180339887498949
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class ProvedDesign:
     """A proved table and a number no mechanism meeting the request can cost less than."""
 
     proved: Proved
@@ -38,17 +38,17 @@ class Found:
     program: Program
 
 
-def search(request: Request, epsilon: Fraction, start: Found | None = None) -> Found:
+def search(request: Request, epsilon: Fraction, start: ProvedDesign | None = None) -> ProvedDesign:
     """Solve, choose among the best, and prove.
 
     Raises
     ------
-    Infeasible
+    InfeasibleDesign
         When no mechanism meets all requirements.
     """
     attempts: list[tuple[Program, Vertex, Vertex, float]] = []
-    proofs: list[tuple[float, Found]] = []
-    unsettled: list[tuple[float, Found]] = []
+    proofs: list[tuple[float, ProvedDesign]] = []
+    unsettled: list[tuple[float, ProvedDesign]] = []
     tried: set[tuple[int, bool]] = set()
     trouble: Exception | None = None
     for program in _programs(request):
@@ -61,9 +61,9 @@ def search(request: Request, epsilon: Fraction, start: Found | None = None) -> F
         try:
             session = Session(program, _warm(start, program))
             first, final, settled = stages(session)
-        except (Infeasible, SolverFailed) as problem:
+        except (InfeasibleDesign, SolverFailed) as problem:
             # nothing was tied: that is the answer
-            if program.reach == request.n and not isinstance(trouble, Infeasible):
+            if program.reach == request.n and not isinstance(trouble, InfeasibleDesign):
                 trouble = problem
             continue
         bound = _bound(session, first)
@@ -72,7 +72,7 @@ def search(request: Request, epsilon: Fraction, start: Found | None = None) -> F
             settled, proved = False, exact_vertex(program, first, epsilon)
         if proved is not None:
             cost = _cost(proved, request)
-            (proofs if settled else unsettled).append((cost, Found(proved, bound, first, program)))
+            (proofs if settled else unsettled).append((cost, ProvedDesign(proved, bound, first, program)))
             if settled and _is_close(cost, bound):
                 break
         else:
@@ -85,7 +85,7 @@ def search(request: Request, epsilon: Fraction, start: Found | None = None) -> F
         proved = repaired_table(program, final, epsilon)
         if proved is not None:
             bound = _best_bound(request, _cost(proved, request), [attempt[3] for attempt in attempts])
-            return Found(proved, bound, first, program)
+            return ProvedDesign(proved, bound, first, program)
     # without the scaling the solver may overlook what is small: where that was all it found, and no table comes of it,
     # what it said of the scaled program stands
     if trouble is not None and not any(program.scaled for program, *_ in attempts):
@@ -99,7 +99,7 @@ def search(request: Request, epsilon: Fraction, start: Found | None = None) -> F
 def _bound(session: Session, vertex: Vertex) -> float:
     """What no mechanism that meets the request costs less than, by the dual values of the cheapest vertex."""
     program = session.program
-    proved = lower_bound(program, vertex.prices, session.row_sizes, vertex.objective)
+    proved = lower_bound(program, vertex.duals, session.row_sizes, vertex.objective)
     return float_down(Fraction(proved) + program.offset)
 
 
@@ -119,7 +119,7 @@ def _best_bound(request: Request, cost: float, bounds: list[float]) -> float:
     session = Session(program_of(request, negligible=0.0, scaled=False))
     try:
         return max(best, _bound(session, session.minimise(variable_cost(session.program))))
-    except (Infeasible, SolverFailed):
+    except (InfeasibleDesign, SolverFailed):
         return best
 
 
@@ -130,7 +130,7 @@ def _programs(request: Request) -> Iterator[Program]:
     large that the solver takes a request that can be met for one that cannot. What it answers counts if it is proved.
     """
     preferred = (PROPERTIES["RM"],)
-    for negligible in TIES:
+    for negligible in TIED_BELOW:
         yield program_of(request, negligible=negligible, preferred=preferred)
     yield program_of(request, negligible=0.0, preferred=preferred, scaled=False)
 
@@ -140,7 +140,7 @@ def _cost(proved: Proved, request: Request) -> float:
     return float(utility.cost(proved.table, request.loss, prior, request.weights is None))
 
 
-def _warm(start: Found | None, program: Program) -> Vertex | None:
+def _warm(start: ProvedDesign | None, program: Program) -> Vertex | None:
     """Where a neighbouring problem ended, if it has the same shape."""
     if start is None or start.program.count != program.count or len(start.first.basic_rows) != _rows(program):
         return None
@@ -170,8 +170,8 @@ def stages(session: Session) -> tuple[Vertex, Vertex, bool]:
         chosen = session.prefer(errors) or session.minimise(errors)
         if not chosen.unique:
             session.hold(chosen)
-            chosen = session.minimise(1 + np.mod(np.arange(program.count) * _GENERIC, 1.0))
-    except (SolverFailed, Infeasible):  # infeasible it cannot be: it has just been met
+            chosen = session.minimise(1 + np.mod(np.arange(program.count) * _GOLDEN_RATIO, 1.0))
+    except (SolverFailed, InfeasibleDesign):  # infeasible it cannot be: it has just been met
         return first, chosen, False
     return first, chosen, True
 

@@ -1,8 +1,8 @@
 """Solving a design: HiGHS (:mod:`.highs`) is handed the scaled program and asked for a vertex.
 
 A solve goes in stages, so that the same request has one answer whatever path the solver takes. After the first stage,
-everything whose price is not zero is held where it is (the optimal face); the next stages minimise other objectives on
-that face: the preferences of :mod:`.designing`.
+everything whose dual value is not zero is held where it is (the optimal face); the next stages minimise other
+objectives on that face: the preferences of :mod:`.designing`.
 """
 
 from __future__ import annotations
@@ -15,28 +15,28 @@ import numpy as np
 
 from ...errors import NotCertified
 from ...exact.arrays import BoolArray, FloatArray
-from .highs import LOOSE, SMALL_COEFFICIENTS, TIGHT, Basis, Highs, Model, Rows, Status
+from .highs import LOOSE_TOLERANCES, SMALL_COEFFICIENTS, TIGHT_TOLERANCES, Basis, Highs, Model, Rows, Status
 from .program import Program
 
 #: Beyond this many inequalities the interior point method with a crossover to a vertex beats the simplex method.
 SIMPLEX_ROWS = 8_000
 
 #: Ways to solve, each tried where those before gave no answer: as the solver likes, without presolve, primal simplex.
-WAYS: tuple[dict[str, Any], ...] = (
+SOLVER_OPTIONS: tuple[dict[str, Any], ...] = (
     {"presolve": "choose", "simplex_strategy": 1},
     {"presolve": "off", "simplex_strategy": 1},
     {"presolve": "off", "simplex_strategy": 4},
 )
 
-#: A price below this share of the largest one counts as zero.
-FREE = 1e-10
+#: A dual value below this share of the largest one counts as zero.
+ZERO_DUAL_SHARE = 1e-10
 
 
 class SolverFailed(NotCertified):
     """The solver gave up, or what it found could not be proved."""
 
 
-class Infeasible(Exception):
+class InfeasibleDesign(Exception):
     """No mechanism meets all inequalities; a signal between modules, never shown to people."""
 
 
@@ -45,7 +45,7 @@ class Vertex:
     """What the solver found, in scaled numbers, and where it is: which columns and rows are at their bounds."""
 
     values: FloatArray
-    prices: FloatArray
+    duals: FloatArray
     reduced: FloatArray
     objective: float
     #: For each variable and each row, whether it is basic (free to move) or at a bound.
@@ -55,20 +55,20 @@ class Vertex:
 
     @property
     def unique(self) -> bool:
-        """Whether every bound that holds has a price: then no other point is as good."""
+        """Whether every bound that holds has a dual value: then no other point is as good."""
         return not (self.free_columns.any() or self.free_rows.any())
 
     @property
     def free_columns(self) -> BoolArray:
-        return np.asarray(~self.basic_columns & (np.abs(self.reduced) <= FREE * self._unit))
+        return np.asarray(~self.basic_columns & (np.abs(self.reduced) <= ZERO_DUAL_SHARE * self._unit))
 
     @property
     def free_rows(self) -> BoolArray:
-        return np.asarray(~self.basic_rows & (np.abs(self.prices) <= FREE * self._unit))
+        return np.asarray(~self.basic_rows & (np.abs(self.duals) <= ZERO_DUAL_SHARE * self._unit))
 
     @property
     def _unit(self) -> float:
-        return max(float(np.abs(self.prices).max(initial=0)), 1e-300)
+        return max(float(np.abs(self.duals).max(initial=0)), 1e-300)
 
 
 class Session:
@@ -100,48 +100,48 @@ class Session:
     def minimise(self, cost: FloatArray) -> Vertex:
         """The best vertex for this cost per unit of each variable."""
         if self._last is None:
-            self._last = self._run(cost, LOOSE)
+            self._last = self._run(cost, LOOSE_TOLERANCES)
         try:
-            self._last = self._run(cost, TIGHT)
+            self._last = self._run(cost, TIGHT_TOLERANCES)
         except SolverFailed:
             if not self._last_resort:
                 raise
             # some programs cannot be solved so closely; what comes of it is proved, or not, anyway
-            self._last = self._run(cost, LOOSE)
+            self._last = self._run(cost, LOOSE_TOLERANCES)
         return self._last
 
     def hold(self, vertex: Vertex) -> None:
-        """From now on, consider only what is as good as this vertex was: everything with a price stays where it is."""
+        """From now on, consider only what is as good as this vertex was: everything with a dual value stays."""
         self.upper = np.where(~vertex.basic_rows & ~vertex.free_rows, self.lower, self.upper)
         self.column_upper = np.where(~vertex.basic_columns & ~vertex.free_columns, 0.0, self.column_upper)
         self._last = vertex
 
     def prefer(self, cost: FloatArray) -> Vertex | None:
-        """The best vertex that also meets the preferred inequalities; None, and as before, if there is none."""
+        """The best vertex that also meets the preferred inequalities; None, and as before, if no vertex does."""
         before, last = self.lower.copy(), self._last
         self.lower[self._preferred] = 0.0
         try:
             return self.minimise(cost)
-        except (Infeasible, SolverFailed):
+        except (InfeasibleDesign, SolverFailed):
             self.lower, self._last = before, last
             return None
 
-    def contradiction(self) -> FloatArray | None:
-        """After :class:`Infeasible`: a Farkas certificate of infeasibility (a dual ray), or None.
+    def farkas_certificate(self) -> FloatArray | None:
+        """After :class:`InfeasibleDesign`: a Farkas certificate of infeasibility (a dual ray), or None.
 
         What it proves is for :func:`.bounds.impossible` to say.
         """
         solver = self._solver
-        solver.set_options(solver="simplex", **WAYS[1])
+        solver.set_options(solver="simplex", **SOLVER_OPTIONS[1])
         solver.forget()
         solver.run()
         return solver.dual_ray()
 
     def shortage(self) -> FloatArray | None:
-        """Dual values of the least shortage: what must be given to rows that nothing at all would not meet.
+        """Dual values of the phase-one program: the least total by which rows must be helped to be met.
 
-        That program can always be met, by nothing and full gifts, so the solver does not lose its way. Where the least
-        shortage is above zero its dual values are a Farkas certificate; :func:`.bounds.impossible` says what it proves.
+        That program is always feasible (all variables zero, full help), so the solver does not lose its way. Where the
+        least total is above zero its dual values are a Farkas certificate (:func:`.bounds.impossible`).
         """
         solver = self._solver
         self._load(np.zeros(self.program.count))
@@ -161,18 +161,18 @@ class Session:
         solver.set_options(solver="simplex" if basis is not None or len(self.lower) <= SIMPLEX_ROWS else "ipm")
         if basis is not None:
             solver.start_at(basis)
-        for way in WAYS if self._last_resort else WAYS[:1]:
+        for way in SOLVER_OPTIONS if self._last_resort else SOLVER_OPTIONS[:1]:
             solver.set_options(**way)
             status = solver.run()
             # a program on which the solver got lost is better tried in another form than in another way
             if status is not Status.UNSOLVED or self.stalled:
                 break
             solver.forget()
-        solver.set_options(**WAYS[0])
+        solver.set_options(**SOLVER_OPTIONS[0])
         if self.stalled:
             solver.forget()
         if status is Status.INFEASIBLE:
-            raise Infeasible
+            raise InfeasibleDesign
         if status is not Status.OPTIMAL:
             reason = "it got nowhere" if self.stalled else solver.reason
             raise SolverFailed(

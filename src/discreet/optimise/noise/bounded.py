@@ -29,8 +29,8 @@ from ...names import find_name
 from ...privacy.verify import verify
 from ...spaces import Counts, Integers, Space, positive_integer
 from ...wording import listed
-from ..lp.refinement import Infeasible
-from .programs import Found, Wanted, largest_stay, least_delta
+from ..lp.refinement import InfeasibleProgram
+from .programs import NoiseLaws, Wanted, largest_stay, least_delta
 
 KINDS = ("all-counts", "optimal", "sadeghi", "single-event")
 
@@ -41,7 +41,7 @@ LARGEST_LEAST = 100
 LARGEST_PROGRAM = 20
 
 #: How far below the optimum the largest stay probability is taken, relatively, to have short numbers.
-_ROOM = Fraction(1, 2**30)
+_DELTA_ROOM = Fraction(1, 2**30)
 
 
 def bounded_noise(
@@ -260,33 +260,33 @@ def refuse_untouched_zeros(stay: Fraction, reach: int, js: int = 0) -> None:
 # ------------------------------------------------------------------------------------------------ the kinds
 
 
-def solve(wanted: Wanted, delta: Fraction | None) -> tuple[Found, Wanted]:
-    """The laws, and what was asked of them once the largest stay for a delta is known."""
+def solve(wanted: Wanted, delta: Fraction | None) -> tuple[NoiseLaws, Wanted]:
+    """The laws, and their requirements with the largest stay for a delta filled in."""
     limit = wanted.variance
     try:
         found, wanted = (least_delta(wanted), wanted) if delta is None else _largest_stay(wanted, delta)
-    except Infeasible:
+    except InfeasibleProgram:
         raise InvalidInput(impossible(wanted, delta)) from None
     if limit is not None and any(moment(law, 2) > limit for law in found.laws):
         raise InvalidInput(impossible(wanted, delta))  # by so little that floats did not see it
     return found, wanted
 
 
-def _largest_stay(wanted: Wanted, delta: Fraction) -> tuple[Found, Wanted]:
+def _largest_stay(wanted: Wanted, delta: Fraction) -> tuple[NoiseLaws, Wanted]:
     """The noise with the largest stay for this delta, taken a little smaller until the delta is truly kept."""
-    best = largest_stay(wanted, delta * (1 - _ROOM))
-    for room in (_ROOM, _ROOM * 2**10, _ROOM * 2**18):
+    best = largest_stay(wanted, delta * (1 - _DELTA_ROOM))
+    for room in (_DELTA_ROOM, _DELTA_ROOM * 2**10, _DELTA_ROOM * 2**18):
         stay = simplest_between(best * (1 - room), best * (1 - room / 2)) if best > 0 else Fraction(0)
         if not 0 < stay < 1:
             break
         found = least_delta(replace(wanted, stay=stay))
         if found.value <= delta:
             return found, replace(wanted, stay=stay)
-    raise Infeasible("no choice satisfies all constraints.")
+    raise InfeasibleProgram()
 
 
 def impossible(wanted: Wanted, delta: Fraction | None) -> str:
-    """What to say when no noise is as wanted."""
+    """The message when no noise meets the requirements."""
     limits = [f"reach = {wanted.reach}", f"epsilon = {float(wanted.epsilon):g}"]
     if wanted.stay is not None and delta is None:
         limits.append(f"stay = {float(wanted.stay):g}")

@@ -19,22 +19,22 @@ from typing import Any
 
 from ...errors import Unsupported
 from ...exact.laws import Finite
-from ..lp.refinement import Infeasible
-from .key_search import KeyTable, best_table, keeps_what_is_wanted, laws_of, value_of, widened
+from ..lp.refinement import InfeasibleProgram
+from .key_search import KeyTable, best_table, laws_of, meets_requirements, value_of, widened
 from .programs import NoiseProgram, Wanted, exact_law, least_delta
 
 #: From this many keys on the best real table is rounded and improved step by step: the solver's numbers end there.
-_FINE = 2**20
+_ROUNDED_FROM_KEYS = 2**20
 
 #: So many steps of improvement are taken at most.
-_STEPS = 400
+_MOST_STEPS = 400
 
 #: Beyond this many keys whole numbers are as fine as real ones to the solver.
-_MANY = 2**40
+_MOST_KEYS = 2**40
 
 
 @dataclass(frozen=True)
-class Rounded:
+class TableOnKeys:
     """Laws on K keys, their true delta at the program's E, and whether the search proved that none is better."""
 
     laws: tuple[Finite, ...]
@@ -45,17 +45,17 @@ class Rounded:
 
 def best_on_keys(
     wanted_for: Callable[[int], Wanted], reach: int, keys: int, progress: Callable[[str], None] | None = None
-) -> Rounded:
+) -> TableOnKeys:
     """The best table with noise up to ``reach`` on so many keys.
 
     Parameters
     ----------
     wanted_for
-        What is wanted, for each reach.
+        The requirements, for each reach.
     progress
-        Told in a few words what is being done.
+        Called with a few words on what is being done.
     """
-    if keys > _MANY:
+    if keys > _MOST_KEYS:
         raise Unsupported(f"at most 2^40 keys are searched; got {keys}.")
     whole = wanted_for(reach)
     best: KeyTable | None = None
@@ -66,8 +66,8 @@ def best_on_keys(
             progress(f"noise up to {shorter} on {keys} keys")
         wanted = wanted_for(shorter)
         try:
-            if keys >= _FINE:
-                found, proved = _rounded(wanted, keys), False
+            if keys >= _ROUNDED_FROM_KEYS:
+                found, proved = _round_to_keys(wanted, keys), False
             else:
                 known = best if shorter == reach else None
                 found, proved = best_table(wanted, keys, known)
@@ -78,11 +78,11 @@ def best_on_keys(
         if best is None or value_of(found, whole) <= value_of(best, whole):
             best = found
         if value_of(best, whole) * keys <= 1 + Fraction(1, 10**6):  # no table on these keys is better
-            return _finished(best, whole, True)
+            return _without_repeats(best, whole, True)
         proved = proved and shorter == reach  # a shorter reach proves nothing about tables that reach further
     if best is None:
-        raise problem or Infeasible("no choice satisfies all constraints.")
-    return _finished(best, whole, proved)
+        raise problem or InfeasibleProgram()
+    return _without_repeats(best, whole, proved)
 
 
 def _reaches(wanted_for: Callable[[int], Wanted], reach: int, keys: int) -> list[int]:
@@ -100,18 +100,18 @@ def _reaches(wanted_for: Callable[[int], Wanted], reach: int, keys: int) -> list
     return [reach]
 
 
-def _finished(rows: KeyTable, wanted: Wanted, proved: bool) -> Rounded:
+def _without_repeats(rows: KeyTable, wanted: Wanted, proved: bool) -> TableOnKeys:
     """Without errors that have no keys, and without counts whose law is the shared one anyway."""
     kept = [{z: w for z, w in row.items() if w} for row in rows]
     while len(kept) > 1 and kept[-2] == kept[-1]:
         kept.pop()
-    return Rounded(laws_of(kept), tuple(kept), value_of(rows, wanted), proved)
+    return TableOnKeys(laws_of(kept), tuple(kept), value_of(rows, wanted), proved)
 
 
 # ------------------------------------------------------------------------------------------------ many keys
 
 
-def _rounded(wanted: Wanted, keys: int) -> KeyTable:
+def _round_to_keys(wanted: Wanted, keys: int) -> KeyTable:
     """The best real table rounded to so many keys, with zero bias kept.
 
     Rounding may take the variance above its limit by a few keys; the limit is then lowered by so much first.
@@ -131,7 +131,7 @@ def _rounded(wanted: Wanted, keys: int) -> KeyTable:
             if near is None:
                 break
             weights.append({z: int(near.probability(z) * keys) for z in row})
-        if len(weights) == len(wanted.counts) and keeps_what_is_wanted(tuple(weights), wanted, keys):
+        if len(weights) == len(wanted.counts) and meets_requirements(tuple(weights), wanted, keys):
             _improve(weights, wanted, keys)
             return tuple(weights)
     raise Unsupported(f"rounding to {keys} keys breaks a requirement.")
@@ -153,7 +153,7 @@ def _improve(weights: list[dict[int, int]], wanted: Wanted, keys: int) -> None:
         down = sum(max(w - e * there.get(z - 1, 0), 0.0) for z, w in here.items())
         return max(down, sum(max(w - e * here.get(z + 1, 0), 0.0) for z, w in there.items()))
 
-    for _ in range(_STEPS):
+    for _ in range(_MOST_STEPS):
         values = [excess(k) for k in range(last + 1)]
         worst = max(range(last + 1), key=values.__getitem__)
         if not any(_step(weights, row, excess, values, floor, ceiling) for row in {worst, worst + 1} if row < last):

@@ -19,7 +19,7 @@ import numpy as np
 from ...errors import Unsupported
 from ...exact.laws import Finite
 from ..lp.highs import Highs, Model, Rows, Status
-from ..lp.refinement import Infeasible
+from ..lp.refinement import InfeasibleProgram
 from .programs import NoiseProgram, Wanted, delta_of
 
 #: The number of keys of each error, for each count.
@@ -27,7 +27,7 @@ KeyTable = tuple[dict[int, int], ...]
 
 #: Branch and bound stops after this many nodes, so that the same question has the same answer everywhere. In tables
 #: with more unknowns than :data:`_EASY`, where a node takes longer and proves less, it stops after fewer.
-NODES = 3000
+MOST_NODES = 3000
 
 #: So many unknown numbers of keys are few (reach 5), and up to so many, tables are made in every order (reach 9).
 _EASY, _MANAGEABLE = 121, 400
@@ -39,7 +39,7 @@ _FEW_NODES = 50
 _SECONDS = 40.0
 
 #: Deltas this close, in keys, relatively, are the same to the solver.
-_GAP = 1e-6
+_SOLVER_GAP = 1e-6
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class _KeyProgram:
             [j for row in rows for j in row],
             np.array([float(a) for row in rows for a in row.values()]),
         )
-        self._solver = Highs({"mip_rel_gap": _GAP, "random_seed": 1})
+        self._solver = Highs({"mip_rel_gap": _SOLVER_GAP, "random_seed": 1})
         self._solver.load(Model(nothing, nothing, np.full(self.size, np.inf), coefficients, right, right))
 
     def solve(
@@ -88,7 +88,7 @@ class _KeyProgram:
         most
             Delta is at most this, in keys.
         calmest
-            Not the least delta but the least variance of this count is wanted.
+            Minimise the variance of this count instead of delta.
         start
             Values of all variables to start from.
         """
@@ -120,9 +120,9 @@ class _KeyProgram:
         return {z: round(values[j]) for z, j in self._columns[count].items()}
 
     def table(self, values: Sequence[float]) -> KeyTable | None:
-        """The table that the solver means, if in whole numbers it is as wanted."""
+        """The table that the solver means, if in whole numbers it meets the requirements."""
         rows = tuple(self.row(values, n) for n in self.wanted.counts)
-        return rows if keeps_what_is_wanted(rows, self.wanted, self.keys) else None
+        return rows if meets_requirements(rows, self.wanted, self.keys) else None
 
     def made_count_by_count(self, order: Sequence[int]) -> KeyTable | None:
         """Relax and fix: the counts in this order, each in whole keys while those that follow may be anything."""
@@ -137,8 +137,8 @@ class _KeyProgram:
         return self.table(outcome.values)
 
 
-def keeps_what_is_wanted(rows: KeyTable, wanted: Wanted, keys: int) -> bool:
-    """Whether a table on keys is as wanted: all keys shared out, zero bias, stay and variance kept."""
+def meets_requirements(rows: KeyTable, wanted: Wanted, keys: int) -> bool:
+    """Whether a table on keys meets the requirements: all keys shared out, zero bias, stay and variance kept."""
     for n, row in zip(wanted.counts, rows, strict=True):
         lean, square = sum(z * w for z, w in row.items()), sum(z * z * w for z, w in row.items())
         if min(row.values()) < 0 or sum(row.values()) != keys or (wanted.unbiased(n) and lean):
@@ -178,8 +178,8 @@ def best_table(wanted: Wanted, keys: int, known: KeyTable | None = None) -> tupl
 
     Raises
     ------
-    Infeasible
-        When no table on these keys is as wanted.
+    InfeasibleProgram
+        When no table on these keys meets the requirements.
     """
     free = _KeyProgram(wanted, keys)
     best = known
@@ -192,17 +192,17 @@ def best_table(wanted: Wanted, keys: int, known: KeyTable | None = None) -> tupl
     start = None
     if best is not None:
         start = free.solve((), dict(zip(wanted.counts, best, strict=True)), 1).values
-    outcome = free.solve(wanted.counts, {}, math.ceil(NODES * min(1, _EASY / free.unknowns) ** 2), start=start)
+    outcome = free.solve(wanted.counts, {}, math.ceil(MOST_NODES * min(1, _EASY / free.unknowns) ** 2), start=start)
     if outcome.infeasible and best is None:
-        raise Infeasible("no choice satisfies all constraints.")
+        raise InfeasibleProgram()
     found = None if outcome.values is None else free.table(outcome.values)
     if found is not None and (best is None or value_of(found, wanted) < value_of(best, wanted)):
         best = found
     if best is None:
         raise Unsupported(f"no table on {keys} keys was found; allow more keys, a larger reach or a smaller stay.")
     value = float(value_of(best, wanted) * keys)
-    proved = value <= 1 + _GAP or (outcome.finished and value <= outcome.bound * (1 + _GAP) + _GAP)
-    return _calmed(best, wanted, keys), proved
+    proved = value <= 1 + _SOLVER_GAP or (outcome.finished and value <= outcome.bound * (1 + _SOLVER_GAP) + _SOLVER_GAP)
+    return _with_less_variance(best, wanted, keys), proved
 
 
 def _ways(free: _KeyProgram, one_is_known: bool) -> Iterator[tuple[_KeyProgram, Sequence[int]]]:
@@ -224,7 +224,7 @@ def _symmetric(wanted: Wanted, keys: int) -> _KeyProgram:
     return _KeyProgram(replace(wanted, symmetric=True), keys)
 
 
-def _calmed(rows: KeyTable, wanted: Wanted, keys: int) -> KeyTable:
+def _with_less_variance(rows: KeyTable, wanted: Wanted, keys: int) -> KeyTable:
     """The same delta with less noise: each count in turn gets the law with the least variance that leaves delta alone.
 
     A true 0 above all, which may be biased: nothing else keeps it near 0.
@@ -241,7 +241,7 @@ def _calmed(rows: KeyTable, wanted: Wanted, keys: int) -> KeyTable:
         tried = [*table[:k], program.row(outcome.values, n), *table[k + 1 :]]
         if (
             _square(tried[k]) < _square(table[k])
-            and keeps_what_is_wanted(tuple(tried), wanted, keys)
+            and meets_requirements(tuple(tried), wanted, keys)
             and value_of(tried, wanted) <= worst
         ):
             table = tried

@@ -18,17 +18,17 @@ from fractions import Fraction
 from ...errors import Unsupported
 from ...exact.laws import Finite
 from ...mechanisms.bounded import growth, growth_gap, moment
-from ..lp.refinement import Infeasible, Program, Solution
+from ..lp.refinement import InfeasibleProgram, Program, Solution
 
 #: Deltas this close, relatively, are the same.
-_SAME = Fraction(1, 2**60)
+_SAME_DELTA = Fraction(1, 2**60)
 
 #: The optimum is known well enough when the proved lower bound is this close, relatively.
-_CLOSE = Fraction(1, 10**6)
+_CLOSE_TO_BOUND = Fraction(1, 10**6)
 
 
 #: Nobody needs to know a delta better than this.
-_TINY = Fraction(1, 10**12)
+_NEGLIGIBLE_DELTA = Fraction(1, 10**12)
 
 #: The variance is kept this much below its limit, relatively, so that rounding to exact laws does not exceed it.
 _VARIANCE_ROOM = Fraction(1, 2**60)
@@ -36,7 +36,7 @@ _VARIANCE_ROOM = Fraction(1, 2**60)
 
 @dataclass(frozen=True)
 class Wanted:
-    """What the noise must be like.
+    """The requirements of the noise.
 
     Attributes
     ----------
@@ -197,7 +197,7 @@ class NoiseProgram:
                 found = self._program.solve()
             except Unsupported:
                 return None
-            if found.values[self.delta] <= best * (1 + _SAME):
+            if found.values[self.delta] <= best * (1 + _SAME_DELTA):
                 return found
         return None
 
@@ -292,7 +292,7 @@ def _dense(weights: Mapping[int, int]) -> list[int]:
 
 
 @dataclass(frozen=True)
-class Found:
+class NoiseLaws:
     """Exact laws for the least delta.
 
     Attributes
@@ -302,7 +302,7 @@ class Found:
     value
         Their delta, at the rational E of the program.
     bound
-        A proved lower bound of the delta of all laws that are as wanted, at e^epsilon itself.
+        A proved lower bound of the delta of all laws that meet the requirements, at e^epsilon itself.
     """
 
     laws: tuple[Finite, ...]
@@ -310,23 +310,23 @@ class Found:
     bound: Fraction
 
 
-def least_delta(wanted: Wanted) -> Found:
+def least_delta(wanted: Wanted) -> NoiseLaws:
     """The laws with the least delta; where a symmetric shared law has it too, that one.
 
     Raises
     ------
-    Infeasible
-        When no noise is as wanted.
+    InfeasibleProgram
+        When no noise meets the requirements.
     """
     if wanted.first == wanted.shared:  # one law: it and its mirror image are equally good, and so is their mean
         wanted = replace(wanted, symmetric=True)
-    best: Found | None = None
+    best: NoiseLaws | None = None
     problem = Unsupported("the linear program was not solved to enough digits; try a smaller reach.")
     for rough in (None, 1e-3, 1e-6):  # sizes to work in: the solver fails at some programs in some of them
         try:
             program = NoiseProgram(wanted, rough=rough)
             solution = program.least_delta()
-        except Infeasible:
+        except InfeasibleProgram:
             raise
         except Unsupported as failure:
             problem = failure
@@ -338,11 +338,11 @@ def least_delta(wanted: Wanted) -> Found:
             if laws is None:
                 continue
             value = delta_of(laws, wanted)
-            if best is None or value < best.value * (1 - _SAME):
-                best = Found(tuple(laws), value, bound)
+            if best is None or value < best.value * (1 - _SAME_DELTA):
+                best = NoiseLaws(tuple(laws), value, bound)
         if best is not None:
             best = replace(best, bound=bound)
-            if best.value - bound <= max(_CLOSE * best.value, _TINY):
+            if best.value - bound <= max(_CLOSE_TO_BOUND * best.value, _NEGLIGIBLE_DELTA):
                 break
     if best is None:
         raise problem
@@ -361,7 +361,7 @@ def _as_good_and_symmetric(
         found = even.least_delta()
     except Unsupported:  # infeasible, or not found
         return None
-    return (even, found) if found.cost <= solution.cost * (1 + _SAME) else None
+    return (even, found) if found.cost <= solution.cost * (1 + _SAME_DELTA) else None
 
 
 def delta_of(laws: Sequence[Finite], wanted: Wanted) -> Fraction:
@@ -382,17 +382,17 @@ def largest_stay(wanted: Wanted, delta: Fraction) -> Fraction:
 
     Raises
     ------
-    Infeasible
-        When no noise is as wanted.
+    InfeasibleProgram
+        When no noise meets the requirements.
     """
     problem = Unsupported("the linear program was not solved.")
     for rough in (float(delta), None, 1e-3, 1e-6):
         try:
             return -NoiseProgram(wanted, delta, rough).largest_stay().cost
-        except Infeasible:
+        except InfeasibleProgram:
             raise
         except Unsupported as failure:
             problem = failure
     if least_delta(wanted).value > delta:  # whatever the stay
-        raise Infeasible("no choice satisfies all constraints.")
+        raise InfeasibleProgram()
     raise problem

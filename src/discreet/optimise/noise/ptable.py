@@ -16,7 +16,7 @@ from ...ptables.table import PTable
 from ...report import Fact, Report, Result, Section, Terms, stamped
 from ...spaces import positive_integer
 from ...wording import percent
-from ..lp.refinement import Infeasible
+from ..lp.refinement import InfeasibleProgram
 from .bounded import LARGEST_PROGRAM, impossible, read_shared_from, refuse_hopeless_js, refuse_untouched_zeros
 from .key_rounding import best_on_keys
 from .programs import Wanted, least_delta
@@ -112,11 +112,11 @@ def design_ptable(
 
     try:
         free = least_delta(wanted(D))
-    except Infeasible:
+    except InfeasibleProgram:
         raise InvalidInput(impossible(wanted(D), None)) from None
     try:
         found = best_on_keys(wanted, D, size, progress)
-    except Infeasible:
+    except InfeasibleProgram:
         raise InvalidInput(f"on {size} keys {impossible(wanted(D), None)}") from None
     table = PTable(tuple(tuple(sorted(row.items())) for row in found.weights), size, layout="ptable")
     delta = table.mechanism(eps).certificate.delta
