@@ -17,6 +17,9 @@ KINDS: Mapping[str, Callable[[Mapping[str, Any]], Chart]] = {
     "vega-lite": lambda numbers: Chart(dict(numbers)),
     "probabilities": lambda numbers: plots.heatmap(numbers["mechanism"], witness=numbers.get("witness", True)),
     "error": lambda numbers: plots.error(numbers["mechanisms"], numbers.get("measure", "L1")),
+    "counts": lambda numbers: plots.counts(
+        numbers["rows"], numbers["by"], numbers["title"], *numbers["sentences"], level=numbers["level"]
+    ),
     "delta": lambda numbers: plots.delta_curve(numbers["subjects"]),
 }
 
