@@ -129,9 +129,9 @@ def test_one_unit_less_changes_at_most_the_stated_number_of_counts_each_by_one(
     assert change.sum() <= most
 
 
-@pytest.mark.parametrize("size", [5, 31, 62, 63, 400])
+@pytest.mark.parametrize("size", [5, 31, 32, 62, 63, 64, 126, 127, 400, 4096, 16384, 16385, 32768, 32769])
 def test_sets_and_ranks_make_the_choice_of_the_rule_on_larger_tables(tmp_path, size) -> None:
-    """Sizes on both sides of a word of bits; people with one row, and with many."""
+    """Sizes on both sides of one and two words of bits and of narrow numbers; people with one row, and with many."""
     chance = random.Random(size)
     rows: list[Row] = [
         (f"p{int(chance.paretovariate(0.5)) % 97}", chance.randrange(size + 3), "good", chance.randrange(4))
@@ -144,15 +144,17 @@ def test_sets_and_ranks_make_the_choice_of_the_rule_on_larger_tables(tmp_path, s
         np.testing.assert_array_equal(found, reference(rows, one))
 
 
-@pytest.mark.parametrize("c", [2, 16, 17, 20, 27, 28])
+@pytest.mark.parametrize(
+    ("c", "size"), [(2, 4), (13, 4), (15, 1), (16, 4), (17, 3), (20, 4), (27, 4), (28, 4), (30, 1)]
+)
 @pytest.mark.parametrize("k", [1, 2])
-def test_many_conditions_overflow_for_nobody(tmp_path, c, k) -> None:
+def test_many_conditions_overflow_for_nobody(tmp_path, c, size, k) -> None:
     """Whether a number is too large must not depend on one person's rows: that would show in a failure."""
     chance = random.Random(c)
     rows = [
-        (f"p{i % 150}", chance.randrange(3), chance.choice(HEALTH), chance.choice([0, 1, 2, 3])) for i in range(600)
+        (f"p{i % 150}", chance.randrange(size), chance.choice(HEALTH), chance.choice([0, 1, 2, 3])) for i in range(600)
     ]
-    asked = ask([1 + j % 4 for j in range(c)], Groups(("site",), ("integer",), (range(3),)), unit="person", k=k)
+    asked = ask([1 + j % 4 for j in range(c)], Groups(("site",), ("integer",), (range(size),)), unit="person", k=k)
     for source in write(tmp_path, rows):
         assert (source.count([asked])[0] == reference(rows, asked)).all()
 

@@ -2,9 +2,9 @@
 
 Group columns are turned into group numbers by arithmetic (ranges), as an ENUM (short lists of texts)
 or by a join with the declared values, so that memory depends on what was declared and not on what else the rows hold.
-Where the groups and the condition fit in a word of bits, one pass over the rows collects each person's set and the
-choice is made on sets. Otherwise one pass lists what each person's rows hold, and the lists are ranked. Where memory
-does not hold them, equal rows of a person are first made one, and a part of the people is counted at a time.
+Where the groups and the condition fit in one or two words of bits, one pass over the rows collects each person's set
+and the choice is made on sets. Otherwise one pass lists what each person's rows hold, and the lists are ranked. Where
+memory does not hold them, equal rows of a person are first made one, and a part of the people is counted at a time.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from ...questions.domains import Values
 from ..base import ROW, Counting
 from .dialect import DUCKDB
 
-#: A person's set of groups is the bits of one BIGINT.
-_BITS_OF_A_SET = 62
+#: A person's set of groups is the bits of one BIGINT, or of one HUGEINT.
+_BITS_OF_A_SET, _BITS_OF_A_LARGE_SET = 62, 126
 _MOST_PASSES = 4096
 #: Texts up to this many are an ENUM, which is read and grouped faster than they are joined.
 _MOST_ENUM_VALUES = 1000
@@ -45,9 +45,7 @@ def count(engine: Any, counting: Counting, table: str, kinds: Mapping[str, str])
     rows = _declared_rows(engine, counting, table, kinds)
     if counting.unit == ROW:
         return _count_rows(engine, counting, rows)
-    conditions = len(counting.conditions)
-    few = conditions <= 1 and counting.groups.size << conditions <= _BITS_OF_A_SET
-    return _count_people(engine, counting, rows.numbered(), _choose_in_sets if few else _choose_in_lists)
+    return _count_people(engine, counting, rows.numbered(), _way_to_choose(counting))
 
 
 # ------------------------------------------------------------------------------------------------ rows to group numbers
@@ -184,14 +182,22 @@ def _count_rows(engine: Any, counting: Counting, rows: _Rows) -> IntArray:
 
 # ------------------------------------------------------------------------------------------------ people are the units
 
-#: What was chosen, as numbers (the group times 2^c, plus the conditions its row meets as bits, the first highest), and
-#: how many people it was chosen for. A number may come up more than once.
+#: What was chosen, as numbers (the group times 2^c, plus the conditions its row does not meet as bits, the first
+#: highest), and how many people it was chosen for. A number may come up more than once.
 Chosen = tuple[IntArray, IntArray]
+Choose = Callable[[Any, Counting, str], Chosen]
 
 
-def _count_people(
-    engine: Any, counting: Counting, rows: str, choose: Callable[[Any, Counting, str], Chosen]
-) -> IntArray:
+def _way_to_choose(counting: Counting) -> Choose:
+    """Sets where they fit, lists otherwise; with two conditions the order of rows is not that of their numbers."""
+    conditions = len(counting.conditions)
+    bits = counting.groups.size << conditions
+    if conditions <= 1 and counting.max_groups == 1 and bits <= _BITS_OF_A_LARGE_SET:
+        return _choose_first_in_sets
+    return _choose_in_sets if conditions <= 1 and bits <= _BITS_OF_A_SET else _choose_in_lists
+
+
+def _count_people(engine: Any, counting: Counting, rows: str, choose: Choose) -> IntArray:
     """Count people by what was chosen for each; in passes over a part of the people each, if memory is short.
 
     How many passes it takes changes the time and nothing else: a choice depends on one person's rows.
@@ -221,37 +227,59 @@ def _add(counts: IntArray, counting: Counting, chosen: Chosen) -> None:
             np.add.at(counts[:, j], group, people)
         else:
             bit -= 1
-            np.add.at(counts[:, j], group, people * (numbers >> bit & 1))
+            np.add.at(counts[:, j], group, people * (~numbers >> bit & 1))
 
 
 def _number(counting: Counting) -> str:
-    """SQL of a row's group and conditions as one number, an INTEGER: there are at most ``MOST_COMBINATIONS``."""
+    """SQL of a row as a number of ``Chosen``, an INTEGER: there are at most ``MOST_COMBINATIONS``."""
     c = len(counting.conditions)
-    bits = [f"CASE WHEN h{i} THEN {1 << (c - 1 - i)} ELSE 0 END" for i in range(c)]
+    bits = [f"CASE WHEN h{i} THEN 0 ELSE {1 << (c - 1 - i)} END" for i in range(c)]
     return " + ".join([f"g * {1 << c}", *bits])
+
+
+def _sets(counting: Counting, rows: str, word: str) -> str:
+    """SQL of the people: ``unit``, and ``held``, the numbers of their rows as the bits of a word."""
+    bit = f"CAST(1 AS {word}) << CAST({_number(counting)} AS {word})"
+    return f"SELECT unit, bit_or({bit}) AS held FROM ({rows}) AS r GROUP BY unit"
+
+
+def _start(counting: Counting) -> str:
+    """SQL of the group at which going round starts; where every group is taken, the order does not matter."""
+    size = counting.groups.size
+    return f"{DUCKDB.bounding_hash('unit', counting.key)} % {size}" if counting.max_groups < size else "0"
+
+
+def _choose_first_in_sets(engine: Any, counting: Counting, rows: str) -> Chosen:
+    """The choice of one group when what a person's rows hold is a set in one or two words.
+
+    It is the lowest bit from the start on, or the lowest of all if there is none: of two rows in a group, the one that
+    meets the condition has the lower number.
+    """
+    c = len(counting.conditions)
+    word = "BIGINT" if counting.groups.size << c <= _BITS_OF_A_SET else "HUGEINT"
+    start = f"CAST(1 AS {word}) << CAST(({_start(counting)}) * {1 << c} AS {word})"
+    people = f"SELECT held, held & -({start}) AS later FROM ({_sets(counting, rows, word)}) AS people"
+    first = f"SELECT CASE WHEN later = 0 THEN held & -held ELSE later & -later END AS bit FROM ({people}) AS turned"
+    found = engine.execute(f"SELECT bit, count(*) AS n FROM ({first}) AS chosen GROUP BY bit").fetchall()
+    numbers = np.array([bit.bit_length() - 1 for bit, _ in found], dtype=np.int64)
+    return numbers, np.array([people for _, people in found], dtype=np.int64)
 
 
 def _choose_in_sets(engine: Any, counting: Counting, rows: str) -> Chosen:
     """The choice when what a person's rows hold is a set in one word: one pass over the rows, then bits."""
     size, c, k = counting.groups.size, len(counting.conditions), counting.max_groups
-    start = (
-        f"{DUCKDB.bounding_hash('unit', counting.key)} % {size}" if k < size else "0"
-    )  # where every group is taken, the order does not matter
+    people = _sets(counting, rows, "BIGINT")
     found = engine.execute(
-        f"""
-        WITH people AS (SELECT unit, bit_or(CAST(1 AS BIGINT) << ({_number(counting)})) AS held FROM ({rows}) AS r
-                        GROUP BY unit)
-        SELECT held, {start} AS start, count(*) AS n FROM people GROUP BY ALL
-        """
+        f"SELECT held, {_start(counting)} AS start, count(*) AS n FROM ({people}) AS people GROUP BY ALL"
     ).fetchnumpy()
-    held, start_, people = (np.asarray(found[name], dtype=np.int64) for name in ("held", "start", "n"))
+    held, start_, people_ = (np.asarray(found[name], dtype=np.int64) for name in ("held", "start", "n"))
     numbers, counted = [], []
     for g in _going_round(_groups_of(held, size, c), start_, size, k):
         some = g >= 0
         g = g[some]
-        met = held[some] >> (2 * g + 1) & 1 if c else 0
-        numbers.append((g << c) + met)
-        counted.append(people[some])
+        missed = 1 - (held[some] >> 2 * g & 1) if c else 0
+        numbers.append((g << c) + missed)
+        counted.append(people_[some])
     return np.concatenate(numbers), np.concatenate(counted)
 
 
@@ -279,31 +307,37 @@ def _going_round(sets: IntArray, start: IntArray, size: int, k: int) -> Iterator
 def _choose_in_lists(engine: Any, counting: Counting, rows: str) -> Chosen:
     """The choice in general: one pass over the rows lists what each person's rows hold, then each list is ranked.
 
-    A rank is the place of the group going round, then the conditions not met going round, then, to be read off the
-    smallest one, the number that stands for both. Somebody with one row needs no choice, and no hash.
+    A rank is a row's number less that of the start, modulo a power of two, so that what is before the start comes last;
+    with several conditions, those not met are turned round. The number is read off the rank by the way back. Somebody
+    with one row needs no choice, and no hash.
     """
     size, c, k = counting.groups.size, len(counting.conditions), min(counting.max_groups, counting.groups.size)
-    every, width = (1 << c) - 1, (size << c).bit_length()
-    whole = "INTEGER" if 2 * (width + c) <= 31 else "BIGINT"  # narrow ranks make narrow lists
-    rank = f"(CAST(((v >> {c}) - start + {size}) % {size} AS {whole}) << {width + c}) + v"
-    if c:
-        met = f"CAST(v & {every} AS {whole})"  # turned round by up to c places, it needs twice as many
-        if c > 1:
-            met = f"((({met} << turn) | ({met} >> ({c} - turn))) & {every})"
-        rank += f" + (({every} - {met}) << {width})"
+    every, width = (1 << c) - 1, ((size << c) - 1).bit_length()
+    modulus = (1 << width) - 1
+    whole = "SMALLINT" if width <= 15 else "INTEGER"  # narrow numbers make narrow lists
+    rank, number = f"(v - start) & {modulus}", f"(CAST(rank AS INTEGER) + start) & {modulus}"
+    if c > 1:
+        rank = f"((v - start) & {modulus - every}) | {_turned_round(f'(v & {every})', 'turn', c)}"
+        back = _turned_round(f"(rank & {every})", f"({c} - turn)", c)
+        number = f"(({number}) & {modulus - every}) | {back}"
     turn = f", CAST(h // {size} % {c} AS INTEGER) AS turn" if c > 1 else ""
     ranks, best = f"list_transform(held, lambda v: {rank})", "list_min(ranks)"
     if k > 1:
-        ranks, group = f"list_sort({ranks})", f">> {width + c}"
+        ranks, group = f"list_sort({ranks})", f">> {c}"
         first = f"list_filter(ranks, lambda r, i: i = 1 OR r {group} <> ranks[i - 1] {group})"  # one row in each group
         best = f"unnest(list_slice({first}, 1, {k}))"
     # nested, since tables of a WITH are kept whole
-    people = f"SELECT unit, list({_number(counting)}) AS held FROM ({rows}) AS r GROUP BY unit"
+    people = f"SELECT unit, list(CAST({_number(counting)} AS {whole})) AS held FROM ({rows}) AS r GROUP BY unit"
     h = DUCKDB.bounding_hash("unit", counting.key)
     hashed = f"SELECT held, CASE WHEN len(held) = 1 THEN 0 ELSE {h} END AS h FROM ({people}) AS people"
-    turned = f"SELECT held, CAST(h % {size} AS INTEGER) AS start{turn} FROM ({hashed}) AS hashed"
-    chosen = f"SELECT {best} AS rank FROM (SELECT {ranks} AS ranks FROM ({turned}) AS turned) AS ranked"
-    found = engine.execute(
-        f"SELECT rank & {(1 << width) - 1} AS v, count(*) AS n FROM ({chosen}) AS chosen GROUP BY ALL"
-    ).fetchnumpy()
+    turned = f"SELECT held, CAST(h % {size} * {1 << c} AS {whole}) AS start{turn} FROM ({hashed}) AS hashed"
+    chosen = (
+        f"SELECT * EXCLUDE (ranks), {best} AS rank FROM (SELECT *, {ranks} AS ranks FROM ({turned}) AS turned) AS r"
+    )
+    found = engine.execute(f"SELECT {number} AS v, count(*) AS n FROM ({chosen}) AS chosen GROUP BY ALL").fetchnumpy()
     return np.asarray(found["v"], dtype=np.int64), np.asarray(found["n"], dtype=np.int64)
+
+
+def _turned_round(bits: str, places: str, c: int) -> str:
+    """SQL of c bits turned round to the left by 0 to c places; nothing on the way is longer than c bits."""
+    return f"((({bits} & ((1 << ({c} - {places})) - 1)) << {places}) | ({bits} >> ({c} - {places})))"
