@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import discreet as dc
+from discreet.estimation import pictures, reporting
 from discreet.estimation.statistics import never_falling
 
 WIDE = dc.geometric(30, epsilon="0.2")
@@ -87,6 +88,15 @@ def test_many_values_show_the_likeliest_with_enough_digits() -> None:
     e = dc.estimate(reports=np.arange(0, 200_000, 7), mechanism=m, over=dc.Counts(199_999), method="smoothed")
     cells = e.table(most=5)[1]
     assert len(cells) == 5 and all(float(line[1]) > 0 for line in cells)
+
+
+def test_a_terminal_does_not_wait_for_what_only_pages_show(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A proof of local privacy may take long on a large map."""
+    asked = []
+    monkeypatch.setattr(reporting, "local_guarantee", lambda mechanism: asked.append(mechanism))
+    monkeypatch.setattr(pictures, "draw", lambda *arguments: asked.append(arguments))
+    dc.estimate(COUNTS, WIDE).describe()
+    assert not asked
 
 
 @pytest.mark.parametrize("method", ["mle", "inverse"])

@@ -240,7 +240,7 @@ def _add(total: dict[Any, int], counts: dict[Any, int]) -> None:
 
 @contextmanager
 def _progress(what: str) -> Iterator[Callable[[float], None] | None]:
-    """A bar on a terminal that is told how much is done, from 0 to 1; nothing in a pipe."""
+    """A bar on a terminal, moved by a function of the share that is done; nothing in a pipe."""
     if not sys.stderr.isatty():
         yield None
         return

@@ -51,7 +51,7 @@ def estimate(
     reports
         Instead of counts, the raw reports: one for each person (or a list of pairs).
     over
-        For mechanisms on counts without end: the possible true values, ``Counts(n)``.
+        For unbounded mechanisms: the possible true values, ``Counts(n)``.
     method
         ``"mle"``: the maximum likelihood estimate, with a certified gap. ``"smoothed"``: updates stopped early, after
         a number of them that cross-validation chooses; better for smooth populations, where the maximum is spiky.

@@ -49,7 +49,7 @@ class Estimate(Answers, Result):
         How it was made: "mle", "smoothed", "ibu" or "inverse".
     gap
         How much log-likelihood per report is missing from the maximum at most; a bound that needs no trust in the
-        solver. Not a number for an inverse with negative entries, which is no distribution.
+        solver. Not a number for an inverse with negative entries, which is not a distribution.
     iterations
         How many steps were made; 0 for closed forms.
     tolerance
@@ -122,7 +122,7 @@ class Estimate(Answers, Result):
 
     @cached_property
     def stratified(self) -> Stratified:
-        """Each group estimated on its own, added up by their shares: what to use if the choice may tell something."""
+        """Each group estimated on its own, added up by their shares: for choices that may depend on the value."""
         strata = tuple(of_problem(Problem((group,)), self.tolerance) for group in self.problem.groups)
         shares = [one.people / self.people for one in strata]
         total = np.sum([share * one.distribution for share, one in zip(shares, strata, strict=True)], axis=0)

@@ -84,7 +84,7 @@ def examine(likelihood: Likelihood, p: FloatArray) -> Spikes | None:
     Returns
     -------
     Spikes or None
-        None where values have no neighbours (labels), or the estimate is no distribution.
+        None where values have no neighbours (labels), or the estimate is not a distribution.
     """
     space = likelihood.problem.truths
     around = neighbour_mean(p, space) if p.min() >= 0 else None

@@ -343,7 +343,7 @@ def _spaces(mechanism: Any, over: Any) -> tuple[Space, Space, Kernel]:
     if over is None:
         if inputs.size is None:
             raise InvalidInput(
-                "this mechanism takes counts without end, so say which true values are possible: "
+                "the range of true counts is missing: this mechanism has no largest count. Give "
                 f"{arg('over', 'Counts(n)', 'n')}."
             )
         return inputs, outputs, kernel
@@ -353,8 +353,7 @@ def _spaces(mechanism: Any, over: Any) -> tuple[Space, Space, Kernel]:
         if inputs == over:
             return inputs, outputs, kernel
         raise InvalidInput(
-            f"this mechanism has finitely many true values ({inputs!r}), and they are what is estimated; "
-            f"drop {arg('over', over)}."
+            f"this mechanism has its own range of true values already ({inputs!r}); drop {arg('over', over)}."
         )
     if isinstance(inputs, Integers) and inputs.low is not None and inputs.low > 0:
         raise InvalidInput(
@@ -391,8 +390,8 @@ def _refuse_impossible(group: Group) -> None:
         value = group.outputs.value(int(group.reports[wrong[0]]))
         raise InvalidInput(
             f"{wrong.size} of the reported values, such as {value!r}, cannot come from any of the {group.size} true "
-            f"values (the chance is below {SMALLEST_CHANCE:g}). Is it the right mechanism (and, for counts without "
-            f"end, a large enough {arg('over', 'Counts(n)', 'n')})?"
+            f"values (the chance is below {SMALLEST_CHANCE:g}). Check that this mechanism made them, and for unbounded "
+            f"noise that {arg('over', 'Counts(n)', 'n')} is large enough."
         )
 
 
@@ -427,8 +426,8 @@ def _counted(data: Any, outputs: Space) -> tuple[IntArray, IntArray]:
     counts = spaces.read_integers(data, "counts of reports")
     if outputs.size is None:
         raise InvalidInput(
-            "there is no end of possible reports, so counts need their values: give a mapping {value: count}, or the "
-            f"raw reports as {arg('reports')}"
+            "counts need their values, because reports are unbounded: give a mapping {value: count}, or the raw "
+            f"reports as {arg('reports')}"
         )
     if counts.shape != (outputs.size,):
         raise InvalidInput(
