@@ -486,5 +486,5 @@ def test_the_flowchart_says_what_was_asked_for_where_there_is_one_count() -> Non
 
 
 def test_a_conflict_names_the_privacy_that_was_typed() -> None:
-    with pytest.raises(dc.errors.Conflict, match=r"epsilon = 0\.5 \(privacy\); bias<=0"):
+    with pytest.raises(dc.errors.Conflict, match=r"epsilon = 0\.5 \(privacy\) and bias<=0"):
         dc.design(4, epsilon="0.5", loss="L1", properties="bias<=0")

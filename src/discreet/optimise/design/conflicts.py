@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from ...errors import Conflict, arg
+from ...errors import Conflict, named
 from ...exact.arrays import FloatArray
 from ...exact.rationals import text_up
 from ...properties import Property
@@ -131,7 +131,7 @@ def _advice(request: Request, private: bool, clashing: tuple[Property, ...]) -> 
                 return f"The least possible is {least}: ask for that, or leave one of them out"
     advice = "Leave one of them out, or loosen one"
     if private and not request.delta and any(p.code.startswith(("support", "zeros")) for p in clashing):
-        advice += f" (a probability of zero needs {arg('delta')} above 0)"
+        advice += f" (a probability of zero needs a {named('delta')} above 0)"
     return advice
 
 
