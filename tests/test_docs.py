@@ -136,7 +136,8 @@ ROOMS = ("errors", "losses", "papers", "plots", "properties", "requirements", "u
 
 def room_names(room: str) -> list[str]:
     module = getattr(dc, room)
-    return list(getattr(module, "__all__", [name for name, x in vars(module).items() if inspect.isclass(x)]))
+    errors = [name for name, x in vars(module).items() if inspect.isclass(x) and issubclass(x, Exception)]
+    return list(getattr(module, "__all__", errors))
 
 
 PUBLIC = [*dc.__all__, *(f"{room}.{name}" for room in ROOMS for name in room_names(room))]

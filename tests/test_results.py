@@ -54,6 +54,18 @@ def _estimate(folder: Path) -> Any:
     return dc.estimate([60, 25, 40], dc.geometric(2, alpha="1/2"))
 
 
+def _groups() -> Any:
+    return dc.estimate([([60, 25, 40], dc.geometric(2, alpha="1/2")), ([30, 20, 10], dc.geometric(2, alpha="1/3"))])
+
+
+def _ledger(folder: Path) -> dc.Ledger:
+    _release(folder)
+    return dc.Ledger.open(folder / "ledger")
+
+
+FOUR = dc.geometric(4, alpha="1/2")
+PRIOR = [0.1, 0.2, 0.4, 0.2, 0.1]
+
 #: How each result is made, and the schema of its JSON.
 RESULTS: dict[str, tuple[str, Callable[[Path], Result]]] = {
     "mechanism": ("mechanism", lambda folder: dc.explicit_fair(8, alpha="10/11")),
@@ -78,9 +90,23 @@ RESULTS: dict[str, tuple[str, Callable[[Path], Result]]] = {
     "designed p-table": ("p-table-design", lambda folder: DesignedTable(dc.design_ptable(1.5, 3, stay=0.5, keys=256))),
     "noisy p-table": ("p-table-design", lambda folder: DesignedTable(dc.design_ptable("0.5", 2, variance=3, keys=64))),
     "plan": ("plan", lambda folder: dc.plan_release(SQL, data=VISITS, **ASKED)),
-    "release": ("release", _release),
+    "release": ("counts", _release),
     "bundle": ("bundle-report", _bundle),
+    "ledger": ("ledger-statement", lambda folder: _ledger(folder).statement()),
+    "ledger verified": ("ledger-report", lambda folder: _ledger(folder).verify()),
     "estimate": ("estimate", _estimate),
+    "fit": ("fit", lambda folder: _estimate(folder).fit),
+    "interval": ("interval", lambda folder: _estimate(folder).interval("mean")),
+    "band": ("band", lambda folder: _estimate(folder).band()),
+    "stratified": ("stratified", lambda folder: _groups().stratified),
+    "homogeneity": ("homogeneity", lambda folder: _groups().homogeneity(simulations=9)),
+    "loss": ("reconstruction-loss", lambda folder: dc.reconstruction_loss(FOUR, PRIOR, people=300, repeats=3)),
+    "losses": (
+        "loss-comparison",
+        lambda folder: dc.compare_reconstruction(
+            dc.Counts(4), PRIOR, people=300, repeats=3, likelihood_ratio=2, within=1
+        ),
+    ),
 }
 
 

@@ -228,8 +228,8 @@ def _worst_exact(rows: Rows, table: Table, matrix: FloatArray) -> tuple[Fraction
     excess = rows.excess(matrix)
     size = (np.abs(rows.coefficients) * matrix.ravel()[rows.places]).sum(axis=1) + abs(float(rows.right))
     error = size * ((2 * width + 8) * 2.0**-53) + 1e-300
-    surely = max(float((excess - error).max()), 0.0)
-    doubtful = np.flatnonzero(excess + error > surely)
+    least_excess = max(float((excess - error).max()), 0.0)
+    doubtful = np.flatnonzero(excess + error > least_excess)
     best, best_scale, best_row = 0, 1, 0
     for row in _distinct(rows, table, doubtful).tolist():
         numerator, scale = rows.exact_excess(table, row)

@@ -234,7 +234,7 @@ def test_files_that_cannot_be_used_are_said_so(tmp_path: Path, mechanism: Path) 
     with pytest.raises(InvalidInput, match=r"it is a spreadsheet. Save the sheet as CSV"):
         tables.Source(tmp_path / "x.xlsx")
     (tmp_path / "broken.parquet").write_text("no")
-    with pytest.raises(UnreadableFile, match=r"cannot read broken\.parquet: .*not take it for what its name says"):
+    with pytest.raises(UnreadableFile, match=r"cannot read broken\.parquet: .*content does not fit its name"):
         tables.Source(tmp_path / "broken.parquet")
     with pytest.raises(InvalidInput, match="for DuckDB files only"):
         tables.Source(data, "visits", "people")

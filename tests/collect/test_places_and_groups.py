@@ -213,7 +213,7 @@ def test_groups_that_make_no_sense_are_refused(choices: list[object], tmp_path: 
     assert "no column 'chosen'" in refused("--group", "chosen", *choices[2:])
     assert "with --group which column" in refused(*["--mechanism", tmp_path / "shy.json"] * 2)
     told = refused("--group", "choice", "--mechanism", f"shy={tmp_path / 'shy.json'}")
-    assert "has no mechanism; those that have one are shy" in told and "bold" not in told
+    assert "has no mechanism. Groups with one are shy" in told and "bold" not in told
     assert "two mechanisms" in refused(*choices, "--mechanism", f"shy={tmp_path / 'shy.json'}")
     dc.geometric(9, epsilon=1).save(tmp_path / "other.json")
     assert "same true values" in refused(*choices[:-1], f"shy={tmp_path / 'other.json'}")

@@ -113,8 +113,8 @@ def test_the_line_a_missing_ledger_asks_for_works(tmp_path: Path) -> None:
 
 def test_show_tells_the_budget_the_entries_and_the_orphans(used: Ledger) -> None:
     out = run("show", used.name)
-    assert "1.33334 spent, 1.66666 left" in out
-    assert out.count("█") == 18  # 4/3 of 3 on a bar of 40, rounded up
+    assert "epsilon 3 1.33334 1.66666" in " ".join(out.split())  # budget, spent, left
+    assert (out.count("█"), out.count("░")) == (12, 16)  # 4/3 of 3 on a bar of 28
     assert "SELECT COUNT(*)" in out and "answered" in out
     assert "reserved: 5. No row was read" in out
     assert f"discreet ledger release {used.name} 5 --because" in out
@@ -130,12 +130,25 @@ def test_show_tells_programs_exact_fractions(used: Ledger) -> None:
     assert used.terms.key.hex() not in json.dumps(said) and used.terms.ledger == said["ledger"]
 
 
+def test_show_is_the_statement_of_the_ledger(used: Ledger) -> None:
+    """The terminal, programs and pages have one source, with every entry however many there are."""
+    for k in range(45):
+        commit(used, f"question {k}", Cost(Fraction(1, 1000)))
+    statement = used.statement()
+    assert run("show", used.name) == statement.describe() + "\n" and "question 44" in statement.describe()
+    assert run_json("show", used.name) == json.loads(json.dumps(statement.to_json()))
+    assert statement.to_json()["format"] == "discreet ledger-statement"
+    assert statement.spent == used.spent() and statement.left == used.left()
+    assert statement.to_json()["orphans"] == [orphan.number for orphan in used.orphans()]
+    assert "question 44" in statement.report().page()
+
+
 def test_show_of_a_new_and_of_a_spent_ledger(path: Path) -> None:
     out = run("show", path)
-    assert "none yet" in out and "0 spent, 3 left" in out and "█" not in out
+    assert "no entries yet" in out and "epsilon 3 0 3" in " ".join(out.split()) and "█" not in out
     commit(Ledger.open(path), "all", Cost(Fraction(3)))
     out = run("show", path)
-    assert "3 spent, 0 left" in out and "░" not in out
+    assert "epsilon 3 3 0" in " ".join(out.split()) and "░" not in out
 
 
 def test_show_tells_delta_and_rho_where_they_add_up(tmp_path: Path) -> None:
@@ -145,9 +158,9 @@ def test_show_tells_delta_and_rho_where_they_add_up(tmp_path: Path) -> None:
         ledger = Ledger.open(tmp_path / name)
         commit(ledger, "q", Cost(Fraction(1), Fraction(1, 10**7), Fraction(1, 100)))
     out = run("show", tmp_path / "sum")
-    assert "1e-07 spent, 9e-07 left" in out
+    assert "delta 1e-06 1e-07 9e-07" in " ".join(out.split())
     out = run("show", tmp_path / "zcdp")
-    assert "0.01 spent" in out and "so far epsilon" in out and "a pure epsilon of" in out
+    assert " 0.01 " in out and "So far epsilon" in out and "a pure epsilon of" in out
 
 
 def test_show_keeps_hostile_text_off_the_terminal(path: Path) -> None:

@@ -57,7 +57,7 @@ def test_a_missing_ledger_is_proposed_with_a_budget_for_the_life_of_the_data(
     tmp_path: Path, cost: Cost, options: list[str]
 ) -> None:
     """One release's cost is not a budget for life, and nobody types fractions."""
-    with pytest.raises(UnreadableFile, match="everything that will ever be released from the data") as problem:
+    with pytest.raises(UnreadableFile, match="all releases from the data") as problem:
         Ledger.open(tmp_path / "l", hint={"dataset": "visits", "unit": "row", "cost": cost})
     assert "with room for two more like it" in str(problem.value)
     words = shlex.split(str(problem.value).splitlines()[-1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 
 import numpy as np
@@ -45,6 +46,24 @@ def test_the_edge_of_what_can_be_is_proved_from_both_sides() -> None:
     with pytest.raises(Conflict) as told:
         dc.design(6, alpha="1/2", loss="L1", properties=[above])
     assert told.value.proved and told.value.requirements == ("privacy", above)
+
+
+@pytest.mark.parametrize(
+    ("asked", "name"),
+    [(["bias<=1/2"], "bias"), (["mse<=2", "WH", "CM"], "mse"), (["CM", "bias<=0", "support<=5"], None)],
+)
+def test_the_message_names_the_least_limit_that_can_be_had(asked: list[str], name: str | None) -> None:
+    privacy: dict[str, object] = {"epsilon": "0.5"}
+    with pytest.raises(Conflict) as refusal:
+        dc.design(6, loss="L1", properties=asked, **privacy)
+    advice = re.search(r"The least possible is (\w+)<=([0-9.]+):", str(refusal.value))
+    assert (advice and advice[1]) == name
+    if advice is None:  # loosening it would not help: no probability is zero at this privacy
+        return
+    others = [item for item in asked if not item.startswith(advice[1])]
+    assert dc.design(6, loss="L1", properties=[*others, f"{name}<={advice[2]}"], **privacy)
+    with pytest.raises(Conflict):
+        dc.design(6, loss="L1", properties=[*others, f"{name}<={Fraction(advice[2]) * 99 / 100}"], **privacy)
 
 
 def _program(asked: list[str], *, private: bool = True) -> Program:

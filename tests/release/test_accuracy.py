@@ -306,7 +306,7 @@ def test_what_is_expected_holds_for_every_truth(name):
 
 def test_expected_reads_as_a_sentence():
     assert str(cell_noise("geometric", epsilon=1).expected()) == (
-        "noise ± 3, 95% of the time, standard deviation up to 1.36, unbiased, zero with probability 0.462 or more"
+        "noise ± 3, 95% of the time, standard deviation at most 1.36, unbiased, zero at least 46.2% of the time"
     )
     assert "bias up to 0.43" in str(cell_noise("geometric", epsilon=1, output="clamped").expected())
 

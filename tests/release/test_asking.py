@@ -225,16 +225,16 @@ def test_a_bundle_written_before_still_verifies_and_says_what_was_not_compared(t
     old = shutil.copy(BEFORE / "ledger.sqlite", tmp_path / "old.ledger")
     report = verify_bundle(BEFORE / "by_site", ledger=old)
     assert report.holds, str(report)
-    assert {check.name for check in report.undecided} <= {"words", "pictures"}
-    assert "layout 1" in report["words"].sentence
+    assert {check.name for check in report.undecided} <= {"words", "page", "pictures"}
+    assert "layout 1" in report["words"].sentence and "layout 1" in report["page"].sentence
 
 
 def test_an_unknown_layout_is_refused_with_a_clear_message(tmp_path: Path) -> None:
     shutil.copytree(BEFORE / "by_site", tmp_path / "b")
     statement = tmp_path / "b" / "release.json"
-    statement.write_text(statement.read_text().replace('"version": 1,', '"version": 3,', 1))
+    statement.write_text(statement.read_text().replace('"version": 1,', '"version": 4,', 1))
     report = verify_bundle(tmp_path / "b")
-    assert not report.holds and "is of version '3'; this program reads 1 to 2" in report["counts"].sentence
+    assert not report.holds and "is of version '4'; this program reads 1 to 3" in report["counts"].sentence
 
 
 # ------------------------------------------------------------------------------------------------ editions
@@ -412,6 +412,17 @@ def test_under_zcdp_a_plan_says_how_much_rho_is_missing(visits: Path, tmp_path) 
     small = plan_release(BY_SITE, data=visits, unit="person", max_groups=1, domain={"site": range(4)}, epsilon="0.01")
     assert releasing.foresee(small, open_source(visits), book).verdict == "paid"
     assert book.quote(small.cost)[0].rho == book.left().rho - small.cost.concentrated()
+
+
+def test_a_plan_can_be_written_as_a_page_with_the_decision(visits: Path, book, tmp_path) -> None:
+    page = tmp_path / "plan.html"
+    assert f"written to {page}" in run(*words(visits, book, "--plan", "--page", page))
+    text = page.read_text()
+    assert "would be paid; epsilon 9 is left in" in text and "Each person is counted in one group only." in text
+    with pytest.raises(InvalidInput, match=r"--page goes with --plan"):
+        run(*words(visits, book, "--page", page))
+    with pytest.raises(InvalidInput, match=r"ends in \.html"):
+        run(*words(visits, book, "--plan", "--page", tmp_path / "plan.pdf"))
 
 
 def test_what_the_plan_foresees_is_what_happens(visits: Path, book) -> None:

@@ -300,7 +300,8 @@ def test_an_untouched_bundle_holds(tmp_path, options):
     report = verify_bundle(tmp_path / "out", tmp_path / "v.ledger")
     assert report.holds and not report.undecided, str(report)
     assert [check.name for check in report.checks] == [
-        "checksums", "request", "cost", "mechanisms", "counts", "statement", "errors", "words", "pictures", "ledger",
+        "checksums", "request", "cost", "mechanisms", "counts", "statement", "errors", "words", "page",
+        "pictures", "ledger",
     ]  # fmt: skip
     assert json.loads(json.dumps(report.to_json()))["holds"] is True
 
@@ -457,8 +458,8 @@ def test_words_and_pictures_for_people_are_compared(out, tmp_path):
     for number, (name, old, new, check) in enumerate(
         [
             ("GUARANTEE.md", "at most 2.72", "at most 1.01", "words"),
-            ("index.html", "at most 2.72", "at most 1.01", "words"),
-            ("index.html", "</main>", "<script>alert(1)</script></main>", "words"),
+            ("index.html", "at most 2.72", "at most 1.01", "page"),
+            ("index.html", "</main>", "<script>alert(1)</script></main>", "page"),
             ("index.html", "</svg>", "<circle r='9'/></svg>", "pictures"),
         ]
     ):
@@ -485,6 +486,28 @@ def test_words_of_another_version_are_left_open_and_its_numbers_are_not(out):
     assert report.holds and report["words"].holds is None and "9.9" in report["words"].sentence
     edit_json(out, "release.json", set_cost)
     assert "cost" in failing(out)
+
+
+def test_a_page_in_another_frame_is_left_open_and_everything_else_is_not(out, tmp_path):
+    """A later program may have another template: the page of this bundle is then no longer compared word for word."""
+    edit_json(out, "release.json", lambda stated: stated.update(template=stated["template"] + 1))
+    assert not verify_bundle(out).undecided[:-1]  # the same page in whatever frame is the same page
+    edit(out, "index.html", "<main>", "<main class='later'>")
+    report = verify_bundle(out)
+    assert report.holds and report["page"].holds is None and "not compared word for word" in report["page"].sentence
+    edit(out, "GUARANTEE.md", "at most 2.72", "at most 1.01")
+    assert failing(out) == {"words"}
+
+
+def test_a_page_in_the_same_frame_is_compared_byte_for_byte(out):
+    edit(out, "index.html", "<main>", "<main >")
+    assert failing(out) == {"page"}
+
+
+@pytest.mark.parametrize("template", [None, 0, "1", True, 1.0])
+def test_a_bundle_that_does_not_state_its_template_does_not_hold(out, template):
+    edit_json(out, "release.json", lambda stated: stated.update(template=template))
+    assert failing(out) == {"statement"}
 
 
 def test_files_that_were_changed_added_or_taken_away_are_found(out, tmp_path):
@@ -531,7 +554,7 @@ def test_a_consistent_forgery_is_found_by_the_ledger_and_by_nothing_else(make, b
     write_bundle(consistent_forgery(make()), tmp_path / "forged")
     alone = verify_bundle(tmp_path / "forged")
     assert alone.holds and alone["ledger"].holds is None
-    assert "only the ledger can tell" in alone["ledger"].sentence
+    assert "Only the ledger can show" in alone["ledger"].sentence
     assert failing(tmp_path / "forged", book) == {"ledger"}
     assert "recorded" in verify_bundle(tmp_path / "forged", book)["ledger"].sentence
 

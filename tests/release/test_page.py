@@ -13,10 +13,11 @@ from made_sources import Ready
 import discreet as dc
 from discreet.exact.bits import SeededBits
 from discreet.exact.rationals import text_up
+from discreet.plots.counts import MOST_CELLS
 from discreet.release.counts import _release
 from discreet.release.plan.planning import plan_release
 from discreet.release.publish.audit import verify_bundle
-from discreet.release.publish.page import MOST_CELLS, guarantee_text, page_html
+from discreet.release.publish.guarantee import guarantee_text
 
 BY_BOTH = "SELECT site, health, COUNT(*) FROM visits WHERE year = 1 GROUP BY site, health"
 DOMAIN = {"site": range(1, 7), "health": ["excellent", "good", "fair", "poor"]}
@@ -72,7 +73,7 @@ class Reader(HTMLParser):
 
 def test_the_page_has_the_question_the_picture_every_count_and_the_guarantee(make):
     release = make()
-    page = Reader(page_html(release))
+    page = Reader(release.report().page())
     assert page.open == [] and page.tags.count("svg") == 1
     assert "by site and health?" in page.text and "year = 1" in page.text
     for row in release.rows():
@@ -84,7 +85,7 @@ def test_the_page_has_the_question_the_picture_every_count_and_the_guarantee(mak
 
 
 def test_the_page_loads_nothing_and_runs_nothing(make):
-    page = page_html(make())
+    page = make().report().page()
     assert not {"script", "link", "img", "iframe", "object"} & set(Reader(page).tags)
     assert "default-src 'none'" in page
     addresses = set(re.findall(r"https?://[^\"' )]+", page))
@@ -100,9 +101,9 @@ def test_a_label_is_only_ever_text(make, label):
         "GROUP BY site, health",
         domain={"site": [1, 2], "health": [label, "b"]}, edition=label,
     )  # fmt: skip
-    page = Reader(page_html(release))
+    page = Reader(release.report().page())
     assert not {"script", "img", "b"} & set(page.tags) - {"b"} and label in page.text
-    assert "<script" not in page_html(release) and "<img" not in page_html(release)
+    assert "<script" not in release.report().page() and "<img" not in release.report().page()
     assert "<script" not in guarantee_text(release) and "<img" not in guarantee_text(release)
 
 
@@ -114,39 +115,39 @@ def test_a_hostile_label_does_not_hide_a_change_from_the_check(make, tmp_path):
 
 def test_cells_that_cannot_exist_or_are_suppressed_are_named_and_explained(make):
     release = make(zeros=[{"site": 1, "health": "poor"}], suppress_below=50)
-    page = Reader(page_html(release)).text
+    page = Reader(release.report().page()).text
     assert page.count("cannot exist") >= 2 and "suppressed" in page and "structural zero" in page
-    assert "structural zero" not in Reader(page_html(make(edition="2"))).text
+    assert "structural zero" not in Reader(make(edition="2").report().page()).text
 
 
 def test_a_large_release_shows_its_first_cells_and_says_so(make):
     release = make("SELECT site, COUNT(*) FROM visits GROUP BY site", domain={"site": range(20_000)})
-    page = page_html(release)
-    assert len(page) < 600_000 and f"the first {MOST_CELLS} of 20,000 cells" in page
+    page = release.report().page()
+    assert len(page) < 600_000 and f"The first {MOST_CELLS} of 20,000 rows" in page
     assert page.count("<tr>") < MOST_CELLS + 10
 
 
 def test_long_labels_do_not_blow_up_the_page(make):
     release = make(domain={"site": range(1, 7), "health": ["x" * 100_000 + end for end in "abcd"]})
-    assert len(page_html(release)) < 150_000
+    assert len(release.report().page()) < 150_000
 
 
 def test_many_tables_are_bounded_too(make):
     questions = [f"SELECT site, COUNT(*) FROM visits WHERE year = {year} GROUP BY site" for year in range(15)]
-    page = page_html(make(questions, domain={"site": range(1, 4)}))
+    page = make(questions, domain={"site": range(1, 4)}).report().page()
     assert page.count("<svg") == 12 and "3 more tables" in page
 
 
 def test_without_the_drawing_program_the_table_has_bars(make, monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "vl_convert", None)
-    page = page_html(make())
-    assert "<svg" not in page and page.count("<div class=bar>") == 24
+    page = make().report().page()
+    assert "<svg" not in page and page.count('<div class="bar">') == 24
     make(out=tmp_path / "out")
     assert verify_bundle(tmp_path / "out")["pictures"].holds
 
 
 def test_pictures_on_one_page_do_not_share_names(make):
-    page = page_html(make([BY_BOTH, "SELECT COUNT(*) FROM visits"]))
+    page = make([BY_BOTH, "SELECT COUNT(*) FROM visits"]).report().page()
     names = re.findall(r'\bid="([^"]+)"', page)
     assert len(names) == len(set(names))
 
@@ -163,13 +164,67 @@ def test_the_guarantee_is_told_in_odds_and_says_what_it_is_not(make):
 def test_with_a_delta_no_belief_is_bounded(make):
     release = make(mechanism="discrete-gaussian", delta="1e-6")
     assert "believed" not in guarantee_text(release) and "Epsilon = 1, delta = 9.97e-07" in guarantee_text(release)
-    assert "×" not in page_html(release).split("<main>")[0] and "δ = 9.97e-07" in page_html(release)
+    assert "×" not in release.report().page().split("<main>")[0] and "δ = 9.97e-07" in release.report().page()
 
 
 def test_the_bias_of_clamped_counts_is_told(make):
-    assert re.search(r"at most 0\.426 too high;", guarantee_text(make(counts="clamped")))
+    assert re.search(r"at most 0\.426 too high\.", guarantee_text(make(counts="clamped")))
 
 
 def test_one_number_has_a_page(make):
-    page = Reader(page_html(make("SELECT COUNT(*) FROM visits", domain=None)))
+    page = Reader(make("SELECT COUNT(*) FROM visits", domain=None).report().page())
     assert page.open == [] and "How many people" in page.text
+
+
+# ------------------------------------------------------------------------------------------------ reports
+
+
+def test_lines_to_type_stay_lines_on_the_page(make):
+    assert "<pre><code>sha256sum -c SHA256SUMS\ndiscreet verify .\n</code></pre>" in make().report().page()
+
+
+def test_page_and_guarantee_say_the_same_sentences(make):
+    release = make(edition="1")
+    page, markdown = Reader(release.report().page()).text, re.sub(r"\\(.)", r"\1", guarantee_text(release))
+    section = markdown.split("## What is not guaranteed")[1].split("##")[0]
+    for sentence in [*release.guarantee, *re.findall("^- (.*)$", section, flags=re.M)]:
+        assert sentence in page and sentence in markdown
+    assert section.count("\n- ") == 3
+
+
+def test_the_sql_is_one_click_away(make):
+    page = make().report().page()
+    folded = page.split("<details><summary>The question in SQL</summary>")[1].split("</details>")[0]
+    assert "SELECT site, health, COUNT(*)" in folded and page.count("SELECT site") == 1
+
+
+def test_a_report_of_a_large_release_does_not_look_at_its_cells_one_by_one(make, monkeypatch):
+    """A million groups must not be labelled to show five hundred."""
+    from discreet.questions.groups import Groups
+
+    release = make("SELECT site, COUNT(*) FROM visits GROUP BY site", domain={"site": range(20_000)})
+    one, labelled = Groups.label, []
+    monkeypatch.setattr(Groups, "labels", None)
+    monkeypatch.setattr(Groups, "label", lambda groups, k: (labelled.append(k), one(groups, k))[1])
+    release.report().page()
+    assert 0 < len(labelled) <= 2 * MOST_CELLS  # once for the picture, once for the table
+    labelled.clear()
+    assert "the first 7 of 20,000" in release.describe(most=7)
+
+
+def test_a_notebook_shows_the_tables(make):
+    piece = make()._repr_html_()
+    assert "<table" in piece and "<script" not in piece and "What is guaranteed" in piece
+
+
+def test_the_plan_has_a_page_in_the_same_frame(make):
+    plan = make().plan
+    page = plan.report().page()
+    text = Reader(page).text
+    assert Reader(page).open == [] and "default-src 'none'" in page
+    for sentence in plan.guarantee:
+        assert sentence in text
+    assert "24 counts of visits" in text and "noise ± 3" in text and plan.tables[0].question.text in text
+    assert "How many people are there in visits with year = 1, by site and health?" in text
+    assert plan.describe() == plan.report().text() == str(plan)
+    assert plan.guarantee[0] not in plan.describe(guarantee=False)

@@ -127,7 +127,7 @@ def test_what_is_not_there_is_refused_with_what_is(tmp_path) -> None:
             open_source(tmp_path / none)
     for name in ("t.parquet", "t.duckdb"):
         (tmp_path / name).write_bytes(b"neither of the two, and long enough to be looked at")
-        with pytest.raises(UnreadableFile, match="not take it for what its name says") as failure:
+        with pytest.raises(UnreadableFile, match="content does not fit its name") as failure:
             open_source(tmp_path / name).table("t")
         assert failure.value.__context__ is None and failure.value.__cause__ is None
 

@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
-from .output import Json, decide, print_json, print_table, say
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from ..ledger.budget import Cost, Terms
-    from ..ledger.ledger import Entry, Event, Ledger, LedgerReport
+from .output import Json, decide, print_json, say
 
 app = typer.Typer(
     no_args_is_help=True, help="The budget of a data set: make it, look at it, check it.", rich_markup_mode="markdown"
 )
 
 File = Annotated[Path, typer.Argument(help="The ledger's file.")]
-
-_BAR = 40
 
 
 @app.command()
@@ -49,6 +40,8 @@ def init(
     Example: `discreet ledger init study.ledger --data visits.csv --unit person --epsilon 3`
     """
     from ..ledger.ledger import Ledger
+    from ..ledger.statement import terms_in_words
+    from ..report import Report, Section, Terms
 
     unit = _spelled(data, unit)
     name = _dataset(data) if dataset is None else dataset
@@ -58,9 +51,9 @@ def init(
     if json:
         print_json({"file": str(path), **ledger.terms.to_json()})
         return
-    say(f"made      {path}")
-    _tell_terms(ledger.terms)
-    say("keep      one ledger for one data set, in a safe place: a lost ledger is a lost account of what was spent")
+    keep = "one ledger for one data set, in a safe place: a lost ledger is a lost account of what was spent"
+    lines = Terms((("made", str(path)), *terms_in_words(ledger.terms), ("keep", keep)))
+    say(Report("", sections=(Section(parts=(lines,)),)).text())
 
 
 def _spelled(data: str, unit: str) -> str:
@@ -89,47 +82,11 @@ def show(path: File, json: Json = False) -> None:
     """
     from ..ledger.ledger import Ledger
 
-    ledger = Ledger.open(path)
+    statement = Ledger.open(path).statement()
     if json:
-        print_json(_as_json(path, ledger))
-        return
-    say(f"ledger    {path}")
-    _tell_terms(ledger.terms)
-    _tell_budget(ledger.terms, ledger.spent(), ledger.left())
-    entries = ledger.entries()
-    if not entries:
-        say("entries   none yet")
-        return
-    say()
-    editions = any(map(_edition, entries))
-    print_table(
-        ["no.", "time (UTC)", *_currencies(ledger.terms), "state", *["edition"] * editions, "question"],
-        [_line(ledger.terms, entry, editions) for entry in entries],
-        numbers=[0, *range(2, 2 + len(_currencies(ledger.terms)))],
-    )
-    _tell_unanswered(path, entries)
-
-
-def _tell_unanswered(path: Path, entries: Sequence[Entry]) -> None:
-    """What the states of reservations without an answer mean, and what to type."""
-    from ..ledger.ledger import release_line
-
-    found: dict[str, list[int]] = {}
-    for entry in entries:
-        found.setdefault(entry.state, []).append(entry.reservation.number)
-    for state, sentence in _UNANSWERED.items():
-        if state in found:
-            say()
-            say(f"{state}: {', '.join(map(str, found[state]))}. {sentence}")
-    for number in found.get("reserved", []):
-        say(f"  {release_line(path, number)}")
-
-
-_UNANSWERED = {
-    "opened": "Rows may have been read, so this stays spent: the release is under way now, or its program was stopped.",
-    "not answered": "This ledger is of version 1 and does not record whether rows were read, so this stays spent.",
-    "reserved": "No row was read: the release begins just now, or its program was stopped. Then give it back with:",
-}
+        print_json(statement.to_json())
+    else:
+        say(statement.describe())
 
 
 @app.command("release")
@@ -185,9 +142,9 @@ def verify(
     heads = {folder: _head(folder) for folder in bundle or []}
     report = verify_store(store, list(heads.values()))
     if json:
-        print_json(_report_as_json(path, report, heads))
+        print_json({**report.to_json(), "bundles": {str(folder): head for folder, head in heads.items()}})
     else:
-        _tell_report(path, report, heads)
+        say(report.describe())
     decide(report.holds)
 
 
@@ -218,157 +175,3 @@ def _head(folder: Path) -> str:
     if not isinstance(head, str) or not re.fullmatch(r"[0-9a-f]{64}", head):
         raise UnreadableFile(f"{file} does not state its place in a ledger (ledger.head): is {folder} a bundle?")
     return head
-
-
-# ------------------------------------------------------------------------------------------------ for people
-
-
-def _tell_terms(terms: Terms) -> None:
-    from ..ledger.budget import short
-
-    budget = f"epsilon = {short(terms.epsilon, up=False)}"
-    if terms.delta:
-        budget += f", delta = {short(terms.delta, up=False)}"
-    if terms.rho is not None:
-        budget += f", added up as rho = {short(terms.rho, up=False)} (filter zcdp)"
-    who = "one row" if terms.unit == "row" else f"one person (column {terms.unit})"
-    how = {"add-remove": "added or removed", "substitution": "replaced by another"}[terms.relation]
-    say(f"data      {terms.dataset}")
-    say(f"protects  {who}, {how}")
-    say(f"budget    {budget}")
-
-
-def _tell_budget(terms: Terms, spent: Cost, left: Cost) -> None:
-    from ..ledger.budget import short
-
-    for what in _currencies(terms):
-        total, used, rest = (_amount(cost, what) for cost in (terms, spent, left))
-        full = min(_BAR, -int(-(used * _BAR) // total))
-        bar = "█" * full + "░" * (_BAR - full)
-        say(f"{what:<9} {bar} {short(used, up=True)} spent, {short(rest, up=False)} left")
-    if terms.filter == "zcdp":
-        say(
-            f"          so far epsilon = {short(spent.epsilon, up=True)} at delta = {short(terms.delta, up=True)}; "
-            f"what is left pays for one release with a pure epsilon of {short(left.epsilon, up=False)}"
-        )
-
-
-def _currencies(terms: Terms) -> list[str]:
-    """What adds up under the terms."""
-    if terms.filter == "zcdp":
-        return ["rho"]
-    return ["epsilon", "delta"] if terms.delta else ["epsilon"]
-
-
-def _amount(of: Cost | Terms, what: str) -> Fraction:
-    value = getattr(of, what)
-    assert isinstance(value, Fraction)
-    return value
-
-
-def _line(terms: Terms, entry: Entry, editions: bool) -> list[str]:
-    from ..ledger.budget import short
-
-    reserved = entry.reservation
-    cost = terms.add(_nothing(), reserved.cost)
-    return [
-        str(reserved.number),
-        reserved.time.replace("T", " ").removesuffix("Z"),
-        *(short(_amount(cost, what), up=True) for what in _currencies(terms)),
-        entry.state,
-        *[_edition(entry)] * editions,
-        _question(entry),
-    ]
-
-
-def _nothing() -> Cost:
-    from ..ledger.budget import NOTHING
-
-    return NOTHING
-
-
-def _edition(entry: Entry) -> str:
-    """The edition that was asked about, in printable characters; empty if none was named."""
-    text = entry.request.get("edition")
-    return "".join(c if c.isprintable() else " " for c in text)[:60] if isinstance(text, str) else ""
-
-
-def _question(entry: Entry, length: int = 70) -> str:
-    """What was asked, on one line of printable characters; the key of the question if the request has no text."""
-    text = " · ".join(_texts(entry.request)) or entry.reservation.key
-    text = "".join(c if c.isprintable() else " " for c in text)
-    return text if len(text) <= length else text[: length - 1] + "…"
-
-
-def _texts(request: Mapping[str, Any]) -> Iterator[str]:
-    tables = request.get("tables")
-    for part in [request, *(tables if isinstance(tables, list) else [])]:
-        if isinstance(part, dict) and isinstance(part.get("question"), str):
-            yield part["question"]
-
-
-def _tell_report(path: Path, report: LedgerReport, heads: Mapping[Path, str]) -> None:
-    from ..ledger.budget import short
-
-    say(f"{path}: {'holds' if report.holds else 'DOES NOT HOLD'}")
-    for problem in report.problems:
-        say(f"problem   {problem}")
-    if report.events:
-        say(f"chain     {report.events} events{'' if report.holds else ' could be read'}, head {report.head[:16]}")
-    if report.spent is not None and report.left is not None:
-        say(f"spent     epsilon = {short(report.spent.epsilon, up=True)}, left {short(report.left.epsilon, up=False)}")
-    if report.orphans:
-        numbers = ", ".join(str(orphan.number) for orphan in report.orphans)
-        say(f"orphans   spent and not answered: {numbers}; see: discreet ledger show")
-    if heads and report.holds:
-        say(f"bundles   {len(heads)} known to the ledger")
-    if not heads:
-        say("note      an old copy that was put back is intact too: compare with a bundle by --bundle FOLDER")
-
-
-# ------------------------------------------------------------------------------------------------ for programs
-
-
-def _as_json(path: Path, ledger: Ledger) -> dict[str, Any]:
-    return {
-        "file": str(path),
-        **ledger.terms.to_json(),
-        "spent": ledger.spent().to_json(),
-        "left": ledger.left().to_json(),
-        "entries": [
-            {
-                "number": entry.reservation.number,
-                "time": entry.reservation.time,
-                "key": entry.reservation.key,
-                "cost": entry.reservation.cost.to_json(),
-                "question": list(_texts(entry.request)),
-                "edition": _edition(entry),
-                "state": entry.state,
-                "opened": None if entry.opened is None else _as_place(entry.opened),
-                "given_back": None
-                if entry.given_back is None
-                else {**_as_place(entry.given_back), "because": entry.given_back.content["because"]},
-                "committed": None if entry.committed is None else _as_place(entry.committed),
-            }
-            for entry in ledger.entries()
-        ],
-        "orphans": [orphan.number for orphan in ledger.orphans()],
-    }
-
-
-def _as_place(event: Event) -> dict[str, Any]:
-    return {"number": event.number, "time": event.time, "head": event.hash}
-
-
-def _report_as_json(path: Path, report: LedgerReport, heads: Mapping[Path, str]) -> dict[str, Any]:
-    return {
-        "file": str(path),
-        "holds": report.holds,
-        "problems": list(report.problems),
-        "events": report.events,
-        "head": report.head or None,
-        "spent": None if report.spent is None else report.spent.to_json(),
-        "left": None if report.left is None else report.left.to_json(),
-        "orphans": [orphan.number for orphan in report.orphans],
-        "bundles": {str(folder): head for folder, head in heads.items()},
-    }

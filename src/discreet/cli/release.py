@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..optimise.families import FAMILIES
-from .output import Json, decide, print_json, say
+from .output import Json, Page, decide, print_json, refuse_unwritable, say
 
 if TYPE_CHECKING:
-    from ..ledger.budget import Cost
     from ..mechanism import Mechanism
     from ..ptables.table import PTable
-    from ..release.counts import Outlook
     from ..release.plan.plan import Plan
-    from ..release.publish.released import Release
 
 
 def release(
@@ -87,6 +83,7 @@ def release(
             "--plan", help="Show cells, noise and cost, and what --ledger would decide; read no row, spend nothing."
         ),
     ] = False,
+    page: Page = None,
     json: Json = False,
 ) -> None:
     """Answer "how many?" from a table, privately, and write a bundle that can be published and re-checked.
@@ -96,6 +93,7 @@ def release(
     """
     from ..addresses import read_address
     from ..errors import InvalidInput
+    from ..ledger.budget import amount_text
     from ..ledger.ledger import Ledger
     from ..release.counts import release_counts
     from ..release.plan.planning import plan_request
@@ -107,9 +105,11 @@ def release(
         relation=relation, max_groups=max_groups, split=None if split is None else split.split(","),
         suppress_below=suppress_below, level=level, edition=edition, dataset=dataset,
     )  # fmt: skip
+    if page is not None and not plan:
+        raise InvalidInput("--page goes with --plan; the page of a release is index.html in the folder of -o.")
     if plan:
-        proposed = plan_request(request, data)
-        _show_plan(proposed, data, ledger, out, json)
+        refuse_unwritable(page, [".html"], "a page")
+        _show_plan(plan_request(request, data), data, ledger, out, page, json)
         return
     if ledger is None:
         raise InvalidInput(
@@ -128,7 +128,8 @@ def release(
     say(released.describe())
     for note in released.plan.notes:
         say(f"note: {note}")
-    say(f"\n{_account(released)}; left in {ledger}: {_amount(left)}")
+    anew = ". To ask anew, and pay, name the state of the data: --edition " + ("ANOTHER" if edition else "NAME")
+    say(f"\n{released.payment}{'' if released.fresh else anew}; left in {ledger}: {amount_text(left)}")
     if out is not None:
         say(f"written to {out}: open {out / 'index.html'}, re-check with: discreet verify {out}")
 
@@ -144,30 +145,6 @@ def _mechanism(name: str) -> str | Mechanism | PTable:
 
         return read_ptable(name)
     return name
-
-
-def _account(released: Release) -> str:
-    """Whether the answer was drawn now or before, and what was spent on it."""
-    from ..ledger.budget import short
-
-    spent = f"spent epsilon {short(released.cost.epsilon, up=True)}" if released.paid else "nothing was spent"
-    if released.fresh:
-        return spent
-    when = str(released.ledger["time"]).replace("T", " ").removesuffix("Z")
-    edition = f"edition {released.edition}" if released.edition else "the edition without a name"
-    return (
-        f"the recorded answer of {when} UTC, for {edition}: {spent}. To ask anew, and pay, name the state of the data: "
-        f"--edition {'NAME' if not released.edition else 'ANOTHER'}"
-    )
-
-
-def _amount(cost: Cost) -> str:
-    from ..ledger.budget import short
-
-    told = [("epsilon", cost.epsilon), ("delta", cost.delta), ("rho", cost.rho)]
-    return ", ".join(
-        f"{name} {short(value, up=False)}" for name, value in told if value or (name == "epsilon" and value is not None)
-    )
 
 
 def _warn_of_later_changes(data: str, recorded: str) -> None:
@@ -187,45 +164,32 @@ def _warn_of_later_changes(data: str, recorded: str) -> None:
         )
 
 
-def _show_plan(plan: Plan, data: str, ledger: Path | None, out: Path | None, json: bool) -> None:
+def _show_plan(plan: Plan, data: str, ledger: Path | None, out: Path | None, page: Path | None, json: bool) -> None:
     """The plan, and with a ledger what it would decide, with the exit code of the release itself."""
+    from dataclasses import replace
+
     from ..addresses import read_address
     from ..engines.sources import open_source
     from ..release.counts import foresee, open_ledger
 
-    content = plan.to_json()
-    if json and ledger is None:
-        print_json(content)
-        return
-    if not json:
-        say(plan.describe())
-    if ledger is None:
-        if not read_address(data).may_be_opened:
-            say(f"note       there is no file {read_address(data)}: whether it has these columns was not looked at")
-        say("no row was read and nothing was spent; to release, leave --plan out and give --ledger and -o")
-        return
-    outlook = foresee(plan, open_source(data), open_ledger(ledger, plan), out)
+    outlook = None if ledger is None else foresee(plan, open_source(data), open_ledger(ledger, plan), out)
+    report, content = plan.report(), plan.to_json()
+    if outlook is not None:
+        report = replace(report, sections=(*report.sections, *outlook.report().sections))
+        content |= {"left": outlook.left.to_json(), "decision": outlook.to_json()}
+    elif not read_address(data).may_be_opened:
+        missing = f"there is no file {read_address(data)}: whether it has these columns was not looked at"
+        report = replace(report, notes=(*report.notes, missing))
+    if page is not None:
+        report.save(page)
     if json:
-        print_json({**content, "left": outlook.left.to_json(), "decision": outlook.to_json()})
+        print_json(content)
     else:
-        say(f"decision   {_decision(outlook, ledger)}")
-        how = "" if outlook.verdict == "refused" else "; to release, leave --plan out and give -o"
-        say(f"no row was read and nothing was spent{how}")
-    decide(outlook.verdict != "refused")
-
-
-def _decision(outlook: Outlook, ledger: Path) -> str:
-    if outlook.verdict == "recorded":
-        when = str(outlook.since).replace("T", " ").removesuffix("Z")
-        return f"recorded already, on {when} UTC: free; {_amount(outlook.left)} is left in {ledger}"
-    if outlook.missing is None:
-        return f"would be paid; {_amount(outlook.left)} is left in {ledger} afterwards"
-    lacking = [(name, getattr(outlook.missing, name)) for name in ("epsilon", "delta", "rho")]
-    missing = ", ".join(f"{name} {_short_up(value)}" for name, value in lacking if value)
-    return f"would be refused: {missing} is missing; {_amount(outlook.left)} is left in {ledger}"
-
-
-def _short_up(value: Fraction) -> str:
-    from ..ledger.budget import short
-
-    return short(value, up=True)
+        say(report.text())
+        how = {None: "; to release, leave --plan out and give --ledger and -o", "refused": ""}
+        verdict = None if outlook is None else outlook.verdict
+        say(f"no row was read and nothing was spent{how.get(verdict, '; to release, leave --plan out and give -o')}")
+        if page is not None:
+            say(f"written to {page}")
+    if outlook is not None:
+        decide(outlook.verdict != "refused")

@@ -141,7 +141,7 @@ class _Whole(Reading):
     def indices(self, rows: Sequence[Row]) -> IntArray | None:
         try:
             return np.asarray(self._space.indices(np.array([row[0] for row in rows], np.int64)))
-        except (DiscreetError, TypeError):  # None is no number
+        except (DiscreetError, TypeError):  # None is not a number
             return None
 
     def wrong(self, row: Row) -> DiscreetError | None:

@@ -187,7 +187,7 @@ class Estimate(Answers, Result):
         >>> print(dc.estimate([60, 25, 40], dc.geometric(2, alpha="1/2")).describe())  # doctest: +ELLIPSIS
         Distribution of 3 true counts, from 125 reports
                       estimate      95% interval
-        mean            0.6802  0.4807 to 0.8801
+        mean              0.68  0.3758 to 0.9958
         ...
         """
         level = read_share(level, "level", inside=True)

@@ -18,7 +18,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import DiscreetError, InvalidInput, UnreadableFile, arg
-from .budget import NOTHING, Cost, Tally, Terms, read_name
+from ..report import Report, Result, Section, Terms, stamped
+from ..wording import plural
+from .budget import NOTHING, Cost, Tally, read_name, short
+from .budget import Terms as LedgerTerms
 from .chain import Event, digest_of, next_event, read_chain
 from .stores.base import Session
 
@@ -104,8 +107,22 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class LedgerReport:
-    """What :meth:`Ledger.verify` found. ``problems`` is empty when the ledger holds."""
+class LedgerReport(Result):
+    """What :meth:`Ledger.verify` found. ``problems`` is empty when the ledger holds.
+
+    Attributes
+    ----------
+    problems
+        What is wrong, in sentences.
+    events, head
+        How many events could be read, and the hash of the last.
+    spent, left, orphans
+        What they add up to, and the reservations that are spent and not answered.
+    name
+        Where the ledger is kept.
+    heads
+        The published heads that were looked for.
+    """
 
     problems: tuple[str, ...]
     events: int
@@ -113,10 +130,49 @@ class LedgerReport:
     spent: Cost | None
     left: Cost | None
     orphans: tuple[Reservation, ...]
+    name: str = ""
+    heads: tuple[str, ...] = ()
 
     @property
     def holds(self) -> bool:
         return not self.problems
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        content = {
+            "file": self.name,
+            "holds": self.holds,
+            "problems": list(self.problems),
+            "events": self.events,
+            "head": self.head or None,
+            "spent": None if self.spent is None else self.spent.to_json(),
+            "left": None if self.left is None else self.left.to_json(),
+            "orphans": [orphan.number for orphan in self.orphans],
+            "heads": list(self.heads),
+        }
+        return stamped("ledger-report", 1, content)
+
+    def report(self) -> Report:
+        """Whether the ledger holds, what is wrong, and what it adds up to."""
+        lines = [("problem", problem) for problem in self.problems]
+        if self.events:
+            read = "" if self.holds else " could be read"
+            lines.append(("chain", f"{plural(self.events, 'event')}{read}, head {self.head[:16]}"))
+        if self.spent is not None and self.left is not None:
+            left = short(self.left.epsilon, up=False)
+            lines.append(("spent", f"epsilon = {short(self.spent.epsilon, up=True)}, left {left}"))
+        if self.orphans:
+            numbers = ", ".join(str(orphan.number) for orphan in self.orphans)
+            lines.append(("orphans", f"spent and not answered: {numbers}; see: discreet ledger show"))
+        if self.heads and self.holds:
+            lines.append(("bundles", f"{len(self.heads)} known to the ledger"))
+        restored = "A restored old copy looks intact too: compare with a published bundle by --bundle FOLDER."
+        return Report(
+            f"{self.name}: {'holds' if self.holds else 'DOES NOT HOLD'}",
+            kind="A ledger, checked",
+            sections=(Section(parts=(Terms(tuple(lines)),)),),
+            notes=() if self.heads else (restored,),
+        )
 
     def __str__(self) -> str:
         if self.problems:
@@ -143,7 +199,7 @@ class Books:
         self.start = start
         self.events, self.problems = read_chain(session.rows(start), start)
         self.first: Event | None = None
-        self.terms: Terms | None = None
+        self.terms: LedgerTerms | None = None
         self.tally = Tally()
         self.answered = 0
         self.version = 1
@@ -194,7 +250,7 @@ class Books:
         if digest_of(secret) != event.content["key_sha256"]:
             raise InvalidInput("the secret key is not the one the ledger was opened with.")
         self.version = read_version(event.content)
-        self.terms = Terms.from_json(event.content, secret)
+        self.terms = LedgerTerms.from_json(event.content, secret)
         self.first = event
 
     def _resume(self, checkpoint: Event, session: Session) -> None:
@@ -367,7 +423,7 @@ class Books:
 
     # -------------------------------------------------------------------------------------------- what is wrong
 
-    def sound(self, name: str) -> Terms:
+    def sound(self, name: str) -> LedgerTerms:
         """The terms; refuses books with anything wrong in them."""
         if self.problems or self.terms is None:
             raise UnreadableFile(f"{name} was altered or is damaged: {self.problems[0]} See: discreet ledger verify.")

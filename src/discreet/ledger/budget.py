@@ -234,6 +234,21 @@ def _not_long(value: Fraction) -> Fraction:
     return value if value.denominator.bit_length() <= _MOST_BITS else round_up(value, 30)
 
 
+def amount_text(cost: Cost, *, up: bool = False) -> str:
+    """What is left, or with ``up`` what is asked or missing: epsilon, and delta and rho where there is any.
+
+    >>> amount_text(Cost(Fraction(1, 3))), amount_text(Cost(Fraction(0), rho=Fraction(1, 8)), up=True)
+    ('epsilon 0.333333', 'rho 0.125')
+    """
+    parts = [("epsilon", cost.epsilon), ("delta", cost.delta), ("rho", cost.rho)]
+    shown = [
+        f"{name} {short(value, up=up)}"
+        for name, value in parts
+        if value is not None and (value or (name == "epsilon" and not up))
+    ]
+    return ", ".join(shown)
+
+
 NOTHING = Cost(Fraction(0), Fraction(0), Fraction(0))
 
 

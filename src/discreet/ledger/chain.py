@@ -55,6 +55,15 @@ def digest_of(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
+def time_text(time: str) -> str:
+    """The time of an event for people.
+
+    >>> time_text("2026-11-16T03:07:05Z")
+    '2026-11-16 03:07:05 UTC'
+    """
+    return time.replace("T", " ").removesuffix("Z") + " UTC"
+
+
 @dataclass(frozen=True)
 class Row:
     """An event as it is stored: its place, its text, and the hash it claims."""

@@ -31,6 +31,7 @@ from ..errors import BudgetExceeded, DiscreetError, InvalidInput, UnreadableFile
 from .books import VERSION, Books, Entry, LedgerReport, Recorded, Reservation, read_reason
 from .budget import Cost, Terms, lifetime_budget, read_name, typed
 from .chain import Event, canonical_json, digest_of, next_event
+from .statement import LedgerStatement, release_line
 from .stores.base import Session, Store, StoreUnavailable
 from .stores.opening import create_store, open_store
 
@@ -40,6 +41,7 @@ __all__ = [
     "Event",
     "Ledger",
     "LedgerReport",
+    "LedgerStatement",
     "Recorded",
     "Reservation",
     "Terms",
@@ -124,14 +126,14 @@ class Ledger:
         if dataset != terms.dataset:
             raise InvalidInput(
                 f"the ledger {self.name} is for the data set {terms.dataset!r}, and the question is about {dataset!r}. "
-                f"If these are the same people, they have one budget: ask with {arg('dataset', terms.dataset)} and "
-                f"{arg('edition', dataset)}. Only other people have a ledger of their own."
+                f"If these are the same people, they share this budget: ask with {arg('dataset', terms.dataset)} and "
+                f"{arg('edition', dataset)}."
             )
         for what, given, known in (("unit", unit, terms.unit), ("relation", relation, terms.relation)):
             if given != known:
                 raise InvalidInput(
                     f"the ledger {self.name} is bound to the {what} {known!r}, and the question has {given!r}. Costs "
-                    f"add up only for one {what}: ask with {what}={known!r}."
+                    f"add up for one {what} only: ask with {what}={known!r}."
                 )
 
     # -------------------------------------------------------------------------------------------- the budget
@@ -179,8 +181,8 @@ class Ledger:
             books.refuse_lost_answers(session)
             if not self._terms.allow(self._terms.add(books.total, cost)):
                 raise BudgetExceeded(
-                    f"not enough budget in {self.name}: {self._terms.refusal(books.total, cost)}. Nothing was spent. "
-                    "Ask for at most what is left; a question that was answered before is free."
+                    f"not enough budget in {self.name}: {self._terms.refusal(books.total, cost)}. Nothing was spent; a "
+                    "question that was answered before is free."
                 )
             said = {"key": key, "request": session.keep(asked), "cost": cost.to_json()}
             event = books.append(session, "reserve", said, _now())
@@ -198,7 +200,7 @@ class Ledger:
             books = self._own(session, reservation, "commit")
             if books.version > 1 and reservation.number not in books.opened:
                 raise InvalidInput(
-                    f"reservation {reservation.number} of {self.name} was not opened, so no answer to it is recorded. "
+                    f"reservation {reservation.number} of {self.name} was not opened, so its answer is not recorded. "
                     "Call mark_opened before the first row is read."
                 )
             first = books.answer_to(session, reservation.key) is None
@@ -314,19 +316,29 @@ class Ledger:
     def entries(self) -> list[Entry]:
         """Every reservation, in order."""
         with self._store.reading() as session:
+            return self._entries(session, self._sound(session, 1))
+
+    def _entries(self, session: Session, books: Books) -> list[Entry]:
+        done = books.answers()
+        return [
+            Entry(
+                entry,
+                self._request(session, books.events[number - 1]),
+                done.get(number),
+                books.opened.get(number),
+                books.given_back.get(number),
+                books.version > 1,
+            )
+            for number, entry in books.reserved.items()
+        ]
+
+    def statement(self) -> LedgerStatement:
+        """The budget, what is spent and left, and every entry: one state of the ledger, for people and programs."""
+        with self._store.reading() as session:
             books = self._sound(session, 1)
-            done = books.answers()
-            return [
-                Entry(
-                    entry,
-                    self._request(session, books.events[number - 1]),
-                    done.get(number),
-                    books.opened.get(number),
-                    books.given_back.get(number),
-                    books.version > 1,
-                )
-                for number, entry in books.reserved.items()
-            ]
+            entries = tuple(self._entries(session, books))
+        terms = self._terms
+        return LedgerStatement(self.name, terms, terms.spent(books.total), terms.left(books.total), entries)
 
     def orphans(self) -> tuple[Reservation, ...]:
         """Reservations that are spent and have no answer: given up, or under way in another process."""
@@ -400,7 +412,7 @@ def verify_store(store: Store, heads: Sequence[str] = ()) -> LedgerReport:
     except StoreUnavailable:
         raise
     except DiscreetError as problem:
-        return LedgerReport((str(problem),), 0, "", None, None, ())
+        return LedgerReport((str(problem),), 0, "", None, None, (), store.name, tuple(heads))
     known = {event.hash for event in books.events}
     problems += [
         f"the published head {head[:16]} is not in it: an older copy was restored, or this is another ledger."
@@ -409,9 +421,10 @@ def verify_store(store: Store, heads: Sequence[str] = ()) -> LedgerReport:
     ]
     head = books.events[-1].hash if books.events else ""
     if books.terms is None:
-        return LedgerReport(tuple(problems), len(books.events), head, None, None, ())
+        return LedgerReport(tuple(problems), len(books.events), head, None, None, (), store.name, tuple(heads))
     spent, left = books.terms.spent(books.total), books.terms.left(books.total)
-    return LedgerReport(tuple(problems), len(books.events), head, spent, left, books.orphans())
+    orphans = books.orphans()
+    return LedgerReport(tuple(problems), len(books.events), head, spent, left, orphans, store.name, tuple(heads))
 
 
 def init_line(path: str | Path, hint: Mapping[str, object]) -> str:
@@ -443,20 +456,13 @@ def init_line(path: str | Path, hint: Mapping[str, object]) -> str:
 
 def _proposal(path: str | Path, hint: Mapping[str, object]) -> str:
     """What to type where there is no ledger, and what the number in it is for."""
-    life = "A ledger's budget is for everything that will ever be released from the data, and cannot be changed."
-    how = "Make one with:"
+    how = "Make one, with a budget for everything that will ever be released from the data:"
     if isinstance(cost := hint.get("cost"), Cost):
-        how = f"This release costs epsilon {typed(cost.epsilon)}; with room for two more like it:"
-    return f"{life} {how}\n  {init_line(path, hint)}"
-
-
-def release_line(path: str | Path, number: int) -> str:
-    """The line that gives a reservation back.
-
-    >>> release_line("my study.ledger", 4)
-    "discreet ledger release 'my study.ledger' 4 --because 'the program was stopped'"
-    """
-    return shlex.join(["discreet", "ledger", "release", str(path), str(number), "--because", "the program was stopped"])
+        how = (
+            f"This release costs epsilon {typed(cost.epsilon)}; a budget is for all releases from the data and cannot "
+            "be changed, so make one with room for two more like it:"
+        )
+    return f"{how}\n  {init_line(path, hint)}"
 
 
 def _now() -> str:

@@ -18,6 +18,9 @@ KINDS: Mapping[str, Callable[[Mapping[str, Any]], Chart]] = {
     "probabilities": lambda numbers: plots.heatmap(numbers["mechanism"], witness=numbers.get("witness", True)),
     "error": lambda numbers: plots.error(numbers["mechanisms"], numbers.get("measure", "L1")),
     "plot": lambda numbers: numbers["of"].plot(**numbers.get("options", {})),  # of a result that draws itself
+    "counts": lambda numbers: plots.counts(
+        numbers["rows"], numbers["by"], numbers["title"], *numbers["sentences"], level=numbers["level"]
+    ),
     "delta": lambda numbers: plots.delta_curve(numbers["subjects"]),
     "bars": lambda numbers: plots.comparison(numbers["rows"]),
     "noise trade-off": lambda numbers: plots.tradeoff(numbers["data"]),

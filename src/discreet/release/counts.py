@@ -19,8 +19,10 @@ from ..engines.sources import Counting, Source, open_source
 from ..errors import SourceFailed
 from ..exact.arrays import IntArray
 from ..exact.bits import Bits, SecureBits
-from ..ledger.budget import Cost
+from ..ledger.budget import Cost, amount_text
+from ..ledger.chain import time_text
 from ..ledger.ledger import Ledger
+from ..report import Report, Result, Section, Terms
 from .plan.plan import Plan
 from .plan.planning import plan_request, refuse_unnamed_selection
 from .plan.request import ReleaseRequest, RequestFields, read_request
@@ -87,7 +89,7 @@ def open_ledger(path: str | Path, plan: Plan) -> Ledger:
 
 
 @dataclass(frozen=True)
-class Outlook:
+class Outlook(Result):
     """What a ledger would say to a plan now: :func:`foresee` finds it without spending anything.
 
     Attributes
@@ -100,17 +102,32 @@ class Outlook:
         What the budget lacks; None unless it would be refused.
     since
         When the answer was recorded; None unless it was.
+    ledger
+        Which ledger.
     """
 
     verdict: str
     left: Cost
     missing: Cost | None = None
     since: str | None = None
+    ledger: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""
         missing = None if self.missing is None else self.missing.to_json()
         return {"verdict": self.verdict, "left": self.left.to_json(), "missing": missing, "recorded_at": self.since}
+
+    def report(self) -> Report:
+        """The decision in one sentence."""
+        return Report("", sections=(Section(parts=(Terms((("decision", str(self)),)),)),))
+
+    def __str__(self) -> str:
+        left = f"{amount_text(self.left)} is left in {self.ledger}"
+        if self.since is not None:
+            return f"recorded already, on {time_text(self.since)}: free; {left}"
+        if self.missing is None:
+            return f"would be paid; {left} afterwards"
+        return f"would be refused: {amount_text(self.missing, up=True)} is missing; {left}"
 
 
 def foresee(plan: Plan, source: Source, book: Ledger, out: str | Path | None = None) -> Outlook:
@@ -121,10 +138,10 @@ def foresee(plan: Plan, source: Source, book: Ledger, out: str | Path | None = N
         refuse_occupied(out, plan.key if recorded else None)
         refuse_without_room(out, plan.cells)
     if recorded is not None:
-        return Outlook("recorded", book.left(), since=recorded.time)
+        return Outlook("recorded", book.left(), since=recorded.time, ledger=book.name)
     _rehearse(plan.canonical, source, book)
     left, missing = book.quote(plan.cost)
-    return Outlook("paid" if missing is None else "refused", left, missing)
+    return Outlook("paid" if missing is None else "refused", left, missing, ledger=book.name)
 
 
 def _release(plan: Plan, source: Source, book: Ledger, out: str | Path | None, bits: Bits) -> Release:

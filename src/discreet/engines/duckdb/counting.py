@@ -236,7 +236,7 @@ def _choose_in_sets(engine: Any, counting: Counting, rows: str) -> Chosen:
     size, c, k = counting.groups.size, len(counting.conditions), counting.max_groups
     start = (
         f"{DUCKDB.bounding_hash('unit', counting.key)} % {size}" if k < size else "0"
-    )  # where every group is taken, the order is no matter
+    )  # where every group is taken, the order does not matter
     found = engine.execute(
         f"""
         WITH people AS (SELECT unit, bit_or(CAST(1 AS BIGINT) << ({_number(counting)})) AS held FROM ({rows}) AS r

@@ -12,12 +12,16 @@ from ...errors import Conflict, arg
 from ...exact.arrays import FloatArray
 from ...exact.rationals import text_up
 from ...properties import Property
+from ...requirements import resolve
 from ...wording import listed
 from ..lp.bounds import impossible
 from ..lp.certification import exact_table
 from ..lp.program import Request, program_of
 from ..lp.solver import InfeasibleDesign, Session, SolverFailed, variable_cost
 from .members import is_met_by_a_member, meets
+
+#: Up to this n the least possible limit is worked out for the message: each try is a linear program.
+LARGEST_ADVISED = 20
 
 
 def feasible(request: Request, *, private: bool = True) -> bool:
@@ -108,9 +112,7 @@ def conflict(request: Request) -> Conflict:
     clashes = [privacy_in_words(request)] if private else []
     clashes += [f"{p.code} ({p.name})" for p in clashing]
     codes = (("privacy",) if private else ()) + tuple(p.code for p in clashing)
-    hint = "Leave one of them out, or loosen one"
-    if private and not request.delta and any(p.code.startswith(("support", "zeros")) for p in clashing):
-        hint += f" (a probability of zero needs {arg('delta')} above 0)"
+    hint = _advice(request, private, clashing)
     certain = is_proved_infeasible(replace(request, requirements=clashing), private=private)
     verdict = "is infeasible" if len(clashes) == 1 else "are infeasible together"
     doubt = "" if certain else " (the solver finds no mechanism; this is not a proof)"
@@ -119,6 +121,37 @@ def conflict(request: Request) -> Conflict:
         codes,
         proved=certain,
     )
+
+
+def _advice(request: Request, private: bool, clashing: tuple[Property, ...]) -> str:
+    """What to ask for instead: the least possible limit where it is quickly found."""
+    if request.n <= LARGEST_ADVISED:
+        for prop in clashing:
+            if (least := least_possible(request, prop)) is not None:
+                return f"The least possible is {least}: ask for that, or leave one of them out"
+    advice = "Leave one of them out, or loosen one"
+    if private and not request.delta and any(p.code.startswith(("support", "zeros")) for p in clashing):
+        advice += f" (a probability of zero needs {arg('delta')} above 0)"
+    return advice
+
+
+def least_possible(request: Request, limited: Property) -> str | None:
+    """The least limit on the bias or the mean squared error that all else in the request allows, such as "mse<=3.05".
+
+    By bisection to three digits, rounded up, as far as floats can tell. None for requirements of another kind, and
+    where no limit helps.
+    """
+    largest = {"bias": Fraction(request.n), "mse": Fraction(request.n**2)}
+    name, _, limit = limited.code.partition("<=")
+    others = tuple(prop for prop in request.requirements if prop is not limited)
+    if name not in largest or not feasible(replace(request, requirements=others)):
+        return None
+    low, high = Fraction(limit), largest[name]
+    while high - low > high / 2000:
+        middle = (low + high) / 2
+        possible = feasible(replace(request, requirements=(*others, *resolve([f"{name}<={middle}"]))))
+        low, high = (low, middle) if possible else (middle, high)
+    return f"{name}<={text_up(float(high), 3)}"
 
 
 def privacy_in_words(request: Request) -> str:

@@ -27,11 +27,11 @@ CHUNK = 1 << 21
 
 
 class Target(Protocol):
-    """A wish that a mechanism meets or misses."""
+    """A limit on the error or on what is revealed, which a mechanism meets or misses."""
 
     @property
     def sentence(self) -> str:
-        """The wish, in words."""
+        """The target, in words."""
 
     @property
     def bounds_privacy(self) -> bool:
@@ -178,30 +178,30 @@ class RatioTarget:
 # ------------------------------------------------------------------------------------------------ reading
 
 
-def read_target(channel: Channel, wishes: dict[str, Any], within: Any, prior: object) -> Target:
+def read_target(channel: Channel, limits: dict[str, Any], within: Any, prior: object) -> Target:
     """The one target that was given, for mechanisms shaped like this one."""
-    given = [name for name, wish in wishes.items() if wish is not None]
+    given = [name for name, limit in limits.items() if limit is not None]
     if within is not None and "likelihood_ratio" not in given:
         given.append("within")
     if len(given) != 1:
         raise InvalidInput(
-            f"give exactly one target: {arg('distance')}, {arg('mean_error')}, {arg('truth')}, within=(d, p), or "
-            f"{arg('likelihood_ratio')} "
-            f"(with within=radius); got {', '.join(given) or 'none'}."
+            f"give exactly one target: {arg('distance')}, {arg('mean_error')}, {arg('truth')}, "
+            f"{arg('within', '(d, p)', 'D:P')}, or {arg('likelihood_ratio')} (with within=radius); "
+            f"got {', '.join(given) or 'none'}."
         )
     name = given[0]
     if name == "likelihood_ratio":
-        return _ratio_target(channel, wishes[name], within, prior)
+        return _ratio_target(channel, limits[name], within, prior)
     worst = prior is None and name != "distance"
     weights = None if worst else exact_weights(prior, channel.shape[0])
     uniform = prior is None or isinstance(prior, str)
     whom = "whatever the truth" if worst else f"on average over {'a uniform' if uniform else 'the given'} prior"
     if name in ("distance", "mean_error"):
-        most = _positive(wishes[name], name)
+        most = _positive(limits[name], name)
         what = "expected distance between truth and report" if name == "distance" else "mean absolute error"
         return LossTarget(f"{what} at most {_shown(most)}, {whom}", losses.L1, most, weights)
     if name == "truth":
-        p = _probability(wishes[name], "truth")
+        p = _probability(limits[name], "truth")
         sentence = f"the truth reported with probability at least {_shown(p)}, {whom}"
         return LossTarget(sentence, losses.L0, 1 - p, weights, True)
     d, p = _read_within(within)
@@ -209,14 +209,14 @@ def read_target(channel: Channel, wishes: dict[str, Any], within: Any, prior: ob
     return LossTarget(sentence, losses.beyond(d), 1 - p, weights, True)
 
 
-def _ratio_target(channel: Channel, wish: object, within: Any, prior: object) -> RatioTarget:
+def _ratio_target(channel: Channel, limit: object, within: Any, prior: object) -> RatioTarget:
     if prior is not None:
         raise InvalidInput(
             f"a likelihood ratio bounds every truth and report, so it needs no prior; drop {arg('prior')}"
         )
-    most = as_fraction(wish, "likelihood_ratio")
+    most = as_fraction(limit, "likelihood_ratio")
     if most <= 1:
-        raise InvalidInput(f"a likelihood ratio above 1 is needed (1 would let nothing through); got {wish!r}.")
+        raise InvalidInput(f"a likelihood ratio above 1 is needed (1 would let nothing through); got {limit!r}.")
     space, size = channel.inputs, channel.shape[0]
     squares = space.squared_distance(np.arange(size)[:, None], np.arange(size)[None, :])
     near, whom = np.ones_like(squares, dtype=bool), "any two truths"
@@ -237,8 +237,8 @@ def _ratio_target(channel: Channel, wish: object, within: Any, prior: object) ->
 def _read_within(within: Any) -> tuple[Fraction, Fraction]:
     if not isinstance(within, tuple | list) or len(within) != 2:
         raise WrongType(
-            f"within is a distance and a probability, such as within=(2, 0.95); got {within!r}. One number alone is a "
-            f"radius, which goes with {arg('likelihood_ratio')}"
+            f"{named('within')} is a distance and a probability, such as {arg('within', '(2, 0.95)', '2:0.95')}; got "
+            f"{within!r}. One number alone is a radius, which goes with {arg('likelihood_ratio')}"
         )
     d = as_fraction(within[0], "d, the distance,")
     if d < 0:

@@ -65,9 +65,9 @@ class Chain:
 
     def _step(self, best: FloatArray, wrong: FloatArray) -> tuple[FloatArray, FloatArray]:
         """What comes beyond this place costs ``best`` per unit of the entry there: choose that entry's ratio."""
-        surely_positive = best > wrong
+        certainly_positive = best > wrong
         stepped = np.where(best >= 0, self.low, self.high) * best
-        error = np.where(surely_positive, self.low, self.high) * wrong + 2 * UNIT * np.abs(stepped)
+        error = np.where(certainly_positive, self.low, self.high) * wrong + 2 * UNIT * np.abs(stepped)
         return stepped, error
 
 

@@ -40,9 +40,9 @@ FAIR_SHARE = 2.0**-36
 #: Rounds without any gain that are put up with: at degenerate vertices new rays may first have to line up.
 MOST_STALLS = 12
 
-#: While dual values still jump (this far from the bound, relatively), rays are also sought at calmer ones: this share
+#: While dual values still jump (this far from the bound, relatively), rays are also sought at smoothed ones: this share
 #: of those that gave the best bound so far, the rest of the present ones (Wentges 1997).
-CALM, CENTRE = 1e-4, 0.85
+SMOOTHED_ABOVE_GAP, SMOOTHING_SHARE = 1e-4, 0.85
 
 #: Rays are added until the bound is this close, relatively.
 PRICING_GAP = 1e-11
@@ -177,12 +177,12 @@ class _Master:
             reached = self._bound(reduced, gain)
             if reached > bound:
                 bound, centre = reached, duals
-            elif -possible > CALM * abs(value):
-                calmer = CENTRE * centre + (1 - CENTRE) * duals
-                sought, sought_gain = self._reduced(calmer)
+            elif -possible > SMOOTHED_ABOVE_GAP * abs(value):
+                smoothed = SMOOTHING_SHARE * centre + (1 - SMOOTHING_SHARE) * duals
+                sought, sought_gain = self._reduced(smoothed)
                 reached = self._bound(sought, sought_gain)
                 if reached > bound:
-                    bound, centre = reached, calmer
+                    bound, centre = reached, smoothed
                 others = self._best(sought)[0]
                 gains = self._worth(others, reduced)
                 useful = np.flatnonzero(gains < 0)

@@ -1,4 +1,4 @@
-"""Linear programs whose answer is wanted to many digits: floats find the vertex, integers work it out.
+"""Linear programs solved to many digits: floats find the vertex, integers work it out.
 
 A solver in floats finds *which* variables are zero at the optimum (the basis) long before it knows many digits of the
 others: its tolerances are 1e-10 at best, and a delta of 1e-9 needs more. So

@@ -78,7 +78,7 @@ class _KeyProgram:
         nodes: int,
         *,
         most: float = math.inf,
-        calmest: int | None = None,
+        least_variance_of: int | None = None,
         start: Sequence[float] | None = None,
     ) -> _Outcome:
         """The least delta with these counts' laws in whole keys, those fixed, and the others in real numbers.
@@ -87,7 +87,7 @@ class _KeyProgram:
         ----------
         most
             Delta is at most this, in keys.
-        calmest
+        least_variance_of
             Minimise the variance of this count instead of delta.
         start
             Values of all variables to start from.
@@ -95,7 +95,7 @@ class _KeyProgram:
         cost, lower, upper = np.zeros(self.size), np.zeros(self.size), np.full(self.size, np.inf)
         in_whole_keys = np.zeros(self.size, dtype=bool)
         lower[self.delta], upper[self.delta] = 1.0, most  # no table has a delta below one key
-        if calmest is None:
+        if least_variance_of is None:
             cost[self.delta] = 1.0
         for n, columns in self._columns.items():
             for z, j in columns.items():
@@ -103,13 +103,13 @@ class _KeyProgram:
                     lower[j] = upper[j] = fixed[n].get(z, 0)
                 elif n in whole:
                     in_whole_keys[j] = True
-                if n == calmest:
+                if n == least_variance_of:
                     cost[j] = z * z
         solver = self._solver
         solver.forget()
         solver.change_columns(cost, lower, upper, in_whole_keys)
         # the solver's presolve does not come back from some programs for one count, whatever the limits
-        solver.set_options(mip_max_nodes=nodes, presolve="choose" if calmest is None else "off")
+        solver.set_options(mip_max_nodes=nodes, presolve="choose" if least_variance_of is None else "off")
         if start is not None:
             solver.start_with(start)
         status = solver.run(seconds=_SECONDS)
@@ -235,7 +235,7 @@ def _with_less_variance(rows: KeyTable, wanted: Wanted, keys: int) -> KeyTable:
     table = list(rows)
     for k, n in enumerate(wanted.counts):
         others = {m: row for m, row in zip(wanted.counts, table, strict=True) if m != n}
-        outcome = program.solve({n}, others, _FEW_NODES, most=float(worst * keys) * (1 + 1e-12), calmest=n)
+        outcome = program.solve({n}, others, _FEW_NODES, most=float(worst * keys) * (1 + 1e-12), least_variance_of=n)
         if outcome.values is None:
             continue
         tried = [*table[:k], program.row(outcome.values, n), *table[k + 1 :]]

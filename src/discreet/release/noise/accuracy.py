@@ -25,7 +25,7 @@ from ...errors import InvalidInput, Unsupported
 from ...exact.arrays import BoolArray, FloatArray, IntArray
 from ...exact.kernels import Noise
 from ...exact.laws import Finite, GeometricTails, Law, float_log
-from ...exact.rationals import as_fraction, float_up
+from ...exact.rationals import as_fraction, float_up, text_down, text_up
 from ...mechanism import Mechanism
 from ...spaces import LARGEST_INTEGER, Counts, Integers
 from ...wording import percent
@@ -90,10 +90,10 @@ class Expected:
 
     def __str__(self) -> str:
         bias = max(abs(self.bias_low), abs(self.bias_high))
-        about = "unbiased" if bias < 1e-9 else f"bias up to {bias:.2g}"
+        about = "unbiased" if bias < 1e-9 else f"bias at most {text_up(bias, 2)}"
         return (
-            f"noise ± {self.half_width}, {percent(self.level, 6)} of the time, standard deviation up to "
-            f"{self.sd:.3g}, {about}, zero with probability {self.exact:.3g} or more"
+            f"noise ± {self.half_width:,}, {percent(self.level, 6)} of the time, standard deviation at most "
+            f"{text_up(self.sd, 3)}, {about}, zero at least {text_down(100 * Fraction(self.exact), 3)}% of the time"
         )
 
 

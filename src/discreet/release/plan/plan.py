@@ -19,16 +19,16 @@ import numpy as np
 
 from ...engines.base import ROW
 from ...errors import InvalidInput
-from ...exact.rationals import as_fraction, text_up
-from ...explanation import explain
-from ...ledger.budget import Cost, short
-from ...privacy.certificate import Certificate
+from ...exact.rationals import as_fraction
+from ...ledger.budget import Cost
 from ...questions.groups import Groups, Value
 from ...questions.orders import canonical, places_in
 from ...questions.question import Question, read_question
+from ...report import Report, Result, stamped
 from ...spaces import is_integer
-from ..noise.accuracy import read_level
+from ..noise.accuracy import Expected, read_level
 from ..noise.cells import CellNoise
+from .describing import explained, plan_report
 from .pricing import price
 from .protection import Protection
 
@@ -122,7 +122,7 @@ def _listed(values: Sequence[Value], kind: str) -> str:
 
 
 @dataclass(frozen=True)
-class Plan:
+class Plan(Result):
     """What will be released and what it costs, before any row is read.
 
     Attributes
@@ -206,14 +206,16 @@ class Plan:
     @cached_property
     def guarantee(self) -> tuple[str, ...]:
         """What is protected and how well, in plain words."""
-        certificate = Certificate(
-            "central", float(text_up(float(self.cost.epsilon), 9)), float(self.cost.delta), None, "composed", False
-        )
-        odds = explain(certificate).sentences[1:]
+        odds = explained(self.cost).sentences[1:]
         if self.protection.unit == ROW:
             odds = (*(text.replace("that person", "that row") for text in odds), _ROWS_OF_ONE)
         groups = max(table.groups.live for table in self.tables)
         return (*self.protection.sentences(groups, len(self.tables)), self.sensitivity_text, *odds)
+
+    @cached_property
+    def expected(self) -> tuple[Expected, ...]:
+        """The error of each table's counts in the worst case, before any row is read."""
+        return tuple(table.noise.expected(self.level) for table in self.tables)
 
     @property
     def sensitivity_text(self) -> str:
@@ -222,41 +224,24 @@ class Plan:
         many = " + ".join(str(table.sensitivity) for table in self.tables)
         total = sum(table.sensitivity for table in self.tables)
         if total == 1:
-            return f"One {who} moves at most one cell, by one."
+            return f"One {who} changes at most one count, by one."
         cells = f"{many} = {total}" if len(self.tables) > 1 else f"{total}"
-        return f"One {who} moves at most {cells} cells, each by one; epsilon is the total for all of them."
+        return f"One {who} changes at most {cells} counts, each by one; epsilon is the total for all of them."
+
+    def report(self, guarantee: bool = True) -> Report:
+        """The plan for people: what is asked, the cells, the noise, the error of each cell, the cost, the guarantee."""
+        return plan_report(self, guarantee)
 
     def describe(self, guarantee: bool = True) -> str:
-        """The plan for people: what is asked, the cells, the noise, the error of each cell, the cost, the guarantee."""
-        lines: list[tuple[str, str]] = [
-            ("data", f"{self.dataset}{', edition ' + self.edition if self.edition else ''}")
-        ]
-        for table in self.tables:
-            share = "" if len(self.tables) == 1 else f" ({float(table.share):.3g} of epsilon)"
-            lines += [
-                ("question", table.question.text),
-                ("cells", f"{table.shape_text}{share}"),
-                ("noise", table.noise_text),
-                ("error", f"{table.noise.expected(self.level)}"),
-            ]
-            if table.suppress_below is not None:
-                lines.append(("withheld", f"noisy counts below {table.suppress_below}"))
-        cost = f"epsilon {short(self.cost.epsilon, up=True)}"
-        lines.append(
-            ("cost", cost + (f", delta {short(self.cost.delta, up=True, digits=3)}" if self.cost.delta else ""))
-        )
-        if guarantee:
-            labels = ["guarantee"] + [""] * len(self.guarantee)
-            lines += list(zip(labels, self.guarantee, strict=False))
-        lines += [("note", note) for note in self.notes]
-        return "\n".join(f"{label:<10} {text}".rstrip() for label, text in lines)
+        """The report as text."""
+        return self.report(guarantee).text()
 
     def __str__(self) -> str:
         return self.describe()
 
     def to_json(self) -> dict[str, Any]:
         """The plan for programs."""
-        return {
+        content = {
             "dataset": self.dataset,
             "edition": self.edition,
             "request": self.request,
@@ -270,14 +255,15 @@ class Plan:
                     "noise": table.noise_text,
                     "error": {
                         name: str(value) if isinstance(value, Fraction) else value
-                        for name, value in asdict(table.noise.expected(self.level)).items()
+                        for name, value in asdict(expected).items()
                     },
                 }
-                for table in self.tables
+                for table, expected in zip(self.tables, self.expected, strict=True)
             ],
             "guarantee": list(self.guarantee),
             "notes": list(self.notes),
         }
+        return stamped("plan", 1, content)
 
 
 def plan_from_request(request: Mapping[str, Any]) -> Plan:

@@ -65,38 +65,41 @@ class Protection:
         """In how many of so many groups (of each of the tables) a unit is counted, who is protected, and the rule."""
         if self.unit == ROW:
             return (
-                f"This protects one row of the table. {_HIDDEN_ROW[self.relation]} ({self.relation}).",
-                "Every row is counted in one group. Rows of groups that were not declared are left out.",
+                f"This protects one row of the table. {_HIDDEN_ROW[self.relation]}",
+                "Every row is counted in one group. Rows outside the declared groups are not counted.",
             )
         most = min(self.max_groups, groups)
-        each = " of each table" if tables > 1 else ""
         if groups == 1:
             first = f"Each person is counted once{' in each table' if tables > 1 else ''}."
         elif most == 1:
-            first = f"Each person is counted in one group only{each}."
+            only = "one group only" if tables == 1 else "only one group of each table"
+            first = f"Each person is counted in {only}."
         else:
-            first = f"Each person is counted in at most {most} groups{each}."
+            first = f"Each person is counted in at most {most} groups{' of each table' if tables > 1 else ''}."
         missing = (
             "People with rows in more groups are missing from the rest, so a count can be far below the number of "
-            "people with rows in its group; noise and intervals are about the counts after this rule. A larger "
-            "contribution bound (max_groups) counts them in more."
+            "people with rows in its group. Noise and intervals refer to the counts after this rule. A larger "
+            "contribution bound (max_groups) counts people in more groups, and adds more noise."
         )
         return (
             first,
             *([missing] if groups > most else []),
-            f"This protects one person (all rows with the same {self.unit}). {_HIDDEN[self.relation]} "
-            f"({self.relation}).",
-            "A keyed hash of the person alone chooses which rows count, after WHERE and the declared groups. Rows "
-            "without a person, and of groups that were not declared, are left out. We cannot say how many rows: that "
-            "number is itself private.",
+            f"This protects one person (all rows with the same {self.unit}). {_HIDDEN[self.relation]}",
+            "A keyed hash of the person alone chooses which of their rows count, among those that match WHERE and the "
+            "declared groups. Rows without a person and rows outside the declared groups are not counted. We cannot "
+            "say how many rows: that number is itself private.",
         )
 
 
 _HIDDEN = {
-    "add-remove": "Readers cannot tell whether someone is in the table, or what their values are",
-    "substitution": "Readers cannot tell what someone's values are; how many people there are is public",
+    "add-remove": "Readers cannot tell whether someone is in the table, or what their values are: neighbouring tables "
+    "differ by one person added or removed.",
+    "substitution": "Readers cannot tell what someone's values are: neighbouring tables differ by one person replaced "
+    "by another. How many people there are is public.",
 }
 _HIDDEN_ROW = {
-    "add-remove": "Readers cannot tell whether a row is in the table, or what its values are",
-    "substitution": "Readers cannot tell what the values of a row are; how many rows there are is public",
+    "add-remove": "Readers cannot tell whether a row is in the table, or what its values are: neighbouring tables "
+    "differ by one row added or removed.",
+    "substitution": "Readers cannot tell what the values of a row are: neighbouring tables differ by one row replaced "
+    "by another. How many rows there are is public.",
 }

@@ -21,11 +21,14 @@ from ...errors import DiscreetError, UnreadableFile
 from ...files import rebuild
 from ...ledger.budget import short
 from ...ledger.ledger import Ledger
-from ...report import Result
+from ...pages.html import TEMPLATE, page, pictures_of
+from ...pages.pictures import drawing_program, drawn, pictures_in
+from ...report import Report, Result, Section, Table, stamped
 from ...wording import plural
 from ..plan.plan import Plan, TablePlan, plan_from_request
-from . import contents, page
+from . import contents
 from .contents import MALFORMED, SUMS
+from .guarantee import guarantee_text
 from .recorded import recall, recorded_answer
 from .released import Release
 from .tables import IMPOSSIBLE, LAYOUT, NORMAL, STATUS_MEANING, SUPPRESSED, ReleasedTable
@@ -50,9 +53,10 @@ class BundleCheck:
     holds: bool | None
     sentence: str
 
-    def __str__(self) -> str:
-        mark = {True: "holds", False: "FAILS", None: "open "}[self.holds]
-        return f"{mark}  {self.name}: {self.sentence}"
+    @property
+    def mark(self) -> str:
+        """One word: holds, FAILS or open."""
+        return {True: "holds", False: "FAILS", None: "open"}[self.holds]
 
 
 @dataclass(frozen=True)
@@ -71,8 +75,9 @@ class BundleReport(Result):
     Examples
     --------
     >>> print(BundleReport("by_site", (BundleCheck("cost", False, "it is twice what is stated."),), None))
-    FAILS  cost: it is twice what is stated.
-    The bundle DOES NOT HOLD.
+    The bundle by_site DOES NOT HOLD.
+    check  result  finding
+    cost   FAILS   it is twice what is stated.
     """
 
     folder: str
@@ -95,11 +100,21 @@ class BundleReport(Result):
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""
         checks = [{"name": one.name, "holds": one.holds, "sentence": one.sentence} for one in self.checks]
-        return {"bundle": self.folder, "holds": self.holds, "checks": checks}
+        return stamped("bundle-report", 1, {"bundle": self.folder, "holds": self.holds, "checks": checks})
+
+    def report(self) -> Report:
+        """Whether the bundle holds, and every check with what it found."""
+        rows = tuple((check.name, check.mark, check.sentence) for check in self.checks)
+        count = plural(len(self.undecided), "check is", "checks are")
+        left_open = f", and {count} open" if self.holds and self.undecided else ""
+        return Report(
+            f"The bundle {self.folder} {'holds' if self.holds else 'DOES NOT HOLD'}{left_open}.",
+            kind="A bundle, checked again",
+            sections=(Section(parts=(Table(("check", "result", "finding"), rows, strong=(1,)),)),),
+        )
 
     def __str__(self) -> str:
-        verdict = "The bundle holds." if self.holds else "The bundle DOES NOT HOLD."
-        return "\n".join([*map(str, self.checks), verdict])
+        return self.describe()
 
 
 def verify_bundle(folder: str | Path, ledger: Ledger | str | Path | None = None) -> BundleReport:
@@ -115,7 +130,7 @@ def verify_bundle(folder: str | Path, ledger: Ledger | str | Path | None = None)
     Returns
     -------
     BundleReport
-        A named check for each promise: checksums, request, cost, mechanisms, counts, statement, errors, words,
+        A named check for each promise: checksums, request, cost, mechanisms, counts, statement, errors, words, page,
         pictures, ledger.
 
     Raises
@@ -305,45 +320,66 @@ class _Audit:
         receipt, program = stated["ledger"], stated["program"]["version"]
         if not isinstance(receipt, dict) or not isinstance(program, str):
             raise _Refuted("release.json has no receipt of a ledger, or no version.")
-        release = Release(plan, tables, receipt, program, layout=self._layout())
+        layout = self._layout()
+        template = self._template(stated) if layout > 2 else 0
+        release = Release(plan, tables, receipt, program, layout=layout, template=template)
         again = json.loads(contents.json_text(contents.statement(release)))
         odd = sorted(key for key in {*again, *stated} - {*_WORDING} if again.get(key) != stated.get(key))
         if odd:
             raise _Refuted(f"release.json says otherwise than the request and the counts: {odd[0][:80]!r}.")
         return release, "release.json says what follows from the request and the counts."
 
+    def _template(self, stated: Mapping[str, Any]) -> int:
+        """The version of the frame of the page, as the bundle says itself."""
+        template = stated.get("template")
+        if type(template) is not int or template < 1:
+            raise _Refuted(f"release.json does not state the template of its page: {str(template)[:40]!r}.")
+        return template
+
     def _words(self, release: Release) -> None:
+        """What people read, compared word for word where this program would have written the same words."""
         from ... import __version__
 
-        wrote = f"version {release.version[:40]!r}, this is {__version__}"
+        program = ""
         if release.layout != LAYOUT:
-            wrote = f"a program that wrote layout {release.layout}, this one writes {LAYOUT}"
-        other = release.version != __version__ or release.layout != LAYOUT
-        for name, look in (("words", self._wording), ("pictures", self._pictures)):
+            program = f"a program that wrote layout {release.layout}, and this one writes {LAYOUT}"
+        elif release.version != __version__:
+            program = f"version {release.version[:40]!r}, and this is {__version__}"
+        frame = program or (
+            "" if release.template == TEMPLATE else f"template {release.template}, and this program has {TEMPLATE}"
+        )
+        for name, look, other in (
+            ("words", self._wording, program),
+            ("page", self._page, frame),
+            ("pictures", self._pictures, frame),
+        ):
             self._check(name, lambda look=look: look(release))
-            last = self.checks[-1]
-            if other and last.holds is False:
-                self.checks[-1] = BundleCheck(name, None, f"written by {wrote}: not compared word for word.")
+            if other and self.checks[-1].holds is False:
+                self.checks[-1] = BundleCheck(name, None, f"written by {other}: not compared word for word.")
 
     def _wording(self, release: Release) -> tuple[Any, str]:
         stated = self._json("release.json")
         again = json.loads(contents.json_text(contents.statement(release)))
         if any(stated.get(key) != again[key] for key in _WORDING):
             raise _Refuted("the sentences in release.json are not those of this release.")
-        if self._text("GUARANTEE.md") != page.guarantee_text(release):
+        if self._text("GUARANTEE.md") != guarantee_text(release):
             raise _Refuted("GUARANTEE.md does not say what follows from the request and the counts.")
-        text = self._text("index.html")
-        pictures = page.pictures_in(text)
-        if len(pictures) != len(release.tables[: page.MOST_TABLES]) or page.page_html(release, pictures) != text:
+        return True, "GUARANTEE.md and release.json say what follows from the request and the counts."
+
+    def _page(self, release: Release) -> tuple[Any, str]:
+        text, report = self._text("index.html"), release.report()
+        pictures = pictures_in(text)
+        if len(pictures) != len(pictures_of(report)) or page(report, pictures) != text:
             raise _Refuted("index.html does not say what follows from the request and the counts.")
-        return True, "GUARANTEE.md and index.html say what follows from the request and the counts."
+        return True, "index.html says what follows from the request and the counts."
 
     def _pictures(self, release: Release) -> tuple[Any, str]:
-        drawn, again = page.pictures_in(self._text("index.html")), page.drawn(release)
-        if drawn == again:
-            return True, "drawn again, the same."
-        own = page.drawing_program()
-        if any(not picture.startswith(f"<!--picture {own}-->") for picture in drawn):
+        found = pictures_in(self._text("index.html"))
+        again = [drawn(picture, number) for number, picture in enumerate(pictures_of(release.report()))]
+        if found == again:
+            return True, "the pictures, drawn again, are the same."
+        own = drawing_program()
+        if any(not picture.startswith(f"<!--picture {own}-->") for picture in found):
             return _OPEN, f"they come from another drawing program than the one here ({own}); trust the table."
         raise _Refuted("the pictures in index.html are not those of the counts.")
 
@@ -352,8 +388,8 @@ class _Audit:
     def _ledger(self, release: Release, book: Ledger | str | None) -> tuple[Any, str]:
         if book is None:
             return _OPEN, (
-                "no ledger was given. Whether the counts are those that were drawn, only the ledger can tell: a count "
-                "that was changed along with all that follows from it does not show otherwise."
+                "no ledger was given. Only the ledger can show that these are the counts that were drawn: a count that "
+                "was changed together with everything that follows from it is consistent."
             )
         if isinstance(book, str):
             raise _Refuted(book)

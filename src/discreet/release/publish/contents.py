@@ -30,7 +30,8 @@ from numpy.typing import NDArray
 
 from ...exact.arrays import BoolArray, FloatArray, IntArray
 from ...mechanism import Mechanism
-from .page import guarantee_text, page_html
+from ...pages.html import page
+from .guarantee import guarantee_text
 from .tables import ERROR_COLUMNS, STATUS_MEANING, SUPPRESSED, ReleasedTable
 
 if TYPE_CHECKING:
@@ -192,6 +193,7 @@ def statement(release: Release) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "version": release.layout,
+        **({"template": release.template} if release.layout > 2 else {}),
         "program": {"name": "discreet", "version": release.version},
         "dataset": plan.dataset,
         "edition": plan.edition,
@@ -240,4 +242,4 @@ def bundle_files(release: Release) -> Iterator[tuple[str, bytes]]:
     for name, text in mechanism_files(table.plan.noise.mechanisms for table in release.tables)[0].items():
         yield name, text.encode()
     yield "GUARANTEE.md", guarantee_text(release).encode()
-    yield "index.html", page_html(release).encode()
+    yield "index.html", page(release.report()).encode()

@@ -5,23 +5,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from textwrap import fill
 from typing import Any
 
 from ...errors import InvalidInput
-from ...ledger.budget import Cost
-from ...plots.chart import Chart, printable
+from ...ledger.budget import Cost, short
+from ...ledger.chain import time_text
+from ...pages.html import TEMPLATE
+from ...plots.chart import Chart
+from ...plots.counts import MOST_CELLS
+from ...report import Report, Result, stamped
 from ...wording import listed, plural
 from ..noise import margins
 from ..noise.margins import Combined
 from ..plan.plan import Plan
 from .bundle import write_bundle
+from .report import release_report
 from .tables import LAYOUT, ReleasedTable
-from .terminal import as_text
 
 
 @dataclass(frozen=True, eq=False)
-class Release:
+class Release(Result):
     """Released counts: the tables, what they cost and guarantee, and where the ledger recorded them.
 
     Attributes
@@ -37,8 +40,8 @@ class Release:
     fresh, paid
         Whether this call drew the noise, and whether it spent anything; the recorded answer to a question that was
         asked before is neither.
-    layout
-        The version of the bundle's files.
+    layout, template
+        The versions of the bundle's files and of the frame of its page.
 
     Examples
     --------
@@ -66,6 +69,7 @@ class Release:
     fresh: bool = True
     paid: bool = True
     layout: int = LAYOUT
+    template: int = TEMPLATE
 
     @property
     def edition(self) -> str:
@@ -130,14 +134,29 @@ class Release:
         """The counts of a table with their intervals, as a picture."""
         return self.table(table).chart()
 
+    def report(self, most: int = MOST_CELLS) -> Report:
+        """The tables with bars and intervals, the guarantee, and how to read and re-check them.
+
+        ``most`` is the number of cells of each table that are shown, at most 500.
+        """
+        return release_report(self, most)
+
     def describe(self, most: int = 40, width: int = 100) -> str:
-        """The tables for a terminal, with bars and intervals, and the guarantee under them."""
-        words = (fill(sentence, width, subsequent_indent="  ") for sentence in map(printable, self.guarantee))
-        return "\n\n".join([*(as_text(table, most, width) for table in self.tables), "\n".join(words)])
+        """The report as text for a terminal of this width."""
+        return self.report(most).text(width, most)
+
+    @property
+    def payment(self) -> str:
+        """Whether the answer was drawn now or before, and what this call spent on it."""
+        spent = f"spent epsilon {short(self.cost.epsilon, up=True)}" if self.paid else "nothing was spent"
+        if self.fresh:
+            return spent
+        edition = f"edition {self.edition}" if self.edition else "the edition without a name"
+        return f"the recorded answer of {time_text(str(self.ledger['time']))}, for {edition}: {spent}"
 
     def to_json(self) -> dict[str, Any]:
         """The counts and what is known of them, as plain JSON values."""
-        return {
+        content = {
             "title": self.title,
             "dataset": self.plan.dataset,
             "edition": self.edition,
@@ -149,8 +168,9 @@ class Release:
             ],
             "guarantee": list(self.guarantee),
             "ledger": dict(self.ledger),
-            "version": self.version,
+            "program": {"name": "discreet", "version": self.version},
         }
+        return stamped("counts", 1, content)
 
     def save(self, folder: str | Path) -> Path:
         """Write the bundle: a folder that can be published and re-checked with ``discreet verify``."""

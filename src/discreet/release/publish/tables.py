@@ -17,10 +17,12 @@ from numpy.typing import NDArray
 
 from ...errors import InvalidInput
 from ...exact.arrays import BoolArray, IntArray
+from ...pages.pictures import chart_of
 from ...plots.chart import Chart
 from ...plots.counts import MOST_CELLS, label
 from ...questions.groups import Groups, Value
 from ...questions.question import Question
+from ...report import Picture
 from ...wording import listed, percent
 from ..noise.accuracy import NO_END
 from ..noise.cells import CellNoise
@@ -38,8 +40,8 @@ NORMAL, IMPOSSIBLE, SUPPRESSED = STATUS_MEANING
 ERROR_COLUMNS = ("low", "high", "sd", "bias_low", "bias_high", "exact_probability")
 _OWN = ("measure", "count", "status", *ERROR_COLUMNS)
 
-#: The version of a bundle's files. Version 1 has no edition in the tables.
-LAYOUT = 2
+#: The version of a bundle's files. Version 1 has no edition in the tables; version 3 states the template of the page.
+LAYOUT = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,13 +183,17 @@ class ReleasedTable:
         """The noisy counts in the order of the rows, what was done to them, and their flags."""
         return self.counts.reshape(-1), self.plan.noise, self.status.reshape(-1)
 
-    def chart(self) -> Chart:
-        """The counts with their intervals, as a picture; of a large table its first 500 cells."""
-        from ...plots import counts
-
+    @property
+    def drawing(self) -> dict[str, Any]:
+        """What a picture of the counts with their intervals needs; of a large table its first 500 cells."""
         rows = self.rows(MOST_CELLS)
         cut = (f"The first {len(rows):,} of {self.counts.size:,} cells.",) if len(rows) < self.counts.size else ()
-        return counts(rows, self.by, self.title, *cut, level=percent(self.level, 6))
+        said = {"title": self.title, "sentences": cut, "level": percent(self.level, 6)}
+        return {"rows": rows, "by": self.by, **said}
+
+    def chart(self) -> Chart:
+        """The counts with their intervals, as a picture; of a large table its first 500 cells."""
+        return chart_of(Picture("counts", self.drawing))
 
 
 def _first(groups: Groups, column: int, most: int) -> list[Value]:

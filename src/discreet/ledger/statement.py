@@ -1,0 +1,202 @@
+"""What a ledger says of itself: its budget, what was spent on what, and what to do about unanswered reservations."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from ..report import Bar, Code, Part, Prose, Report, Result, Section, Table, stamped
+from ..report import Terms as Lines
+from .books import Entry
+from .budget import NOTHING, Cost, Terms, short
+from .chain import Event, time_text
+
+#: A question is cut after so many characters, and an edition.
+_LONGEST_QUESTION, _LONGEST_EDITION = 70, 60
+
+#: States of reservations without an answer -> what that means.
+_UNANSWERED = {
+    "opened": "Rows may have been read, so this stays spent. The release is under way now, or its program was stopped.",
+    "not answered": "This ledger is of version 1 and does not record whether rows were read, so this stays spent.",
+    "reserved": "No row was read. The release is about to begin, or its program was stopped; then give it back with:",
+}
+
+
+@dataclass(frozen=True)
+class LedgerStatement(Result):
+    """The state of a ledger, as ``discreet ledger show`` prints it.
+
+    Attributes
+    ----------
+    name
+        Where the ledger is kept.
+    terms
+        What it is bound to.
+    spent, left
+        What is spent, and what one more release may cost at most.
+    entries
+        Every reservation with what became of it.
+    """
+
+    name: str
+    terms: Terms
+    spent: Cost
+    left: Cost
+    entries: tuple[Entry, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything but the secret, with exact fractions."""
+        content = {
+            "file": self.name,
+            **self.terms.to_json(),
+            "spent": self.spent.to_json(),
+            "left": self.left.to_json(),
+            "entries": [_entry_as_json(entry) for entry in self.entries],
+            "orphans": [one.reservation.number for one in self.entries if not (one.committed or one.given_back)],
+        }
+        return stamped("ledger-statement", 1, content)
+
+    def report(self) -> Report:
+        """The budget, the entries, and what the states of unanswered reservations mean."""
+        parts: list[Part] = [Lines(terms_in_words(self.terms)), self._budget()]
+        if self.terms.filter == "zcdp":
+            spent, delta = short(self.spent.epsilon, up=True), short(self.terms.delta, up=True)
+            left = short(self.left.epsilon, up=False)
+            parts.append(
+                Prose(
+                    f"So far epsilon is {spent} at delta {delta}. What is left pays for one release with a pure "
+                    f"epsilon of {left}."
+                )
+            )
+        return Report(
+            f"The ledger {self.name}",
+            kind=f"The budget of {self.terms.dataset}",
+            sections=(Section(parts=tuple(parts)), self._listed(), *self._unanswered()),
+        )
+
+    def describe(self) -> str:
+        """The report as text, with every entry."""
+        return self.report().text(most=max(40, len(self.entries)))
+
+    def __str__(self) -> str:
+        return self.describe()
+
+    def _budget(self) -> Table:
+        rows, bars = [], []
+        for what in currencies(self.terms):
+            total, used, rest = (_amount(cost, what) for cost in (self.terms, self.spent, self.left))
+            rows.append((what, short(total, up=False), short(used, up=True), short(rest, up=False)))
+            share = float(used / total)
+            bars.append(Bar(share, share, 1.0))
+        return Table(("", "budget", "spent", "left"), tuple(rows), numbers=(1, 2, 3), bars=tuple(bars))
+
+    def _listed(self) -> Section:
+        if not self.entries:
+            return Section(parts=(Prose("There are no entries yet."),))
+        costs = currencies(self.terms)
+        editions = any(map(_edition, self.entries))
+        table = Table(
+            ("no.", "time (UTC)", *costs, "state", *["edition"] * editions, "question"),
+            tuple(self._line(entry, editions) for entry in self.entries),
+            numbers=(0, *range(2, 2 + len(costs))),
+        )
+        return Section(parts=(table,))
+
+    def _line(self, entry: Entry, editions: bool) -> tuple[str, ...]:
+        reserved = entry.reservation
+        cost = self.terms.add(NOTHING, reserved.cost)
+        return (
+            str(reserved.number),
+            time_text(reserved.time).removesuffix(" UTC"),
+            *(short(_amount(cost, what), up=True) for what in currencies(self.terms)),
+            entry.state,
+            *[_edition(entry)] * editions,
+            _question(entry),
+        )
+
+    def _unanswered(self) -> Iterator[Section]:
+        """What the states of reservations without an answer mean, and what to type."""
+        for state, sentence in _UNANSWERED.items():
+            numbers = [entry.reservation.number for entry in self.entries if entry.state == state]
+            if numbers:
+                lines = [release_line(self.name, number) for number in numbers if state == "reserved"]
+                said = Prose(f"{state}: {', '.join(map(str, numbers))}. {sentence}")
+                yield Section(parts=(said, *([Code("\n".join(lines))] if lines else [])))
+
+
+def terms_in_words(terms: Terms) -> tuple[tuple[str, str], ...]:
+    """What a ledger is bound to, as labelled lines."""
+    budget = f"epsilon = {short(terms.epsilon, up=False)}"
+    if terms.delta:
+        budget += f", delta = {short(terms.delta, up=False)}"
+    if terms.rho is not None:
+        budget += f", added up as rho = {short(terms.rho, up=False)} (filter zcdp)"
+    who = "one row" if terms.unit == "row" else f"one person (column {terms.unit})"
+    how = {"add-remove": "added or removed", "substitution": "replaced by another"}[terms.relation]
+    return (("data", terms.dataset), ("protects", f"{who}, {how}"), ("budget", budget))
+
+
+def release_line(path: str | Path, number: int) -> str:
+    """The line that gives a reservation back.
+
+    >>> release_line("my study.ledger", 4)
+    "discreet ledger release 'my study.ledger' 4 --because 'the program was stopped'"
+    """
+    return shlex.join(["discreet", "ledger", "release", str(path), str(number), "--because", "the program was stopped"])
+
+
+def currencies(terms: Terms) -> list[str]:
+    """What adds up under the terms."""
+    if terms.filter == "zcdp":
+        return ["rho"]
+    return ["epsilon", "delta"] if terms.delta else ["epsilon"]
+
+
+def _amount(of: Cost | Terms, what: str) -> Fraction:
+    value = getattr(of, what)
+    assert isinstance(value, Fraction)
+    return value
+
+
+def _edition(entry: Entry) -> str:
+    """The edition that was asked about, in printable characters; empty if none was named."""
+    text = entry.request.get("edition")
+    return "".join(c if c.isprintable() else " " for c in text)[:_LONGEST_EDITION] if isinstance(text, str) else ""
+
+
+def _question(entry: Entry) -> str:
+    """What was asked, on one line of printable characters; the key of the question if the request has no text."""
+    text = " · ".join(_texts(entry.request)) or entry.reservation.key
+    text = "".join(c if c.isprintable() else " " for c in text)
+    return text if len(text) <= _LONGEST_QUESTION else text[: _LONGEST_QUESTION - 1] + "…"
+
+
+def _texts(request: Mapping[str, Any]) -> Iterator[str]:
+    tables = request.get("tables")
+    for part in [request, *(tables if isinstance(tables, list) else [])]:
+        if isinstance(part, dict) and isinstance(part.get("question"), str):
+            yield part["question"]
+
+
+def _entry_as_json(entry: Entry) -> dict[str, Any]:
+    back = entry.given_back
+    return {
+        "number": entry.reservation.number,
+        "time": entry.reservation.time,
+        "key": entry.reservation.key,
+        "cost": entry.reservation.cost.to_json(),
+        "question": list(_texts(entry.request)),
+        "edition": _edition(entry),
+        "state": entry.state,
+        "opened": None if entry.opened is None else _place(entry.opened),
+        "given_back": None if back is None else {**_place(back), "because": back.content["because"]},
+        "committed": None if entry.committed is None else _place(entry.committed),
+    }
+
+
+def _place(event: Event) -> dict[str, Any]:
+    return {"number": event.number, "time": event.time, "head": event.hash}

@@ -1,0 +1,136 @@
+"""What a plan says: the report of a plan, and the sentences that the report and the guarantee of a release share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...engines.base import ROW
+from ...exact.rationals import bound_up, text_up
+from ...explanation import Explanation, explain
+from ...ledger.budget import Cost, exact_text, short
+from ...privacy.certificate import Certificate
+from ...questions.question import Question
+from ...report import Fact, Prose, Report, Section, Table, Terms
+from ...wording import listed, noun, percent, plural
+
+if TYPE_CHECKING:
+    from .plan import Plan
+
+#: What a reader may have believed beforehand.
+_PRIORS = ("1/100", "1/10", "1/2")
+
+#: A report has the question in words for so many tables; the plan itself lists them all.
+_MOST_QUESTIONS = 12
+
+
+def plan_report(plan: Plan, guarantee: bool = True) -> Report:
+    """The plan: what is asked, the cells, the noise, the error of each cell, the cost, the guarantee."""
+    asked = [Prose(question_in_words(plan, table.question), tone="lead") for table in plan.tables[:_MOST_QUESTIONS]]
+    words = [("guarantee" if k == 0 else "", sentence) for k, sentence in enumerate(plan.guarantee)]
+    sections = [
+        Section(parts=tuple(asked), depth="pages"),
+        Section(parts=(Terms((*_lines(plan), *(words if guarantee else ()))),)),
+    ]
+    if guarantee:
+        sections += learning(plan.cost)
+    sections.append(_exact(plan.cost))
+    return Report(
+        f"Plan of a release: {plural(plan.cells, 'count')} of {dataset_in_words(plan)}",
+        kind="Nothing was read, nothing was spent",
+        facts=plan_facts(plan),
+        sections=tuple(sections),
+        notes=plan.notes,
+    )
+
+
+def _lines(plan: Plan) -> list[tuple[str, str]]:
+    lines = [("data", dataset_in_words(plan))]
+    for table, expected in zip(plan.tables, plan.expected, strict=True):
+        share = "" if len(plan.tables) == 1 else f" ({float(table.share):.3g} of epsilon)"
+        lines += [
+            ("question", table.question.text),
+            ("cells", f"{table.shape_text}{share}"),
+            ("noise", table.noise_text),
+            ("error", f"{expected}"),
+        ]
+        if table.suppress_below is not None:
+            lines.append(("withheld", f"noisy counts below {table.suppress_below}"))
+    return [*lines, ("cost", cost_in_words(plan.cost))]
+
+
+def dataset_in_words(plan: Plan) -> str:
+    """The name of the data set, and of its edition if it has one."""
+    return f"{plan.dataset}{', edition ' + plan.edition if plan.edition else ''}"
+
+
+def cost_in_words(cost: Cost) -> str:
+    """Epsilon, and delta where there is one, rounded up."""
+    delta = f", delta {short(cost.delta, up=True, digits=3)}" if cost.delta else ""
+    return f"epsilon {short(cost.epsilon, up=True)}{delta}"
+
+
+def plan_facts(plan: Plan) -> tuple[Fact, ...]:
+    """The three or four numbers to take home."""
+    words = explained(plan.cost)
+    who = "row" if plan.protection.unit == ROW else "person"
+    epsilon = f"ε = {text_up(words.epsilon, 4)}"
+    if plan.cost.delta:
+        facts = [Fact(epsilon, f"privacy of the whole release, with δ = {text_up(words.delta, 3)}")]
+    else:
+        facts = [
+            Fact(f"× {text_up(words.odds_ratio, 3)}", f"the most the odds about one {who} can change"),
+            Fact(epsilon, "privacy of the whole release"),
+        ]
+    reach = max(expected.half_width for expected in plan.expected)
+    return (
+        *facts,
+        Fact(f"noise ± {reach:,}", f"or less, {percent(plan.level, 6)} of the time"),
+        Fact(f"{plan.cells:,}", noun(plan.cells, "count")),
+    )
+
+
+def question_in_words(plan: Plan, question: Question) -> str:
+    """What is asked, as a person would."""
+    unit = plan.protection.unit
+    where = f" with {question.where.text}" if question.where is not None else ""
+    by = f", by {listed(question.by)}" if question.by else ""
+    asked = f"How many {'rows' if unit == ROW else 'people'} are there in {question.table}{where}{by}?"
+    conditions = [(one.name, one.condition) for one in question.aggregates]
+    if len(conditions) > 1 or conditions[0][1] is not None:
+        measures = [f"{name} ({'all' if condition is None else condition.text})" for name, condition in conditions]
+        asked += f" {noun(len(measures), 'Measure')}: {', '.join(measures)}."
+    return asked if unit == ROW else f"{asked} The column {unit} identifies people."
+
+
+# ------------------------------------------------------------------------------------------------ beliefs
+
+
+def explained(cost: Cost, prior: str = "1/2") -> Explanation:
+    """A cost in odds."""
+    certificate = Certificate("central", bound_up(cost.epsilon), bound_up(cost.delta), None, "composed", False)
+    return explain(certificate, prior=prior)
+
+
+def beliefs(cost: Cost) -> list[tuple[str, str]]:
+    """Beliefs before and after; none where a delta leaves no bound on a single belief."""
+    if cost.delta:
+        return []
+    found = (explained(cost, prior) for prior in _PRIORS)
+    return [(percent(words.prior, 6), f"{text_up(words.posterior * 100, 3)}%") for words in found]
+
+
+#: The columns of beliefs.
+BELIEFS = ("belief before", "belief afterwards, at most")
+
+
+def learning(cost: Cost) -> list[Section]:
+    """What a reader can learn, as a section for pages; none where there is no bound."""
+    rows = tuple(beliefs(cost))
+    table = Table(BELIEFS, rows, numbers=(0, 1), compact=True)
+    return [Section("What a reader can learn about one person", (table,), "pages")] if rows else []
+
+
+def _exact(cost: Cost) -> Section:
+    stated = {"epsilon": cost.epsilon, "delta": cost.delta, "rho": cost.rho}
+    terms = tuple((name, exact_text(value)) for name, value in stated.items() if value is not None)
+    return Section("The exact cost", (Terms(terms),), "folded")

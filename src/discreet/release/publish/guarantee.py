@@ -1,0 +1,54 @@
+"""GUARANTEE.md of a bundle: the same sentences as on its page, for whoever reads plain text."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from ...ledger.budget import short
+from ...plots.chart import printable
+from ..plan.describing import BELIEFS, beliefs, question_in_words
+from .report import CHECKED, CHECKING, NOT_GUARANTEED, error_in_words
+
+if TYPE_CHECKING:
+    from .released import Release
+
+
+def guarantee_text(release: Release) -> str:
+    """What is protected, against whom, how well, and what is not."""
+    cost = release.cost
+    delta = f", delta = {short(cost.delta, up=True, digits=3)}" if cost.delta else ""
+    edition = f", edition {_markdown(release.edition)}" if release.edition else ""
+    table = [f"| {before} | {after} |" for before, after in beliefs(cost)]
+    if table:
+        table = [f"| {BELIEFS[0]} | {BELIEFS[1]} |", "| ---: | ---: |", *table, ""]
+    questions = [question_in_words(release.plan, one.question) for one in release.tables]
+    errors = [f"{one.title}: {error_in_words(one)}" for one in release.tables]
+    paragraphs = [
+        "# What is guaranteed\n",
+        f"Data set {_markdown(release.plan.dataset)}{edition}. "
+        f"Epsilon = {short(cost.epsilon, up=True)}{delta} for everything in this folder together.\n",
+        *(f"- {_markdown(sentence)}" for sentence in release.guarantee),
+        "",
+        *table,
+        "## What was asked\n",
+        *(f"- {_markdown(question)}" for question in questions),
+        "",
+        "## How large the noise is\n",
+        *(f"- {_markdown(error)}" for error in errors),
+        "",
+        "## What is not guaranteed\n",
+        *(f"- {sentence}" for sentence in NOT_GUARANTEED),
+        "",
+        "## How to check this\n",
+        *(f"    {line}" for line in CHECKING.splitlines()),
+        "",
+        CHECKED,
+    ]
+    return "\n".join(paragraphs) + "\n"
+
+
+def _markdown(text: str) -> str:
+    """Text that no Markdown reader takes for markup or a page."""
+    quiet = re.sub(r"<(?=[A-Za-z/!?])", "&lt;", re.sub(r"&(?=#?\w+;)", "&amp;", printable(text)))
+    return re.sub(r"([\\`*_\[\]|#~!])", r"\\\1", quiet)

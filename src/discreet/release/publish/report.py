@@ -1,0 +1,179 @@
+"""What a release says: the report behind its text on a terminal and its page.
+
+A report shows the first cells of each table. It never touches the others one by one: a release may have a million.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from ...exact.rationals import text_down, text_up
+from ...plots.counts import MOST_CELLS, label
+from ...report import Bar, Bullets, Code, Part, Picture, Prose, Report, Section, Table, Terms
+from ...wording import percent, plural
+from ..plan.describing import learning, plan_facts, question_in_words
+from .tables import ERROR_COLUMNS, IMPOSSIBLE, NORMAL, STATUS_MEANING, SUPPRESSED, ReleasedTable
+
+if TYPE_CHECKING:
+    from .released import Release
+
+#: A report shows so many tables; the CSV files have them all.
+MOST_TABLES = 12
+
+#: Labels are cut after so many characters.
+_LONGEST_LABEL = 200
+
+
+def release_report(release: Release, most: int = MOST_CELLS) -> Report:
+    """The report of a release, with at most so many cells of each table."""
+    edition = f", edition {release.edition}" if release.edition else ""
+    return Report(
+        f"{release.title}{edition}",
+        kind=f"Private counts of {release.plan.dataset}",
+        facts=plan_facts(release.plan),
+        sections=(
+            *_tables(release, min(most, MOST_CELLS)),
+            Section("What is guaranteed", (Bullets(release.guarantee),)),
+            *learning(release.cost),
+            Section("What is not guaranteed", (Bullets(NOT_GUARANTEED),), "pages"),
+            *_reading(release),
+            *_checking(release),
+        ),
+    )
+
+
+# ------------------------------------------------------------------------------------------------ tables
+
+
+def _tables(release: Release, most: int) -> Iterator[Section]:
+    many = len(release.tables) > 1
+    for table in release.tables[:MOST_TABLES]:
+        asked = question_in_words(release.plan, table.question)
+        parts: tuple[Part, ...] = (Prose(asked, tone="lead"), _picture(table), _cells(table, most))
+        yield Section(table.title if many else "", (*parts, Prose(error_in_words(table), tone="note")))
+        yield Section("The question in SQL", (Code(table.question.text),), "folded")
+    if len(release.tables) > MOST_TABLES:
+        more = plural(len(release.tables) - MOST_TABLES, "more table")
+        yield Section(parts=(Prose(f"The CSV files have {more}."),))
+
+
+def _picture(table: ReleasedTable) -> Picture:
+    level = percent(table.level, 6)
+    marks = {IMPOSSIBLE: " A cross marks a cell that cannot exist.", SUPPRESSED: " A question mark: suppressed."}
+    flags = table.status.reshape(-1)[:MOST_CELLS]
+    caption = (
+        f"The released counts. Lines are {level} intervals: each contains the count without noise at least {level} of "
+        f"the time.{''.join(said for flag, said in marks.items() if (flags == flag).any())}"
+    )
+    return Picture("counts", table.drawing, caption)
+
+
+def _cells(table: ReleasedTable, most: int) -> Table:
+    rows = table.rows(most)
+    names = [*table.by, *(["measure"] if len(table.measures) > 1 else [])]
+    cells = [(*(label(row[name], _LONGEST_LABEL) for name in names), *_count(row)) for row in rows]
+    return Table(
+        (*names, "count", f"{percent(table.level, 6)} interval"),
+        tuple(cells),
+        numbers=(len(names), len(names) + 1),
+        strong=(len(names),),
+        bars=tuple(map(_bar, rows)),
+        total=int(table.counts.size),
+    )
+
+
+def _count(row: Mapping[str, Any]) -> tuple[str, str]:
+    if row["status"] == IMPOSSIBLE:
+        return "0", "exact"
+    if row["status"] == SUPPRESSED:
+        return "–", "–"
+    low, high = row["low"], row["high"]
+    return f"{row['count']:,}", f"{low:,} or more" if high is None else f"{low:,} to {high:,}"
+
+
+def _bar(row: Mapping[str, Any]) -> Bar | str:
+    if row["status"] == NORMAL:
+        return Bar(row["count"], row["low"], row["high"])
+    return "cannot exist" if row["status"] == IMPOSSIBLE else "suppressed"
+
+
+def error_in_words(table: ReleasedTable) -> str:
+    """What is known of the error of every count."""
+    seen = table.status.reshape(-1) == NORMAL
+    if not seen.any():
+        return "No noisy count is published."
+    errors = {name: table.errors[name][seen] for name in ERROR_COLUMNS}
+    low, high = float(errors["bias_low"].min()), float(errors["bias_high"].max())
+    # less than this is the floats', not the noise's
+    parts = [f"{text_up(size, 3)} too {way}" for size, way in ((high, "high"), (-low, "low")) if size > 1e-9]
+    bias = f"On average a count is at most {' and at most '.join(parts)}." if parts else "The counts are unbiased."
+    exact = text_down(100 * Fraction(float(errors["exact_probability"].min())), 3)
+    return (
+        f"The noise of a count has a standard deviation of at most {text_up(float(errors['sd'].max()), 3)}. {bias} The "
+        f"noise is zero at least {exact}% of the time. This holds whatever the true counts are."
+    )
+
+
+# ------------------------------------------------------------------------------------------------ what is said of all
+
+NOT_GUARANTEED = (
+    "Facts about whole groups are published. They say something about everyone in a group, in the table or not.",
+    "Every other release from the same data adds to what can be learned. The ledger keeps the sum within its budget, "
+    "and cannot count a release made without it.",
+    "The question, the groups and which cells cannot exist are public. They are not protected.",
+)
+
+CHECKING = "sha256sum -c SHA256SUMS\ndiscreet verify ."
+
+CHECKED = (
+    "The second line reads the question again, proves the noise again and recomputes the cost and the error of every "
+    "count. Only the ledger can show that these are the counts that were drawn: add `--ledger FILE`."
+)
+
+_COLUMNS = {
+    "count": "the noisy count",
+    "low, high": "an interval that contains the count without noise at least as often as stated",
+    "sd": "standard deviation of the noisy count, at most",
+    "bias_low, bias_high": "mean of noisy minus true count: between these, whatever the true count is",
+    "exact_probability": "probability that the noise is zero, at least",
+}
+
+
+def _reading(release: Release) -> Iterator[Section]:
+    flags = [flag for flag in STATUS_MEANING if any(bool((table.status == flag).any()) for table in release.tables)]
+    yield Section(
+        "How to read the numbers",
+        (
+            Prose(
+                "Each count is the true count, after the contribution bound, plus random noise. A negative count, or a "
+                "total that differs from the sum of its parts, comes from the noise and is not a mistake. The CSV "
+                "files have these columns:"
+            ),
+            Terms(tuple(_COLUMNS.items())),
+            Prose("The column `status` has these flags (SDMX, CL_OBS_STATUS):"),
+            Terms(tuple((flag, STATUS_MEANING[flag]) for flag in flags)),
+            Prose(
+                "For sums, differences and percentages use `release.total({...})`: its interval is narrower than the "
+                "intervals of the counts added up."
+            ),
+        ),
+        "pages",
+    )
+
+
+def _checking(release: Release) -> Iterator[Section]:
+    plan = release.plan
+    terms = [("data set", plan.dataset), *([("edition", plan.edition)] if plan.edition else [])]
+    terms += [(str(name), str(value)) for name, value in release.ledger.items()]
+    yield Section(
+        "How to re-check it",
+        (
+            Prose("In the folder of this page:"),
+            Code(CHECKING),
+            Prose(CHECKED),
+            Terms((*terms, ("program", f"discreet {release.version}"))),
+        ),
+        "pages",
+    )
