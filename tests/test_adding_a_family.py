@@ -78,7 +78,7 @@ def test_a_new_family_is_compared_under_its_short_name(toy: Family) -> None:
     found = dc.compare(4, epsilon=1)
     assert found["LM"].title == "lottery among the counts" and found["LM"].epsilon <= 1
     assert [row.name for row in dc.compare(4, epsilon=1, families=["lottery", "GM"]).rows] == ["LM", "GM"]
-    assert "LM: lottery among the counts" in said("compare", "-n", 4, "--epsilon", 1, "--families", "raffle")
+    assert "LM        lottery among the counts" in said("compare", "-n", 4, "--epsilon", 1, "--families", "raffle")
 
 
 def test_a_new_family_is_calibrated_by_name(toy: Family) -> None:

@@ -20,6 +20,7 @@ from discreet.optimise.design.chooser import cost_of
 from discreet.optimise.design.describing import Design, report_of_design
 from discreet.optimise.design.designing import read_request
 from discreet.optimise.lp.search import search
+from discreet.report import Fact
 
 SEVEN = ("S", "RH", "RM", "CH", "CM", "F", "WH")
 
@@ -435,6 +436,8 @@ def test_bad_requests_are_refused(wrong):
 def test_the_flowchart_of_figure_5(n, alpha, codes, name):
     choice = dc.choose(n, alpha=alpha, properties=codes)
     assert choice.name == name and choice.why
+    titles = {"EM": "explicit fair", "GM": "truncated geometric", "WM": "the linear program's answer for WH, CH or CM"}
+    assert choice.report().facts[0] == Fact(name, titles[name])
     assert set(choice.without) == set(codes)
     assert all(cost <= choice.cost for cost in choice.without.values())
 

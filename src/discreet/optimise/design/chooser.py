@@ -12,20 +12,15 @@ from ... import losses
 from ...exact.rationals import as_fraction
 from ...mechanism import Mechanism
 from ...report import Bullets, Fact, Report, Result, Section, stamped
+from ..families import FAMILIES
 from ..lp.program import Request
 from .closed import closed_form, geometric_codes
 from .conflicts import privacy_in_words
 from .describing import report_of_design
 from .designing import design, read_request
 
-#: What the names of choices stand for.
-TITLES = {
-    "GM": "truncated geometric",
-    "EM": "explicit fair",
-    "GM remapped": "truncated geometric, with each report replaced by the best guess",
-    "WM": "the linear program's answer for WH, CH or CM",
-    "LP": "the linear program's answer",
-}
+#: What the names of answers of the linear program stand for; the others are families.
+PROGRAMS = {"WM": "the linear program's answer for WH, CH or CM", "LP": "the linear program's answer"}
 
 #: A property that costs less than this, relatively, costs nothing.
 NO_COST = Fraction(1, 10**9)
@@ -83,7 +78,7 @@ class Choice(Result):
         if self.without:
             prices = tuple(self._price(code, cost) for code, cost in self.without.items())
             reasons.append(Section("What each property costs", (Bullets(prices),)))
-        chosen = Fact(self.name, TITLES[self.name])
+        chosen = Fact(self.name, _title(self.name))
         return replace(made, facts=(chosen, *made.facts), sections=(first, *reasons, *rest))
 
     def _price(self, code: str, cost: Fraction) -> str:
@@ -93,6 +88,15 @@ class Choice(Result):
 
     def __str__(self) -> str:
         return self.describe()
+
+
+def _title(name: str) -> str:
+    """What the name of a choice stands for."""
+    if name in PROGRAMS:
+        return PROGRAMS[name]
+    short, _, remapped = name.partition(" ")
+    title = FAMILIES.find(short, "compare", "the name of a mechanism").title
+    return f"{title}, with each report replaced by the best guess" if remapped else title
 
 
 def choose(
