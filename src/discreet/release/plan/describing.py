@@ -34,7 +34,7 @@ def plan_report(plan: Plan, guarantee: bool = True) -> Report:
         Section(parts=(Terms((*_lines(plan), *(words if guarantee else ()))),)),
     ]
     if guarantee:
-        sections += learning(plan.cost)
+        sections += learning(plan)
     sections.append(_exact(plan))
     return Report(
         f"Plan of a release: {plural(plan.cells, 'count')} of {dataset_in_words(plan)}",
@@ -97,13 +97,12 @@ def cost_in_words(cost: Cost) -> str:
 def plan_facts(plan: Plan) -> tuple[Fact, ...]:
     """The three or four numbers to take home."""
     words = explained(plan.cost)
-    who = "row" if plan.protection.unit == ROW else "person"
     epsilon = f"ε = {text_up(words.epsilon, 4)}"
     if plan.cost.delta:
         facts = [Fact(epsilon, f"privacy of the whole release, with δ = {text_up(words.delta, 3)}")]
     else:
         facts = [
-            Fact(f"× {text_up(words.odds_ratio, 3)}", f"the most the odds about one {who} can change"),
+            Fact(f"× {text_up(words.odds_ratio, 3)}", f"the most the odds about one {_who(plan)} can change"),
             Fact(epsilon, "privacy of the whole release"),
         ]
     reach = max(expected.half_width for expected in plan.expected)
@@ -112,6 +111,10 @@ def plan_facts(plan: Plan) -> tuple[Fact, ...]:
         Fact(f"noise ± {reach:,}", f"or less, {percent(plan.level, 6)} of the time"),
         Fact(f"{plan.cells:,}", noun(plan.cells, "count")),
     )
+
+
+def _who(plan: Plan) -> str:
+    return "row" if plan.protection.unit == ROW else "person"
 
 
 def question_in_words(plan: Plan, question: Question) -> str:
@@ -148,11 +151,11 @@ def beliefs(cost: Cost) -> list[tuple[str, str]]:
 BELIEFS = ("belief before", "belief afterwards, at most")
 
 
-def learning(cost: Cost) -> list[Section]:
+def learning(plan: Plan) -> list[Section]:
     """What a reader can learn, as a section for pages; none where there is no bound."""
-    rows = tuple(beliefs(cost))
+    rows = tuple(beliefs(plan.cost))
     table = Table(BELIEFS, rows, numbers=(0, 1), compact=True)
-    return [Section("What a reader can learn about one person", (table,), "pages")] if rows else []
+    return [Section(f"What a reader can learn about one {_who(plan)}", (table,), "pages")] if rows else []
 
 
 def _exact(plan: Plan) -> Section:
