@@ -149,7 +149,7 @@ def test_a_forged_chain_is_known_by_a_bundle_only(used: Ledger) -> None:
         (2, {"cost": {"epsilon": "1/0", "delta": "0", "rho": None}}, "denominator"),
         (2, {"cost": {"epsilon": "1e9", "delta": "0", "rho": None}}, "numbers as text"),
         (2, {"cost": "free"}, "lacks"),
-        (4, {"reservation": 7}, "event 4 cannot be: it is a commit without a reservation"),
+        (4, {"reservation": 7}, "event 4 is not valid: it is a commit without a reservation"),
         (4, {"reservation": 3}, "it is a commit without a reservation"),
         (9, {"reservation": 2}, "not the one answer"),
         (9, {"reservation": 2, "key": "a"}, "not the one answer"),

@@ -308,7 +308,7 @@ def test_expected_reads_as_a_sentence():
     assert str(cell_noise("geometric", epsilon=1).expected()) == (
         "noise ± 3, 95% of the time, standard deviation at most 1.36, unbiased, zero at least 46.2% of the time"
     )
-    assert "bias up to 0.43" in str(cell_noise("geometric", epsilon=1, output="clamped").expected())
+    assert "bias at most 0.43" in str(cell_noise("geometric", epsilon=1, output="clamped").expected())
 
 
 # ------------------------------------------------------------------------------------------------ shapes and ends

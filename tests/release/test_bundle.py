@@ -588,5 +588,5 @@ def test_what_is_no_bundle_is_refused(tmp_path, out):
         verify_bundle(tmp_path / "nowhere")
     (out / "GUARANTEE.md").unlink()
     (out / "GUARANTEE.md").symlink_to("/etc/passwd")
-    with pytest.raises(UnreadableFile, match="no plain file"):
+    with pytest.raises(UnreadableFile, match="not a plain file"):
         verify_bundle(out)

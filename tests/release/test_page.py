@@ -228,3 +228,10 @@ def test_the_plan_has_a_page_in_the_same_frame(make):
     assert "How many people are there in visits with year = 1, by site and health?" in text
     assert plan.describe() == plan.report().text() == str(plan)
     assert plan.guarantee[0] not in plan.describe(guarantee=False)
+
+
+def test_where_rows_are_protected_no_person_is_spoken_of():
+    ask = {"data": "visits.csv", "unit": "row", "domain": {"site": range(3)}, "epsilon": 1}
+    page = plan_release("SELECT site, COUNT(*) FROM visits GROUP BY site", **ask).report().page()
+    assert "What a reader can learn about one row" in page and "How many rows are there in visits" in page
+    assert "one person" not in Reader(page).text

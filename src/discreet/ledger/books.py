@@ -217,7 +217,7 @@ class Books:
                     self._enter(event)
             except (DiscreetError, KeyError, TypeError, ValueError) as problem:
                 why = str(problem) if isinstance(problem, DiscreetError) else "it lacks what such an event says."
-                self.problems.append(f"event {event.number} cannot be: {why}")
+                self.problems.append(f"event {event.number} is not valid: {why}")
                 break
         if self.terms is None and not self.problems:
             self.problems.append("there is no event that opens the ledger.")

@@ -201,8 +201,8 @@ def _silenced(plan: Plan, source: Source, key: bytes, bits: Bits) -> bytes:
     except Exception:  # its words, and those of what it was raised from, could quote a person's row
         pass
     raise SourceFailed(
-        f"{_FAILURES[progress.step]} What was said about the cause is withheld, because it could quote a row; the "
-        "budget that was reserved stays spent."
+        f"{_FAILURES[progress.step]} The cause is withheld, because it could quote a row; the budget that was reserved "
+        "stays spent."
     )
 
 

@@ -53,9 +53,7 @@ def declared_groups(asked: Sequence[Question], domain: Domain | None, groups: Ro
             raise InvalidInput(
                 f"declare the groups of {', '.join(question.by)}: {arg('domain', [f'{question.by[0]}=1..6'])} or "
                 f"{arg('domain', [f'{question.by[0]}=a,b,c'])} for each, or {arg('groups', 'FILE')}. Groups are "
-                "public; they "
-                "never come "
-                "from the data."
+                "public; they never come from the data."
             )
         else:
             found.append(_from_domain(domain, question.by))
@@ -114,7 +112,7 @@ def contribution_bound(given: int | None, unit: str, asked: Sequence[Question], 
         "least noise\n"
         f"  {arg('max_groups', most)}  each person is counted in every group where they have rows: up to {most:,} "
         "times the "
-        "noise\nIf everyone has rows in one group only, as one year of data may have it, 1 leaves nobody out."
+        "noise\nIf everyone has rows in one group only, 1 leaves nobody out."
     )
 
 

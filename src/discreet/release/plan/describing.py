@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from ...engines.base import ROW
-from ...exact.rationals import bound_up, text_up
+from ...exact.rationals import as_fraction, bound_up, text_up
 from ...explanation import Explanation, explain
 from ...ledger.budget import Cost, exact_text, short
+from ...optimise.families import FAMILIES
 from ...privacy.certificate import Certificate
 from ...questions.question import Question
 from ...report import Fact, Prose, Report, Section, Table, Terms
-from ...wording import listed, noun, percent, plural
+from ...wording import listed, noun, percent, plural, rounded
 
 if TYPE_CHECKING:
-    from .plan import Plan
+    from .plan import Plan, TablePlan
 
 #: What a reader may have believed beforehand.
 _PRIORS = ("1/100", "1/10", "1/2")
@@ -32,8 +34,8 @@ def plan_report(plan: Plan, guarantee: bool = True) -> Report:
         Section(parts=(Terms((*_lines(plan), *(words if guarantee else ()))),)),
     ]
     if guarantee:
-        sections += learning(plan.cost)
-    sections.append(_exact(plan.cost))
+        sections += learning(plan)
+    sections.append(_exact(plan))
     return Report(
         f"Plan of a release: {plural(plan.cells, 'count')} of {dataset_in_words(plan)}",
         kind="Nothing was read, nothing was spent",
@@ -50,12 +52,35 @@ def _lines(plan: Plan) -> list[tuple[str, str]]:
         lines += [
             ("question", table.question.text),
             ("cells", f"{table.shape_text}{share}"),
-            ("noise", table.noise_text),
+            ("noise", noise_in_words(table)),
             ("error", f"{expected}"),
         ]
         if table.suppress_below is not None:
             lines.append(("withheld", f"noisy counts below {table.suppress_below}"))
     return [*lines, ("cost", cost_in_words(plan.cost))]
+
+
+#: Forms of counts -> what they look like.
+OUTPUT_IN_WORDS = {
+    "signed": "counts may be negative and are unbiased",
+    "clamped": "counts below 0 are raised to 0",
+    "in-range": "counts stay between 0 and the largest count",
+}
+
+
+def noise_in_words(table: TablePlan) -> str:
+    """The law of the noise, its privacy for each count, and what the counts look like."""
+    first, more = table.noise.mechanisms[0], len(table.noise.mechanisms) - 1
+    title = FAMILIES[first.family].title if first.family in FAMILIES else first.family.replace("_", " ")
+    privacy = first.certificate
+    if math.isinf(privacy.epsilon):
+        variance = first.parameters.get("sigma2")
+        scale = "" if variance is None else f" with variance {rounded(as_fraction(variance))}"
+    else:
+        delta = f", delta {text_up(privacy.delta, 3)}" if privacy.delta else ""
+        scale = f" with epsilon {text_up(privacy.epsilon)}{delta} for each count"
+    sizes = f", and {plural(more, 'other mechanism')} for other sizes" if more else ""
+    return f"{title}{scale}{sizes}; {OUTPUT_IN_WORDS[table.noise.output]}"
 
 
 def dataset_in_words(plan: Plan) -> str:
@@ -72,13 +97,12 @@ def cost_in_words(cost: Cost) -> str:
 def plan_facts(plan: Plan) -> tuple[Fact, ...]:
     """The three or four numbers to take home."""
     words = explained(plan.cost)
-    who = "row" if plan.protection.unit == ROW else "person"
     epsilon = f"ε = {text_up(words.epsilon, 4)}"
     if plan.cost.delta:
         facts = [Fact(epsilon, f"privacy of the whole release, with δ = {text_up(words.delta, 3)}")]
     else:
         facts = [
-            Fact(f"× {text_up(words.odds_ratio, 3)}", f"the most the odds about one {who} can change"),
+            Fact(f"× {text_up(words.odds_ratio, 3)}", f"the most the odds about one {_who(plan)} can change"),
             Fact(epsilon, "privacy of the whole release"),
         ]
     reach = max(expected.half_width for expected in plan.expected)
@@ -87,6 +111,10 @@ def plan_facts(plan: Plan) -> tuple[Fact, ...]:
         Fact(f"noise ± {reach:,}", f"or less, {percent(plan.level, 6)} of the time"),
         Fact(f"{plan.cells:,}", noun(plan.cells, "count")),
     )
+
+
+def _who(plan: Plan) -> str:
+    return "row" if plan.protection.unit == ROW else "person"
 
 
 def question_in_words(plan: Plan, question: Question) -> str:
@@ -123,14 +151,16 @@ def beliefs(cost: Cost) -> list[tuple[str, str]]:
 BELIEFS = ("belief before", "belief afterwards, at most")
 
 
-def learning(cost: Cost) -> list[Section]:
+def learning(plan: Plan) -> list[Section]:
     """What a reader can learn, as a section for pages; none where there is no bound."""
-    rows = tuple(beliefs(cost))
+    rows = tuple(beliefs(plan.cost))
     table = Table(BELIEFS, rows, numbers=(0, 1), compact=True)
-    return [Section("What a reader can learn about one person", (table,), "pages")] if rows else []
+    return [Section(f"What a reader can learn about one {_who(plan)}", (table,), "pages")] if rows else []
 
 
-def _exact(cost: Cost) -> Section:
+def _exact(plan: Plan) -> Section:
+    cost = plan.cost
     stated = {"epsilon": cost.epsilon, "delta": cost.delta, "rho": cost.rho}
-    terms = tuple((name, exact_text(value)) for name, value in stated.items() if value is not None)
-    return Section("The exact cost", (Terms(terms),), "folded")
+    terms = [(name, exact_text(value)) for name, value in stated.items() if value is not None]
+    terms += [("mechanism", table.noise_text) for table in plan.tables[:_MOST_QUESTIONS]]
+    return Section("Exact numbers", (Terms(tuple(terms)),), "folded")

@@ -28,7 +28,7 @@ from ...report import Report, Result, stamped
 from ...spaces import is_integer
 from ..noise.accuracy import Expected, read_level
 from ..noise.cells import CellNoise
-from .describing import explained, plan_report
+from .describing import OUTPUT_IN_WORDS, explained, plan_report
 from .pricing import price
 from .protection import Protection
 
@@ -93,15 +93,10 @@ class TablePlan:
 
     @property
     def noise_text(self) -> str:
-        """The mechanism and what its reports look like, in words."""
+        """The mechanism with its parameters, and what its reports look like."""
         first = self.noise.mechanisms[0]
         more = f" and {len(self.noise.mechanisms) - 1} more for other sizes" if len(self.noise.mechanisms) > 1 else ""
-        looks = {
-            "signed": "reports may be negative and are unbiased",
-            "clamped": "reports below 0 are raised to 0",
-            "in-range": "reports stay between 0 and the largest count",
-        }[self.noise.output]
-        return f"{first!r}{more}; {looks}"
+        return f"{first!r}{more}; {OUTPUT_IN_WORDS[self.noise.output]}"
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -290,7 +285,7 @@ def plan_from_request(request: Mapping[str, Any]) -> Plan:
             raise InvalidInput("the noise of this request is for another number of cells than its question has.")
         withheld = entry["suppress_below"]
         if withheld is not None and not is_integer(withheld):
-            raise InvalidInput("what this request withholds counts below is not a whole number.")
+            raise InvalidInput("suppress_below of this request is not a whole number.")
         sensitivity = protection.sensitivity(question, groups)
         tables.append(TablePlan(question, groups, noise, as_fraction(entry["share"]), sensitivity, withheld))
     if sum(table.share for table in tables) != 1:

@@ -108,9 +108,8 @@ def _account(request: ReleaseRequest, own: str) -> str:
     if not request.edition:
         raise InvalidInput(
             f"a data set named by {arg('dataset')} has several files, so say which one this is: "
-            f"{arg('edition', own)}, or "
-            "your "
-            "own name for it. The same question for the same edition gets the recorded answer."
+            f"{arg('edition', own)}, or your own name for it. The same question for the same edition gets the "
+            "recorded answer."
         )
     return read_name(request.dataset, "data set")
 
@@ -120,8 +119,7 @@ def refuse_unnamed_selection(data: object, edition: str) -> None:
     if not edition and isinstance(data, str | Path | Address) and read_address(data).is_selection:
         raise InvalidInput(
             f"{data} chooses some files of one name, so say which these are: {arg('edition', '2024')}, or your own "
-            "name for "
-            "them. The same question for the same edition gets the recorded answer."
+            "name for them. The same question for the same edition gets the recorded answer."
         )
 
 
@@ -137,8 +135,7 @@ def _expanded(asked: Sequence[Question], unit: str, source: Source | None) -> tu
     if ROW in units and unit != ROW:
         raise InvalidInput(
             f"the unit {unit!r} is the column {ROW!r} of the table, but {arg('unit', ROW)} means that each row is "
-            "its own "
-            "unit. Give the column another name."
+            "its own unit. Give the column another name."
         )
     if len(units) > 1:
         raise InvalidInput(f"{unit!r} stands for different columns of the tables: {', '.join(units)}. Ask them apart.")

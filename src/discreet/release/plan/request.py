@@ -190,8 +190,8 @@ def _relation(written: str | None, sizes: object) -> str:
     relation = None if not written else find_name(written, RELATIONS, "a neighbour relation")
     if sizes is not None and relation == "add-remove":
         raise InvalidInput(
-            "with public sizes the number of units in each group is known, so none can join or leave unseen: the "
-            f"relation is substitution. Leave {arg('relation')} out, or {arg('sizes')}"
+            "with public sizes the relation is substitution: the number of units in each group is known, so nobody can "
+            f"join or leave unseen. Leave {arg('relation')} out, or {arg('sizes')}"
         )
     return relation or ("add-remove" if sizes is None else "substitution")
 

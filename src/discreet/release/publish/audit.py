@@ -171,7 +171,7 @@ def read_files(folder: str | Path) -> dict[str, bytes]:
         entries = sorted(place.iterdir())
         odd = [entry.name for entry in entries if entry.is_symlink() or not entry.is_file()]
         if odd:
-            raise UnreadableFile(f"{place} holds {odd[0]!r}, which is no plain file; a bundle has none such.")
+            raise UnreadableFile(f"{place} holds {odd[0]!r}, which is not a plain file. A bundle has plain files only.")
         return {entry.name: entry.read_bytes() for entry in entries}
     except OSError as problem:
         why = problem.strerror or type(problem).__name__
@@ -257,7 +257,7 @@ class _Audit:
     def _json(self, name: str) -> dict[str, Any]:
         content = json.loads(self._text(name))
         if not isinstance(content, dict):
-            raise _Refuted(f"{name} is no JSON object.")
+            raise _Refuted(f"{name} is not a JSON object.")
         return content
 
     # -------------------------------------------------------------------------------------------- the plan

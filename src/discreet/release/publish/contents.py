@@ -60,8 +60,8 @@ COLUMN_MEANING = {
     "edition": "the state of the data that was counted, by the name its curator gave it; missing if it has none",
     "count": "the noisy count; empty if suppressed",
     "status": "A, M or Q: see status_meaning",
-    "low": "lower end of an interval that covers the true count with at least the stated level, whatever it is; the "
-    "true count is the one after people were limited to the stated number of groups",
+    "low": "lower end of an interval that contains the true count at least as often as the stated level; the true "
+    "count is the one after the contribution bound",
     "high": "upper end of that interval; an empty end means there is no bound",
     "sd": "standard deviation of the noisy count, the largest over true counts",
     "bias_low": "mean of noisy minus true count, the least over true counts up to the bound, if there is one",

@@ -36,7 +36,7 @@ def release_report(release: Release, most: int = MOST_CELLS) -> Report:
         sections=(
             *_tables(release, min(most, MOST_CELLS)),
             Section("What is guaranteed", (Bullets(release.guarantee),)),
-            *learning(release.cost),
+            *learning(release.plan),
             Section("What is not guaranteed", (Bullets(NOT_GUARANTEED),), "pages"),
             *_reading(release),
             *_checking(release),
