@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from decimal import Context, Decimal
 from itertools import product
 from operator import add
 from typing import TYPE_CHECKING, Any
@@ -32,7 +32,7 @@ from ...exact.arrays import BoolArray, FloatArray, IntArray
 from ...mechanism import Mechanism
 from ...pages.html import page
 from .guarantee import guarantee_text
-from .tables import ERROR_COLUMNS, STATUS_MEANING, SUPPRESSED, ReleasedTable
+from .tables import ERROR_COLUMNS, ERRORS, STATUS_MEANING, SUPPRESSED, ReleasedTable
 
 if TYPE_CHECKING:
     from .released import Release
@@ -52,21 +52,13 @@ MALFORMED = (
     RecursionError,
 )
 
-#: Columns of worst cases, rounded so that they stay true: an error up, a probability of being exact down.
-_ROUNDING = {"sd": ROUND_CEILING, "bias_low": ROUND_FLOOR, "bias_high": ROUND_CEILING, "exact_probability": ROUND_FLOOR}
 _DIGITS = 6
 
 COLUMN_MEANING = {
     "edition": "the state of the data that was counted, by the name its curator gave it; missing if it has none",
     "count": "the noisy count; empty if suppressed",
     "status": "A, M or Q: see status_meaning",
-    "low": "lower end of an interval that contains the true count at least as often as the stated level; the true "
-    "count is the one after the contribution bound",
-    "high": "upper end of that interval; an empty end means there is no bound",
-    "sd": "standard deviation of the noisy count, the largest over true counts",
-    "bias_low": "mean of noisy minus true count, the least over true counts up to the bound, if there is one",
-    "bias_high": "mean of noisy minus true count, the largest over true counts up to the bound, if there is one",
-    "exact_probability": "probability that the noisy count is the true one, the least over true counts",
+    **{column.name: column.meaning for column in ERRORS},
 }
 
 
@@ -80,9 +72,12 @@ def csv_text(table: ReleasedTable) -> str:
     first, alike = _told_apart(columns)
     unseen = flags[first] == SUPPRESSED
     said = [_integers(columns[0][first], unseen), flags[first].tolist()]
-    said.append(_integers(table.errors["low"][first], unseen))
-    said.append(_integers(table.errors["high"][first], unseen | table.open[first]))
-    said += [_rounded(table.errors[name][first], unseen, direction) for name, direction in _ROUNDING.items()]
+    for column in ERRORS:
+        values = table.errors[column.name][first]
+        if column.rounding is None:
+            said.append(_integers(values, unseen | table.open[first] if column.name == "high" else unseen))
+        else:
+            said.append(_rounded(values, unseen, column.rounding))
     named = has_names(table)
     tails = ["," * named + tail for tail in map(",".join, zip(*said, strict=True))]
     lines: Iterable[str] = map(tails.__getitem__, alike.tolist())

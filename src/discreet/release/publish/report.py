@@ -14,7 +14,7 @@ from ...plots.counts import MOST_CELLS, label
 from ...report import Bar, Bullets, Code, Part, Picture, Prose, Report, Section, Table, Terms
 from ...wording import percent, plural
 from ..plan.describing import learning, plan_facts, question_in_words
-from .tables import ERROR_COLUMNS, IMPOSSIBLE, NORMAL, STATUS_MEANING, SUPPRESSED, ReleasedTable
+from .tables import ERROR_COLUMNS, ERRORS, IMPOSSIBLE, NORMAL, STATUS_MEANING, SUPPRESSED, ReleasedTable
 
 if TYPE_CHECKING:
     from .released import Release
@@ -132,14 +132,6 @@ CHECKED = (
     "count. Only the ledger can show that these are the counts that were drawn: add `--ledger FILE`."
 )
 
-_COLUMNS = {
-    "count": "the noisy count",
-    "low, high": "an interval that contains the count without noise at least as often as stated",
-    "sd": "standard deviation of the noisy count, at most",
-    "bias_low, bias_high": "mean of noisy minus true count: between these, whatever the true count is",
-    "exact_probability": "probability that the noise is zero, at least",
-}
-
 
 def _reading(release: Release) -> Iterator[Section]:
     flags = [flag for flag in STATUS_MEANING if any(bool((table.status == flag).any()) for table in release.tables)]
@@ -151,7 +143,7 @@ def _reading(release: Release) -> Iterator[Section]:
                 "total that differs from the sum of its parts, comes from the noise and is not a mistake. The CSV "
                 "files have these columns:"
             ),
-            Terms(tuple(_COLUMNS.items())),
+            Terms((("count", "the noisy count"), *((column.name, column.meaning) for column in ERRORS))),
             Prose("The column `status` has these flags (SDMX, CL_OBS_STATUS):"),
             Terms(tuple((flag, STATUS_MEANING[flag]) for flag in flags)),
             Prose(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -36,8 +37,55 @@ STATUS_MEANING = {
 }
 NORMAL, IMPOSSIBLE, SUPPRESSED = STATUS_MEANING
 
+
+@dataclass(frozen=True)
+class ErrorColumn:
+    """A column of what is known about the error of every count.
+
+    Attributes
+    ----------
+    name
+        Its heading.
+    figure
+        Which figure of :class:`~discreet.release.noise.accuracy.Accuracy` it shows.
+    meaning
+        What it is, for people and for release.json.
+    rounding
+        For a worst case: how it is rounded so that it stays true. None for whole numbers.
+    of_a_cell_that_cannot_exist
+        Its value there: such a count is known.
+    """
+
+    name: str
+    figure: str
+    meaning: str
+    rounding: str | None = None
+    of_a_cell_that_cannot_exist: int = 0
+
+
 #: What is said of every count, in the order of the columns.
-ERROR_COLUMNS = ("low", "high", "sd", "bias_low", "bias_high", "exact_probability")
+ERRORS = (
+    ErrorColumn(
+        "low", "low",
+        "lower end of an interval that contains the true count at least as often as the stated level; the true count is "
+        "the one after the contribution bound",
+    ),
+    ErrorColumn("high", "high", "upper end of that interval; an empty end means there is no bound"),
+    ErrorColumn("sd", "sd", "standard deviation of the noisy count, the largest over true counts", ROUND_CEILING),
+    ErrorColumn(
+        "bias_low", "bias_low",
+        "mean of noisy minus true count, the least over true counts up to the bound, if there is one", ROUND_FLOOR,
+    ),
+    ErrorColumn(
+        "bias_high", "bias_high",
+        "mean of noisy minus true count, the largest over true counts up to the bound, if there is one", ROUND_CEILING,
+    ),
+    ErrorColumn(
+        "exact_probability", "exact",
+        "probability that the noisy count is the true one, the least over true counts", ROUND_FLOOR, 1,
+    ),
+)  # fmt: skip
+ERROR_COLUMNS = tuple(column.name for column in ERRORS)
 _OWN = ("measure", "count", "status", *ERROR_COLUMNS)
 
 #: The version of a bundle's files. Version 1 has no edition in the tables; version 3 states the template of the page.
@@ -115,11 +163,10 @@ class ReleasedTable:
         :data:`~.accuracy.NO_END` where there is no upper end.
         """
         found = self.plan.noise.accuracy(self.counts.reshape(-1), self.level)
-        columns = (found.low, found.high, found.sd, found.bias_low, found.bias_high, found.exact)
-        errors = {name: np.array(values) for name, values in zip(ERROR_COLUMNS, columns, strict=True)}
+        errors = {column.name: np.array(getattr(found, column.figure)) for column in ERRORS}
         impossible = self.status.reshape(-1) == IMPOSSIBLE
-        for name, values in errors.items():
-            values[impossible] = name == "exact_probability"
+        for column in ERRORS:
+            errors[column.name][impossible] = column.of_a_cell_that_cannot_exist
         return errors
 
     @property
