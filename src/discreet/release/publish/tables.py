@@ -67,8 +67,8 @@ class ErrorColumn:
 ERRORS = (
     ErrorColumn(
         "low", "low",
-        "lower end of an interval that contains the true count at least as often as the stated level; the true count is "
-        "the one after the contribution bound",
+        "lower end of an interval that contains the true count at least as often as the stated level; the true count "
+        "is the one after the contribution bound",
     ),
     ErrorColumn("high", "high", "upper end of that interval; an empty end means there is no bound"),
     ErrorColumn("sd", "sd", "standard deviation of the noisy count, the largest over true counts", ROUND_CEILING),
