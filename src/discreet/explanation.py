@@ -289,7 +289,7 @@ def local_guarantee(mechanism: Mechanism) -> LocalGuarantee:
         return LocalGuarantee(epsilon, (between,))
     unit = "metre" if isinstance(mechanism.inputs, Grid) else "unit"
     apart = "d metres (cells, by their centres)" if isinstance(mechanism.inputs, Grid) else "d"
-    per = f"Per {unit} it is {_short(near)}: values {apart} apart are told apart with epsilon d times that, at most."
+    per = f"Per {unit} it is {_short(near)}: between values {apart} apart, epsilon is at most d times that."
     return LocalGuarantee(epsilon, (between, per))
 
 
