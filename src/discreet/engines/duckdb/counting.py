@@ -9,7 +9,7 @@ does not hold them, equal rows of a person are first made one, and a part of the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,10 +19,19 @@ from numpy.typing import NDArray
 from ...exact.arrays import IntArray
 from ...questions.domains import Values
 from ..base import ROW, Counting
+from ..bounding import (
+    Chosen,
+    add_chosen,
+    choose_in_sets,
+    consecutive,
+    fits_in_a_word,
+    group_of_rank,
+    number_bits,
+    number_sql,
+    rank_sql,
+)
 from .dialect import DUCKDB
 
-#: A person's set of groups is the bits of one BIGINT.
-_WORD = 62
 _MOST_PASSES = 4096
 #: Texts up to this many are an ENUM, which is read and grouped faster than they are joined.
 _SHORT = 1000
@@ -45,9 +54,8 @@ def count(engine: Any, counting: Counting, table: str, kinds: Mapping[str, str])
     rows = _declared_rows(engine, counting, table, kinds)
     if counting.unit == ROW:
         return _count_rows(engine, counting, rows)
-    conditions = len(counting.conditions)
-    few = conditions <= 1 and counting.groups.size << conditions <= _WORD
-    return _count_people(engine, counting, rows.numbered(), _choose_in_sets if few else _choose_in_lists)
+    choose = _choose_in_sets if fits_in_a_word(counting) else _choose_in_lists
+    return _count_people(engine, counting, rows.numbered(), choose)
 
 
 # ------------------------------------------------------------------------------------------------ rows to group numbers
@@ -87,7 +95,7 @@ def _declared_rows(engine: Any, counting: Counting, table: str, kinds: Mapping[s
             if kind == "text"
             else DUCKDB.whole_number(column, kinds[column])
         )
-        span = _span(values)
+        span = consecutive(values)
         if span is not None:
             if span[0] >= -128 and span[-1] <= 127:  # one byte: counted in an array, without hashing
                 read = f"TRY_CAST({read} AS TINYINT)"
@@ -136,16 +144,6 @@ def _declared_rows(engine: Any, counting: Counting, table: str, kinds: Mapping[s
     return _Rows(["cells.g"], "k0", others, joined, bool(groups.zeros))
 
 
-def _span(values: Values) -> range | None:
-    """The values as a range of step one, if they are."""
-    if isinstance(values, range):
-        return values if values.step == 1 else None
-    first = values[0]
-    if not isinstance(first, int) or values != tuple(range(first, first + len(values))):
-        return None
-    return range(first, first + len(values))
-
-
 def _column(kind: str, values: Values) -> dict[str, NDArray[Any]]:
     """The declared values of a column as a table to join with: value, whether it stands for NULL, position."""
     columns: dict[str, NDArray[Any]] = {"code": np.arange(len(values))}
@@ -184,10 +182,6 @@ def _count_rows(engine: Any, counting: Counting, rows: _Rows) -> IntArray:
 
 # ------------------------------------------------------------------------------------------------ people are the units
 
-#: What was chosen, as numbers (the group times 2^c, plus the conditions its row meets as bits, the first highest), and
-#: how many people it was chosen for. A number may come up more than once.
-Chosen = tuple[IntArray, IntArray]
-
 
 def _count_people(
     engine: Any, counting: Counting, rows: str, choose: Callable[[Any, Counting, str], Chosen]
@@ -204,7 +198,7 @@ def _count_people(
         try:
             for number in range(passes):
                 part = f"SELECT DISTINCT * FROM ({rows}) AS everyone WHERE hash(unit) % {passes} = {number}"
-                _add(counts, counting, choose(engine, counting, part if passes > 1 else rows))
+                add_chosen(counts, counting, choose(engine, counting, part if passes > 1 else rows))
             return counts
         except duckdb.OutOfMemoryException:
             if passes == _MOST_PASSES:
@@ -212,93 +206,39 @@ def _count_people(
         passes *= 8
 
 
-def _add(counts: IntArray, counting: Counting, chosen: Chosen) -> None:
-    numbers, people = chosen
-    bit = len(counting.conditions)
-    group = numbers >> bit
-    for j, aggregate in enumerate(counting.question.aggregates):
-        if aggregate.condition is None:
-            np.add.at(counts[:, j], group, people)
-        else:
-            bit -= 1
-            np.add.at(counts[:, j], group, people * (numbers >> bit & 1))
-
-
-def _number(counting: Counting) -> str:
-    """SQL of a row's group and conditions as one number, an INTEGER: there are at most ``MOST_COMBINATIONS``."""
-    c = len(counting.conditions)
-    bits = [f"CASE WHEN h{i} THEN {1 << (c - 1 - i)} ELSE 0 END" for i in range(c)]
-    return " + ".join([f"g * {1 << c}", *bits])
-
-
 def _choose_in_sets(engine: Any, counting: Counting, rows: str) -> Chosen:
     """The choice when what a person's rows hold is a set in one word: one pass over the rows, then bits."""
-    size, c, k = counting.groups.size, len(counting.conditions), counting.max_groups
+    size = counting.groups.size
     start = (
-        f"{DUCKDB.bounding_hash('unit', counting.key)} % {size}" if k < size else "0"
+        f"{DUCKDB.bounding_hash('unit', counting.key)} % {size}" if counting.max_groups < size else "0"
     )  # where every group is taken, the order is no matter
     found = engine.execute(
         f"""
-        WITH people AS (SELECT unit, bit_or(CAST(1 AS BIGINT) << ({_number(counting)})) AS held FROM ({rows}) AS r
+        WITH people AS (SELECT unit, bit_or(CAST(1 AS BIGINT) << ({number_sql(counting)})) AS held FROM ({rows}) AS r
                         GROUP BY unit)
         SELECT held, {start} AS start, count(*) AS n FROM people GROUP BY ALL
         """
     ).fetchnumpy()
-    held, start_, people = (np.asarray(found[name], dtype=np.int64) for name in ("held", "start", "n"))
-    numbers, counted = [], []
-    for g in _going_round(_groups_of(held, size, c), start_, size, k):
-        some = g >= 0
-        g = g[some]
-        met = held[some] >> (2 * g + 1) & 1 if c else 0
-        numbers.append((g << c) + met)
-        counted.append(people[some])
-    return np.concatenate(numbers), np.concatenate(counted)
-
-
-def _groups_of(held: IntArray, size: int, c: int) -> IntArray:
-    """From bits for (group, condition) to bits for groups."""
-    if c == 0:
-        return held
-    either = held | held >> 1  # bit 2g: some row is in group g
-    groups = np.zeros_like(held)
-    for g in range(size):
-        groups |= (either >> 2 * g & 1) << g
-    return groups
-
-
-def _going_round(sets: IntArray, start: IntArray, size: int, k: int) -> Iterator[IntArray]:
-    """The first, second, ... k-th member of each set met going round from its start; -1 where there are no more."""
-    rest = (sets >> start) | (sets & (np.int64(1) << start) - 1) << (size - start)
-    for _ in range(min(k, size)):
-        lowest = rest & -rest
-        place = np.frexp(lowest.astype(np.float64))[1] - 1  # powers of two are exact; 0 gives -1
-        yield np.where(rest != 0, (place + start) % size, -1)
-        rest &= rest - 1
+    return choose_in_sets(counting, *(np.asarray(found[name], dtype=np.int64) for name in ("held", "start", "n")))
 
 
 def _choose_in_lists(engine: Any, counting: Counting, rows: str) -> Chosen:
     """The choice in general: one pass over the rows lists what each person's rows hold, then each list is ranked.
 
-    A rank is the place of the group going round, then the conditions not met going round, then, to be read off the
-    smallest one, the number that stands for both. Somebody with one row needs no choice, and no hash.
+    Somebody with one row needs no choice, and no hash.
     """
     size, c, k = counting.groups.size, len(counting.conditions), min(counting.max_groups, counting.groups.size)
-    every, width = (1 << c) - 1, (size << c).bit_length()
-    whole = "INTEGER" if 2 * (width + c) <= 31 else "BIGINT"  # narrow ranks make narrow lists
-    rank = f"(CAST(((v >> {c}) - start + {size}) % {size} AS {whole}) << {width + c}) + v"
-    if c:
-        met = f"CAST(v & {every} AS {whole})"  # turned round by up to c places, it needs twice as many
-        if c > 1:
-            met = f"((({met} << turn) | ({met} >> ({c} - turn))) & {every})"
-        rank += f" + (({every} - {met}) << {width})"
+    width, shift = number_bits(counting), group_of_rank(counting)
+    whole = "INTEGER" if 2 * shift <= 31 else "BIGINT"  # narrow ranks make narrow lists
+    rank = rank_sql(counting, whole)
     turn = f", CAST(h // {size} % {c} AS INTEGER) AS turn" if c > 1 else ""
     ranks, best = f"list_transform(held, lambda v: {rank})", "list_min(ranks)"
     if k > 1:
-        ranks, group = f"list_sort({ranks})", f">> {width + c}"
+        ranks, group = f"list_sort({ranks})", f">> {shift}"
         first = f"list_filter(ranks, lambda r, i: i = 1 OR r {group} <> ranks[i - 1] {group})"  # one row in each group
         best = f"unnest(list_slice({first}, 1, {k}))"
     # nested, since tables of a WITH are kept whole
-    people = f"SELECT unit, list({_number(counting)}) AS held FROM ({rows}) AS r GROUP BY unit"
+    people = f"SELECT unit, list({number_sql(counting)}) AS held FROM ({rows}) AS r GROUP BY unit"
     h = DUCKDB.bounding_hash("unit", counting.key)
     hashed = f"SELECT held, CASE WHEN len(held) = 1 THEN 0 ELSE {h} END AS h FROM ({people}) AS people"
     turned = f"SELECT held, CAST(h % {size} AS INTEGER) AS start{turn} FROM ({hashed}) AS hashed"
