@@ -14,7 +14,6 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections import deque
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.util import find_spec
@@ -28,8 +27,6 @@ import psycopg
 INSTALLED = {18: "pginstall18", 16: "pginstall"}
 #: Where Debian keeps its own, which know ICU and citext.
 DEBIAN = Path("/usr/lib/postgresql")
-#: How many databases are kept: the oldest go as new ones are made.
-MOST_DATABASES = 12
 
 _SETTINGS = {
     "listen_addresses": "", "fsync": "off", "synchronous_commit": "off", "full_page_writes": "off",
@@ -51,7 +48,7 @@ def debian_programs() -> Path | None:
     return found[-1].parent.parent if found else None
 
 
-@dataclass
+@dataclass(eq=False)
 class Server:
     """A running server.
 
@@ -65,7 +62,6 @@ class Server:
 
     folder: Path
     process: subprocess.Popen[bytes]
-    made: deque[str] = field(default_factory=deque)
     numbers: Any = field(default_factory=count)
 
     @property
@@ -83,9 +79,6 @@ class Server:
         name = f"{name}_{next(self.numbers)}"
         with self.connect() as base:
             base.execute(f'CREATE DATABASE "{name}"'.encode())
-            self.made.append(name)
-            if len(self.made) > MOST_DATABASES:
-                base.execute(f'DROP DATABASE "{self.made.popleft()}" WITH (FORCE)'.encode())
         with self.connect(name) as base:
             for statement in statements:
                 base.execute(statement.encode())

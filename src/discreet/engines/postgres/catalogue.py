@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ...errors import InvalidInput
+from ...errors import InvalidInput, SourceFailed
+from ...questions.expressions import name_text
 from ...sources.sql import quoted
 from .dialect import DECIMAL, MOMENT
 from .views import view_sql
@@ -102,8 +103,21 @@ def case_collation(connection: psycopg.Connection[Any]) -> str | None:
 
 def lock(connection: psycopg.Connection[Any], relation: Relation) -> None:
     """Keep a table and its partitions from being altered until the session ends; reading and writing go on."""
-    if relation.definition is None:
+    from psycopg.errors import InsufficientPrivilege
+
+    if relation.definition is not None:
+        return
+    permitted = True
+    try:
         connection.execute(f"LOCK TABLE {relation.sql} IN ACCESS SHARE MODE".encode())
+    except InsufficientPrivilege:
+        permitted = False
+    if not permitted:
+        named, role = f"{name_text(relation.schema)}.{name_text(relation.name)}", name_text(connection.info.user)
+        raise SourceFailed(
+            f"the role {role} may not read {named}, and nothing was spent. Its owner can permit it: "
+            f"GRANT SELECT ON {named} TO {role};"
+        )
 
 
 def read_relation(connection: psycopg.Connection[Any], name: str) -> Relation:

@@ -67,6 +67,11 @@ def read_parameters(address: Address) -> dict[str, Any]:
     InvalidInput
         If it holds a password, names no database, or says what it may not.
     """
+    if _holds_password(address):
+        raise InvalidInput(
+            f"{address} holds a password, which the list of processes and the history of commands would show. Leave it "
+            "out: keep it in ~/.pgpass, in the file that PGPASSFILE names, or in the environment as PGPASSWORD."
+        )
     driver = _psycopg()
     from psycopg.conninfo import conninfo_to_dict
 
@@ -75,11 +80,6 @@ def read_parameters(address: Address) -> dict[str, Any]:
         said = conninfo_to_dict(f"postgresql:{address.rest}")
     if said is None:
         raise InvalidInput(f"{address} cannot be read. Write it like postgresql://user@host/study.")
-    if {"password", "sslpassword"} & set(said):
-        raise InvalidInput(
-            f"{address} holds a password, which the list of processes and the history of commands would show. Leave it "
-            "out: keep it in ~/.pgpass, in the file that PGPASSFILE names, or in the environment as PGPASSWORD."
-        )
     if unknown := sorted(set(said) - _PARAMETERS):
         raise InvalidInput(f"an address may not set {unknown[0]}; {address} does. Leave it out.")
     if not said.get("dbname"):
@@ -108,6 +108,11 @@ def connected(address: Address, parameters: Mapping[str, Any]) -> Iterator[psyco
         yield connection
     finally:
         connection.close()  # what the server would say to an orderly end is of no use
+
+
+def _holds_password(address: Address) -> bool:
+    """Whether something in an address is not shown; the name of a file that holds passwords is none."""
+    return "***" in str(address).replace("passfile=***", "")
 
 
 def _refuse_other_servers(address: Address, connection: psycopg.Connection[Any]) -> None:

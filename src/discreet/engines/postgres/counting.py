@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...exact.arrays import IntArray
-from ...questions.domains import Value
 from ..base import ROW, Counting
 from ..bounding import (
     add_chosen,
@@ -125,7 +124,7 @@ def _keys(counting: Counting, kinds: Mapping[str, str], dialect: PostgresDialect
             wanted.append(f"k{j} BETWEEN {span[0]} AND {span[-1]}")
             codes.append(f"(k{j} - ({span[0]}))")
             continue
-        known = [(value, code) for code, value in enumerate(values) if _can_be_stored(value)]
+        known = [(value, code) for code, value in enumerate(values) if value is not None]
         type_, same = ("text[]", 'COLLATE "C" ') if kind == "text" else ("int8[]", "")
         declared = parts.given([value for value, _ in known], type_)
         numbers = parts.given([code for _, code in known], "int8[]")
@@ -148,13 +147,6 @@ def _keys(counting: Counting, kinds: Mapping[str, str], dialect: PostgresDialect
     for code, values in zip(codes, groups.values, strict=True):
         number = f"({number} * {len(values)} + {code})"
     return _Keys(reads, names, joins, wanted, number)
-
-
-def _can_be_stored(value: Value) -> bool:
-    """Whether a text of this database can be it: texts hold no zero bytes and no half characters."""
-    return value is not None and not (
-        isinstance(value, str) and ("\0" in value or any("\ud800" <= letter <= "\udfff" for letter in value))
-    )
 
 
 def _where(wanted: Sequence[str]) -> str:

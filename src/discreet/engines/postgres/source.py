@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def open_database(address: Address) -> CountedDatabase:
     """The database behind an address. Nothing is connected to before something is asked of it."""
-    return CountedDatabase(address)
+    return CountedDatabase(address, read_parameters(address))
 
 
 class CountedDatabase(Source):
@@ -33,9 +33,9 @@ class CountedDatabase(Source):
     was replaced meanwhile, or a table that was altered, is not counted.
     """
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: Address, parameters: Mapping[str, Any]) -> None:
         self._address = address
-        self._parameters = read_parameters(address)
+        self._parameters = parameters
         self._relations: dict[str, Relation] = {}
 
     @property

@@ -75,10 +75,15 @@ def _list(node: Expression) -> Expression:
     """``x = ANY (ARRAY[...])`` as ``x IN (...)``, and ``x <> ALL (ARRAY[...])`` as ``x NOT IN (...)``."""
     from sqlglot import exp
 
-    every = {exp.EQ: exp.Any, exp.NEQ: exp.All}.get(type(node))
-    if every is None or not isinstance(node.expression, every):
+    if not isinstance(node, exp.EQ | exp.NEQ):
         return node
-    array = _bare(node.expression.this)
+    side, word = node.expression, "ANY" if isinstance(node, exp.EQ) else "ALL"
+    if isinstance(side, exp.Anonymous) and side.name.upper() == word and len(side.expressions) == 1:
+        array = _bare(side.expressions[0])
+    elif type(side).__name__.upper() == word:
+        array = _bare(side.this)
+    else:
+        return node
     while isinstance(array, exp.Cast):
         array = _bare(array.this)
     if not isinstance(array, exp.Array):
