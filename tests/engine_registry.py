@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
-from dataclasses import dataclass
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,12 @@ import numpy as np
 import pyarrow as pa
 
 import awkward
-from discreet.engines.base import Source
+from discreet.engines.base import Counting, Source
 from discreet.engines.reference import Row
 from discreet.engines.sources import open_source
+from discreet.errors import InvalidInput
+from postgres_server import INSTALLED
+from postgres_tables import in_postgres
 
 
 @dataclass(frozen=True)
@@ -33,13 +37,19 @@ class Engine:
         A written value of a type as the engine holds it, in plain Python.
     counts_by
         The function that a snapshot counts by, for rehearsals as well.
+    table
+        What it calls the table ``t``.
+    refuses
+        Whether it refuses, by the schema alone, what it would answer otherwise than other engines.
     """
 
     name: str
     writers: tuple[awkward.Writer, ...]
-    open: Callable[[Path], Source]
+    open: Callable[[Any], Source]
     holds: Callable[[Any, pa.DataType], Any]
     counts_by: str
+    table: str = "t"
+    refuses: bool = False
 
     def __str__(self) -> str:
         return self.name
@@ -52,11 +62,37 @@ class Engine:
         table = awkward.Table.of(rows, schema, self.writers[0])
         return self.open(table.write(folder, table))
 
+    def asked(self, counting: Counting) -> Counting:
+        """What is counted of ``t``, of the table under this engine's name."""
+        question = replace(counting.question, table=self.table, qualified="." in self.table)
+        return replace(counting, question=question)
+
+    def answered(self, table: awkward.Table, countings: Sequence[Counting]) -> list[Counting]:
+        """The countings that this engine does not refuse for such a table, whatever rows it holds."""
+        if not self.refuses:
+            return list(countings)
+        with tempfile.TemporaryDirectory() as folder:
+            source = self.open(table.write(Path(folder), table.only(set())))
+            return [counting for counting in countings if not _is_refused(source, self.asked(counting))]
+
+    def counts(self, table: awkward.Table, countings: Sequence[Counting]) -> list[np.ndarray]:
+        """The counts of a table, written for the purpose."""
+        with tempfile.TemporaryDirectory() as folder:
+            return self.open(table.write(Path(folder), table)).count(list(map(self.asked, countings)))
+
     def plain_rows(self, table: awkward.Table) -> list[Row]:
         """The rows as the engine holds them, for the reference counter."""
         return [
             {field.name: self.holds(row[field.name], field.type) for field in table.schema} for _, row in table.rows
         ]
+
+
+def _is_refused(source: Source, counting: Counting) -> bool:
+    try:
+        source.rehearse([counting])
+    except InvalidInput:
+        return True
+    return False
 
 
 def as_stored(value: Any, kind: pa.DataType) -> Any:
@@ -84,4 +120,16 @@ ENGINES = (
     Engine("DuckDB over CSV", awkward.CSV, open_source, as_written, DUCKDB_COUNT),
     Engine("DuckDB over Parquet", awkward.PARQUET, open_source, as_stored, DUCKDB_COUNT),
     Engine("DuckDB over its own file", awkward.DATABASE, open_source, as_stored, DUCKDB_COUNT),
+    *(
+        Engine(
+            f"PostgreSQL {version}",
+            (in_postgres(version),),
+            open_source,
+            as_stored,
+            "discreet.engines.postgres.source.count",
+            "public.t",
+            refuses=True,
+        )
+        for version in INSTALLED
+    ),
 )

@@ -101,9 +101,7 @@ def test_what_is_no_text_is_no_address(given_: object) -> None:
 # ------------------------------------------------------------------------------------------------ opening
 
 
-@pytest.mark.parametrize(
-    ("text", "extra"), [("postgresql://ann:hush@host/study", "postgres"), ("spark://host:7077/visits", "spark")]
-)
+@pytest.mark.parametrize(("text", "extra"), [("spark://ann:hush@host:7077/visits", "spark")])
 def test_a_scheme_that_is_not_there_yet_names_the_extra_that_brings_it(text: str, extra: str, tmp_path) -> None:
     ask = {"unit": "row", "epsilon": 1}
     for act in (
@@ -141,9 +139,15 @@ def test_a_duckdb_file_of_any_name_is_opened_by_its_scheme(tmp_path) -> None:
 
 def test_every_scheme_of_data_in_files_has_an_engine_and_every_ending_a_format() -> None:
     served = {name for name, scheme in SCHEMES.items() if "data" in scheme.uses and scheme.extra is None}
-    assert served == set(OPENERS)
+    assert {*served, "postgresql"} == set(OPENERS)
     assert set(ENDINGS) == set(files._FORMATS)
     assert all(scheme.extra is not None for name, scheme in SCHEMES.items() if not scheme.in_files)
+
+
+def test_files_have_no_schemas_and_say_so(tmp_path) -> None:
+    (tmp_path / "visits.csv").write_text("person,site\nann,1\n")
+    with pytest.raises(InvalidInput, match=r"have no schemas\. Write the table's name alone: visits\."):
+        dc.plan_release("SELECT COUNT(*) FROM main.visits", data=tmp_path / "visits.csv", unit="row", epsilon=1)
 
 
 def test_a_folder_a_pattern_and_what_is_missing_are_told_apart(tmp_path) -> None:

@@ -95,5 +95,11 @@ def find_table(written: str, tables: Iterable[str], place: str) -> str:
     if len(alike) == 1:
         return alike[0]
     shown = ", ".join(sorted(known)[:20]) or "none"
+    behind = written.rpartition(".")[2].casefold()
+    if written.count(".") and behind in {table.casefold() for table in known}:
+        raise InvalidInput(f"the tables of {place} have no schemas. Write the table's name alone: {behind}.")
+    inside = [table for table in known if table.partition(".")[2].casefold() == written.casefold()]
+    if inside:
+        raise InvalidInput(f"name the schema of {written!r} too, in {place}: {' or '.join(sorted(inside)[:20])}.")
     tables_are = "The table is" if len(known) == 1 else "The tables are"
     raise InvalidInput(f"there is no table {written!r} in {place}. {tables_are} {shown}.")

@@ -47,6 +47,22 @@ def test_the_same_question_written_otherwise_has_the_same_text(sql):
     assert read(sql) == read(SAME[0]) and read(sql).text == SAME[0]
 
 
+@pytest.mark.parametrize(
+    ("written", "table", "text"),
+    [
+        ("Public.visits", "Public.visits", "Public.visits"),
+        ('"public"."my visits"', "public.my visits", 'public."my visits"'), ('s."a.b"', "s.a.b", 's."a.b"'),
+    ],
+)  # fmt: skip
+def test_a_table_may_be_named_behind_its_schema(written, table, text):
+    question = read(f"SELECT COUNT(*) FROM {written} WHERE year = 1")
+    assert (question.table, question.qualified) == (table, True)
+    assert question.text == f"SELECT COUNT(*) FROM {text} WHERE year = 1" and read(question.text) == question
+    assert question.bind(["year"], table).qualified and not read('SELECT COUNT(*) FROM "s.t"').qualified
+    with pytest.raises(InvalidInput, match="has a dot in its name"):
+        read('SELECT COUNT(*) FROM "a.b".t')
+
+
 def test_parts_of_a_condition_in_another_order_are_the_same_question():
     one = read("SELECT COUNT(*), COUNT_IF(a = 1 OR b = 2) FROM t WHERE Year = 1 AND health = 'poor'")
     other = read("SELECT COUNT(*), COUNT_IF(b = 2 OR a = 1) FROM t WHERE health = 'poor' AND Year = 1")
@@ -126,7 +142,6 @@ REFUSED = {
     "SELECT COUNT(*) FROM read_csv('x.csv')": "not a table",
     "SELECT COUNT(*) FROM read_text('/etc/passwd')": "not a table",
     "SELECT COUNT(*) FROM range(10)": "not a table",
-    "SELECT COUNT(*) FROM s.t": "schema",
     "SELECT COUNT(*) FROM c.s.t": "schema",
     "SELECT COUNT(*) FROM t AS u(a, b)": "not accepted",
     "SELECT COUNT(*) FROM t TABLESAMPLE 10%": "sample",

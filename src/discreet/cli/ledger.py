@@ -59,8 +59,8 @@ def init(
 def _spelled(data: str, unit: str) -> str:
     """A ledger is for good: if the data is there, the unit must be a column of it, and is spelled as there."""
     from ..addresses import read_address
+    from ..engines.sources import columns_of
     from ..errors import InvalidInput
-    from ..sources.files import columns_of
 
     columns = columns_of(data)
     if columns is None or unit == "row" or unit in columns:

@@ -27,7 +27,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
-from ..errors import InvalidInput, SourceFailed, named
+from ..errors import DiscreetError, InvalidInput, SourceFailed, named
 from ..exact.arrays import IntArray
 from ..names import find_table
 from ..questions.conditions import Condition
@@ -155,6 +155,10 @@ class Source(ABC):
 
     # ---------------------------------------------------------------------------------------- in common
 
+    def check_column(self, table: str, column: str) -> None:
+        """Refuse a column that this engine could read or compare otherwise than the others do, by its type alone."""
+        return
+
     def last_changed(self) -> float | None:
         """When the data was last written to, in seconds since 1970; None where the engine does not know."""
         return None
@@ -176,6 +180,8 @@ class Source(ABC):
             with self.snapshot() as snapshot:
                 for counting in countings:
                     snapshot.rehearse(counting)
+        except DiscreetError:
+            raise
         except Exception as problem:  # no row has been read, so that its words can be passed on
             raise SourceFailed(
                 f"{self.dataset} cannot be counted here, and nothing was spent: {type(problem).__name__}: {problem}"
@@ -200,6 +206,7 @@ class Source(ABC):
         for column in counting.columns:
             if column not in known:
                 raise InvalidInput(f"the table {counting.question.table} has no column {column!r} of its own.")
+            self.check_column(counting.question.table, column)
         if counting.unit != ROW:
             self.check_unit(counting.question.table, counting.unit)
 

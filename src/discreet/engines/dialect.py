@@ -26,9 +26,12 @@ class Dialect(ABC):
     direct
         The types a column can be read as (``expressions.READINGS``) -> the kinds of columns that this engine reads so
         directly. All others are read through their text.
+    kinds
+        What this engine tells columns apart by: the kinds of all engines (``expressions.KINDS``) and its own.
     """
 
     name: ClassVar[str]
+    kinds: ClassVar[frozenset[str]] = frozenset(KINDS)
     direct: ClassVar[Mapping[str, frozenset[str]]]
 
     # ---------------------------------------------------------------------------------------- written differently
@@ -97,7 +100,7 @@ class Dialect(ABC):
         type_
             One of ``expressions.READINGS``.
         kind
-            What the column is: one of ``expressions.KINDS``.
+            What the column is: one of :attr:`kinds`.
 
         Examples
         --------
@@ -107,8 +110,8 @@ class Dialect(ABC):
         >>> DUCKDB.reading("health", "VARCHAR", "text")
         '("health" COLLATE "binary")'
         """
-        if kind not in KINDS:
-            raise InvalidInput(f"a column's kind is one of {', '.join(KINDS)}; got {kind!r}.")
+        if kind not in self.kinds:
+            raise InvalidInput(f"a column's kind is one of {', '.join(sorted(self.kinds))}; got {kind!r}.")
         name = self.quoted(column)
         if type_ == "VARCHAR":
             return self.as_text(name, kind)

@@ -10,19 +10,24 @@ from ..addresses import FILE, Address, no_engine, read_address
 from ..errors import WrongType, arg
 from .base import Counting, Source
 from .duckdb.files import open_counted_files
+from .postgres.source import open_database
 
-__all__ = ["Counting", "Source", "open_source"]
+__all__ = ["Counting", "Source", "columns_of", "open_source"]
 
 
 #: The schemes of data -> how its engine opens it.
-OPENERS: Mapping[str, Callable[[Address], Source]] = {FILE: open_counted_files, "duckdb": open_counted_files}
+OPENERS: Mapping[str, Callable[[Address], Source]] = {
+    FILE: open_counted_files,
+    "duckdb": open_counted_files,
+    "postgresql": open_database,
+}
 
 
 def open_source(data: object) -> Source:
     """Open the data behind an address (``addresses.py``); a source passes as it is.
 
     ``.csv`` or ``.tsv`` (also ``.gz``, ``.zst``); ``.parquet``: a file, a folder of such files, or a pattern like
-    ``visits_*.parquet``; ``.duckdb`` or ``.db``, or any name behind ``duckdb:``.
+    ``visits_*.parquet``; ``.duckdb`` or ``.db``, or any name behind ``duckdb:``; ``postgresql://user@host/study``.
 
     >>> open_source("visits.xlsx")
     Traceback (most recent call last):
@@ -35,6 +40,15 @@ def open_source(data: object) -> Source:
         return OPENERS[address.scheme](address)
     _refuse_in_memory(data)
     return cast(Source, data)
+
+
+def columns_of(data: str | Path | Address) -> set[str] | None:
+    """The names of all columns of all tables of some data, or None if there is no such file."""
+    address = read_address(data)
+    if not address.may_be_opened:
+        return None
+    source = open_source(address)
+    return {column for table in source.tables() for column in source.table(table)}
 
 
 def _refuse_in_memory(data: object) -> None:

@@ -45,6 +45,8 @@ class Aggregate:
 class Question:
     """Counts of the rows of one table, by group.
 
+    ``table`` is the table's name, behind its schema and a dot if the name is ``qualified``.
+
     Examples
     --------
     >>> question = read_question(
@@ -59,6 +61,7 @@ class Question:
     where: Condition | None
     by: tuple[str, ...]
     aggregates: tuple[Aggregate, ...]
+    qualified: bool = False
 
     @cached_property
     def text(self) -> str:
@@ -70,7 +73,8 @@ class Question:
         groups = [name_text(column) for column in self.by]
         where = "" if self.where is None else f" WHERE {self.where.text}"
         grouped = f" GROUP BY {', '.join(groups)}" if groups else ""
-        return f"SELECT {', '.join([*groups, *counts])} FROM {name_text(self.table)}{where}{grouped}"
+        named = self.table.split(".", 1) if self.qualified else [self.table]
+        return f"SELECT {', '.join([*groups, *counts])} FROM {'.'.join(map(name_text, named))}{where}{grouped}"
 
     @cached_property
     def columns(self) -> frozenset[str]:
@@ -105,7 +109,8 @@ class Question:
             Aggregate(count.name, None if count.condition is None else count.condition.renamed(names))
             for count in self.aggregates
         )
-        return Question(self.table, None if self.where is None else self.where.renamed(names), by, aggregates)
+        where = None if self.where is None else self.where.renamed(names)
+        return replace(self, where=where, by=by, aggregates=aggregates)
 
 
 def find_column(name: str, columns: Iterable[str]) -> str:
@@ -155,7 +160,7 @@ def _read_question(sql: str, unit: str) -> Question:
     if type(select).__name__ != "Select":
         raise _no_question(select)
     _judge_clauses(select)
-    table, names = _table(select)
+    table, names, qualified = _table(select)
     where = _where(select, names)
     by = _group_by(select, names)
     selected: list[str] = []
@@ -177,19 +182,21 @@ def _read_question(sql: str, unit: str) -> Question:
             condition = _count(item, names, unit)
             counts.append(Aggregate(alias or _heading(len(counts), condition), condition))
     _judge_selection(selected, by, counts)
-    return Question(table, where, by, tuple(counts))
+    return Question(table, where, by, tuple(counts), qualified)
 
 
 @dataclass(frozen=True)
 class View:
     """A view that is nothing but a choice of columns and rows of one table.
 
-    ``names`` maps the view's columns to the table's; None: all columns under their own names.
+    ``names`` maps the view's columns to the table's; None: all columns under their own names. The table is named as in
+    a :class:`Question`.
     """
 
     table: str
     where: Condition | None
     names: tuple[tuple[str, str], ...] | None
+    qualified: bool = False
 
     def column(self, name: str) -> str:
         """The table's column behind a column of the view."""
@@ -226,11 +233,11 @@ def _read_view(view_sql: str) -> View:
     _judge_clauses(node)
     if node.args.get("group") is not None:
         raise refused("the view is grouped: its rows are no longer people's rows", "Ask the question of its table.")
-    table, tables = _table(node)
+    table, tables, qualified = _table(node)
     where = _where(node, tables)
     if len(node.expressions) == 1 and type(node.expressions[0]).__name__ == "Star" and headings is None:
         only(node.expressions[0])
-        return View(table, where, None)
+        return View(table, where, None, qualified)
     names: list[tuple[str, str]] = []
     for place, item in enumerate(node.expressions):
         alias = None
@@ -246,7 +253,7 @@ def _read_view(view_sql: str) -> View:
         names.append((headings[place] if headings is not None and place < len(headings) else alias or column, column))
     if len({own.casefold() for own, _ in names}) < len(names):
         raise refused("the view has two columns of one name", "Give each its own name.")
-    return View(table, where, tuple(names))
+    return View(table, where, tuple(names), qualified)
 
 
 def expand_view(question: Question, view_sql: str) -> Question:
@@ -261,7 +268,7 @@ def expand_view(question: Question, view_sql: str) -> Question:
     view = read_view(view_sql)
     inside = question._renamed(view.column)
     where = inside.where if view.where is None else view.where.also(inside.where)
-    return replace(inside, table=view.table, where=where)
+    return replace(inside, table=view.table, where=where, qualified=view.qualified)
 
 
 def _heading(place: int, condition: Condition | None) -> str:
@@ -334,8 +341,8 @@ def _judge_clauses(select: Expression) -> None:
     only(select, "expressions", "from_", "where", "group")
 
 
-def _table(select: Expression) -> tuple[str, frozenset[str]]:
-    """The table, and the names that may stand before its columns (in lower case)."""
+def _table(select: Expression) -> tuple[str, frozenset[str], bool]:
+    """The table, the names that may stand before its columns (in lower case), and whether it stands behind a schema."""
     source = select.args.get("from_")
     if source is None:
         raise refused("the question names no table", "Add FROM and the table's name.")
@@ -347,20 +354,24 @@ def _table(select: Expression) -> tuple[str, frozenset[str]]:
         raise refused(
             f"{shown(table)} is not a table's name", "Name one table; functions that read files are not accepted."
         )
-    if table.args.get("db") is not None:
-        raise refused(f"{shown(table)} names a schema", "Write the table's name alone.")
+    schema = table.args.get("db")
+    if table.args.get("catalog") is not None:
+        raise refused(f"{shown(table)} names a database", "Write the table's name, behind its schema if it has one.")
     for clause in ("joins", "laterals", "sample"):
         if table.args.get(clause):
             raise refused(*_CLAUSES[clause])
-    only(table, "this", "alias")
+    only(table, "this", "alias", "db")
     only(table.this, "this", "quoted")
-    if not table.name:
+    if not table.name or (schema is not None and not schema.name):
         raise refused("the table has an empty name", "Name one table.")
-    names = {table.name}
+    if schema is not None and "." in schema.name:
+        raise refused(f"the schema {shown(schema)} has a dot in its name", "Give it another name.")
+    names = frozenset({table.name})
     if (alias := table.args.get("alias")) is not None:
         only(alias, "this")
-        names = {alias.name}
-    return str(table.name), frozenset(name.lower() for name in names)
+        names = frozenset({alias.name})
+    names = frozenset(name.lower() for name in names)
+    return (str(table.name), names, False) if schema is None else (f"{schema.name}.{table.name}", names, True)
 
 
 def _where(select: Expression, names: frozenset[str]) -> Condition | None:

@@ -39,15 +39,6 @@ from .packed import check_whole
 from .sql import quoted, text_literal
 
 
-def columns_of(data: str | Path | Address) -> set[str] | None:
-    """The names of all columns of all tables of a file, or None if there is no such file."""
-    address = read_address(data)
-    if not address.may_be_opened:
-        return None
-    files = open_files(address, skip_unreadable=True)
-    return {column for table in files.tables() for column in files.columns(table)}
-
-
 def open_files(data: str | Path | Address, *, skip_unreadable: bool) -> Files:
     """Open the data behind an address, to be read.
 

@@ -9,7 +9,7 @@ memory does not hold them, equal rows of a person are first made one, and a part
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,10 +19,11 @@ from numpy.typing import NDArray
 from ...exact.arrays import IntArray
 from ...questions.domains import Values
 from ..base import ROW, Counting
+from ..bounding import BITS_OF_A_WORD, Chosen, add_chosen, choose_in_sets, consecutive, fits_in_a_word, number_sql
 from .dialect import DUCKDB
 
 #: A person's set of groups is the bits of one BIGINT, or of one HUGEINT.
-_BITS_OF_A_SET, _BITS_OF_A_LARGE_SET = 62, 126
+_BITS_OF_A_HUGEINT = 126
 _MOST_PASSES = 4096
 #: Texts up to this many are an ENUM, which is read and grouped faster than they are joined.
 _MOST_ENUM_VALUES = 1000
@@ -85,7 +86,7 @@ def _declared_rows(engine: Any, counting: Counting, table: str, kinds: Mapping[s
             if kind == "text"
             else DUCKDB.whole_number(column, kinds[column])
         )
-        span = _span(values)
+        span = consecutive(values)
         if span is not None:
             if span[0] >= -128 and span[-1] <= 127:  # one byte: counted in an array, without hashing
                 read = f"TRY_CAST({read} AS TINYINT)"
@@ -134,16 +135,6 @@ def _declared_rows(engine: Any, counting: Counting, table: str, kinds: Mapping[s
     return _Rows(["cells.g"], "k0", others, joined, bool(groups.zeros))
 
 
-def _span(values: Values) -> range | None:
-    """The values as a range of step one, if they are."""
-    if isinstance(values, range):
-        return values if values.step == 1 else None
-    first = values[0]
-    if not isinstance(first, int) or values != tuple(range(first, first + len(values))):
-        return None
-    return range(first, first + len(values))
-
-
 def _column(kind: str, values: Values) -> dict[str, NDArray[Any]]:
     """The declared values of a column as a table to join with: value, whether it stands for NULL, position."""
     columns: dict[str, NDArray[Any]] = {"code": np.arange(len(values))}
@@ -182,19 +173,14 @@ def _count_rows(engine: Any, counting: Counting, rows: _Rows) -> IntArray:
 
 # ------------------------------------------------------------------------------------------------ people are the units
 
-#: What was chosen, as numbers (the group times 2^c, plus the conditions its row does not meet as bits, the first
-#: highest), and how many people it was chosen for. A number may come up more than once.
-Chosen = tuple[IntArray, IntArray]
 Choose = Callable[[Any, Counting, str], Chosen]
 
 
 def _way_to_choose(counting: Counting) -> Choose:
     """Sets where they fit, lists otherwise; with two conditions the order of rows is not that of their numbers."""
-    conditions = len(counting.conditions)
-    bits = counting.groups.size << conditions
-    if conditions <= 1 and counting.max_groups == 1 and bits <= _BITS_OF_A_LARGE_SET:
+    if counting.max_groups == 1 and fits_in_a_word(counting, _BITS_OF_A_HUGEINT):
         return _choose_first_in_sets
-    return _choose_in_sets if conditions <= 1 and bits <= _BITS_OF_A_SET else _choose_in_lists
+    return _choose_in_sets if fits_in_a_word(counting) else _choose_in_lists
 
 
 def _count_people(engine: Any, counting: Counting, rows: str, choose: Choose) -> IntArray:
@@ -210,7 +196,7 @@ def _count_people(engine: Any, counting: Counting, rows: str, choose: Choose) ->
         try:
             for number in range(passes):
                 part = f"SELECT DISTINCT * FROM ({rows}) AS everyone WHERE hash(unit) % {passes} = {number}"
-                _add(counts, counting, choose(engine, counting, part if passes > 1 else rows))
+                add_chosen(counts, counting, choose(engine, counting, part if passes > 1 else rows))
             return counts
         except duckdb.OutOfMemoryException:
             if passes == _MOST_PASSES:
@@ -218,28 +204,9 @@ def _count_people(engine: Any, counting: Counting, rows: str, choose: Choose) ->
         passes *= 8
 
 
-def _add(counts: IntArray, counting: Counting, chosen: Chosen) -> None:
-    numbers, people = chosen
-    bit = len(counting.conditions)
-    group = numbers >> bit
-    for j, aggregate in enumerate(counting.question.aggregates):
-        if aggregate.condition is None:
-            np.add.at(counts[:, j], group, people)
-        else:
-            bit -= 1
-            np.add.at(counts[:, j], group, people * (~numbers >> bit & 1))
-
-
-def _number(counting: Counting) -> str:
-    """SQL of a row as a number of ``Chosen``, an INTEGER: there are at most ``MOST_COMBINATIONS``."""
-    c = len(counting.conditions)
-    bits = [f"CASE WHEN h{i} THEN 0 ELSE {1 << (c - 1 - i)} END" for i in range(c)]
-    return " + ".join([f"g * {1 << c}", *bits])
-
-
 def _sets(counting: Counting, rows: str, word: str) -> str:
     """SQL of the people: ``unit``, and ``held``, the numbers of their rows as the bits of a word."""
-    bit = f"CAST(1 AS {word}) << CAST({_number(counting)} AS {word})"
+    bit = f"CAST(1 AS {word}) << CAST({number_sql(counting)} AS {word})"
     return f"SELECT unit, bit_or({bit}) AS held FROM ({rows}) AS r GROUP BY unit"
 
 
@@ -256,7 +223,7 @@ def _choose_first_in_sets(engine: Any, counting: Counting, rows: str) -> Chosen:
     meets the condition has the lower number.
     """
     c = len(counting.conditions)
-    word = "BIGINT" if counting.groups.size << c <= _BITS_OF_A_SET else "HUGEINT"
+    word = "BIGINT" if counting.groups.size << c <= BITS_OF_A_WORD else "HUGEINT"
     start = f"CAST(1 AS {word}) << CAST(({_start(counting)}) * {1 << c} AS {word})"
     people = f"SELECT held, held & -({start}) AS later FROM ({_sets(counting, rows, word)}) AS people"
     first = f"SELECT CASE WHEN later = 0 THEN held & -held ELSE later & -later END AS bit FROM ({people}) AS turned"
@@ -267,41 +234,11 @@ def _choose_first_in_sets(engine: Any, counting: Counting, rows: str) -> Chosen:
 
 def _choose_in_sets(engine: Any, counting: Counting, rows: str) -> Chosen:
     """The choice when what a person's rows hold is a set in one word: one pass over the rows, then bits."""
-    size, c, k = counting.groups.size, len(counting.conditions), counting.max_groups
     people = _sets(counting, rows, "BIGINT")
     found = engine.execute(
         f"SELECT held, {_start(counting)} AS start, count(*) AS n FROM ({people}) AS people GROUP BY ALL"
     ).fetchnumpy()
-    held, start_, people_ = (np.asarray(found[name], dtype=np.int64) for name in ("held", "start", "n"))
-    numbers, counted = [], []
-    for g in _going_round(_groups_of(held, size, c), start_, size, k):
-        some = g >= 0
-        g = g[some]
-        missed = 1 - (held[some] >> 2 * g & 1) if c else 0
-        numbers.append((g << c) + missed)
-        counted.append(people_[some])
-    return np.concatenate(numbers), np.concatenate(counted)
-
-
-def _groups_of(held: IntArray, size: int, c: int) -> IntArray:
-    """From bits for (group, condition) to bits for groups."""
-    if c == 0:
-        return held
-    either = held | held >> 1  # bit 2g: some row is in group g
-    groups = np.zeros_like(held)
-    for g in range(size):
-        groups |= (either >> 2 * g & 1) << g
-    return groups
-
-
-def _going_round(sets: IntArray, start: IntArray, size: int, k: int) -> Iterator[IntArray]:
-    """The first, second, ... k-th member of each set met going round from its start; -1 where there are no more."""
-    rest = (sets >> start) | (sets & (np.int64(1) << start) - 1) << (size - start)
-    for _ in range(min(k, size)):
-        lowest = rest & -rest
-        place = np.frexp(lowest.astype(np.float64))[1] - 1  # powers of two are exact; 0 gives -1
-        yield np.where(rest != 0, (place + start) % size, -1)
-        rest &= rest - 1
+    return choose_in_sets(counting, *(np.asarray(found[name], dtype=np.int64) for name in ("held", "start", "n")))
 
 
 def _choose_in_lists(engine: Any, counting: Counting, rows: str) -> Chosen:
@@ -327,7 +264,7 @@ def _choose_in_lists(engine: Any, counting: Counting, rows: str) -> Chosen:
         first = f"list_filter(ranks, lambda r, i: i = 1 OR r {group} <> ranks[i - 1] {group})"  # one row in each group
         best = f"unnest(list_slice({first}, 1, {k}))"
     # nested, since tables of a WITH are kept whole
-    people = f"SELECT unit, list(CAST({_number(counting)} AS {whole})) AS held FROM ({rows}) AS r GROUP BY unit"
+    people = f"SELECT unit, list(CAST({number_sql(counting)} AS {whole})) AS held FROM ({rows}) AS r GROUP BY unit"
     h = DUCKDB.bounding_hash("unit", counting.key)
     hashed = f"SELECT held, CASE WHEN len(held) = 1 THEN 0 ELSE {h} END AS h FROM ({people}) AS people"
     turned = f"SELECT held, CAST(h % {size} * {1 << c} AS {whole}) AS start{turn} FROM ({hashed}) AS hashed"

