@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import discreet as dc
 from command_line import run
-from discreet.addresses import ENDINGS, SCHEMES, Address, ledger_file, no_engine, read_address, without_passwords
+from discreet.addresses import ENDINGS, SCHEMES, Address, no_engine, read_address, without_passwords
 from discreet.engines.base import Counting
 from discreet.engines.sources import OPENERS, open_source
 from discreet.errors import InvalidInput, Unsupported, WrongType
@@ -125,7 +125,6 @@ def test_a_ledger_elsewhere_names_the_extra_and_one_in_sqlite_may_say_so(tmp_pat
     assert (
         dc.Ledger.open(f"sqlite:{tmp_path}/x.ledger").terms == dc.Ledger.open(tmp_path / "x.ledger").terms == made.terms
     )
-    assert ledger_file("sqlite:x.ledger") == ledger_file("x.ledger") == Path("x.ledger")
 
 
 def test_a_duckdb_file_of_any_name_is_opened_by_its_scheme(tmp_path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import runpy
 from collections.abc import Iterator
 from pathlib import Path
@@ -179,3 +180,14 @@ def test_the_order_lists_the_rooms_there_are():
 def test_a_settled_module_is_not_two_rooms(name):
     """About 500 lines ask for a second room."""
     assert len(MODULES[name].read_text(encoding="utf-8").splitlines()) <= 560
+
+
+def test_the_files_that_contributors_are_sent_to_exist():
+    source = Path(discreet.__file__).parent
+    root = Path(__file__).parent.parent
+    text = (root / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    table = text[text.index("| to add |") : text.index("## To add a family")]
+    files = [name for name in re.findall(r"`([a-z_/]+\.py)`", table) if "NAME" not in name]
+    assert len(files) > 15
+    for name in files:
+        assert (source / name).is_file() or (root / name).is_file(), name

@@ -14,6 +14,7 @@ import pytest
 from jsonschema import Draft202012Validator, ValidationError
 
 import discreet as dc
+from discreet.estimation.method_table import METHODS
 from discreet.optimise.design.describing import Design
 from discreet.optimise.noise.ptable import DesignedTable
 from discreet.ptables.table import PTable
@@ -50,8 +51,8 @@ def _explained() -> Result:
     return Design(choice.mechanism, choice)
 
 
-def _estimate(folder: Path) -> Any:
-    return dc.estimate([60, 25, 40], dc.geometric(2, alpha="1/2"))
+def _estimate(folder: Path, method: Any = "mle") -> Any:
+    return dc.estimate([60, 25, 40], dc.geometric(2, alpha="1/2"), method=method)
 
 
 def _groups() -> Any:
@@ -95,6 +96,10 @@ RESULTS: dict[str, tuple[str, Callable[[Path], Result]]] = {
     "ledger": ("ledger-statement", lambda folder: _ledger(folder).statement()),
     "ledger verified": ("ledger-report", lambda folder: _ledger(folder).verify()),
     "estimate": ("estimate", _estimate),
+    **{
+        f"estimate by {method}": ("estimate", lambda folder, method=method: _estimate(folder, method))
+        for method in METHODS
+    },
     "fit": ("fit", lambda folder: _estimate(folder).fit),
     "interval": ("interval", lambda folder: _estimate(folder).interval("mean")),
     "band": ("band", lambda folder: _estimate(folder).band()),

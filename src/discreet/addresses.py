@@ -203,18 +203,6 @@ def no_engine(address: Address) -> Unsupported:
     return Unsupported(f"this version cannot open {address}.{needs}")
 
 
-def ledger_file(given: str | Path | Address) -> Path:
-    """The file of a ledger that is kept in SQLite.
-
-    >>> ledger_file("sqlite:study.ledger").name, ledger_file("study.ledger").name
-    ('study.ledger', 'study.ledger')
-    """
-    address = read_address(given, "ledger")
-    if not address.in_files:
-        raise no_engine(address)
-    return address.path
-
-
 def without_passwords(text: str) -> str:
     """An address as it may be shown. Rather too much is hidden than too little.
 

@@ -364,7 +364,17 @@ _SEVEN = (
 # fmt: on
 
 #: Every property of [C] by its code. Truth i, report j, P[i, j] = P(report j | truth i).
+#: Every property by its code. The seven of [C] are first; whatever is added is checked and asked for like them.
 PROPERTIES: dict[str, Property] = {p.code: p for p in _SEVEN}
+
+
+def is_of_the_seven(prop: object) -> bool:
+    """Whether theorems of [C] speak of it: closed forms, and that counting from the other end changes nothing.
+
+    >>> is_of_the_seven(PROPERTIES["WH"])
+    True
+    """
+    return any(prop is one for one in _SEVEN)
 
 
 # ------------------------------------------------------------------------------------------------ pathologies

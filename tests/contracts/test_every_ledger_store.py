@@ -60,6 +60,10 @@ def rows(store: Store) -> list[Row]:
 # ------------------------------------------------------------------------------------------------ making and finding
 
 
+def test_its_name_opens_it_again(store: Store, chain: list[Event]) -> None:
+    assert rows(open_store(store.name)) == rows(store) and len(rows(store)) == len(chain)
+
+
 def test_a_store_is_there_once_it_was_made(address: str, chain: list[Event]) -> None:
     assert not open_store(address).exists()
     create_store(address, chain[0].row, SECRET)

@@ -491,3 +491,21 @@ def test_the_flowchart_says_what_was_asked_for_where_there_is_one_count() -> Non
 def test_a_conflict_names_the_privacy_that_was_typed() -> None:
     with pytest.raises(dc.errors.Conflict, match=r"epsilon = 0\.5 \(privacy\) and bias<=0"):
         dc.design(4, epsilon="0.5", loss="L1", properties="bias<=0")
+
+
+def test_theorems_about_the_seven_are_not_taken_for_true_of_other_properties(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A property that joins the list is designed for as it is: it need not look the same from the other end."""
+    from discreet.properties import PROPERTIES, Property, Rows
+
+    def lopsided(truths: int, reports: int) -> Rows:
+        places = np.array([[0, reports + 1]])
+        return Rows(places, np.array([1, -2]), ">=", Fraction(0))
+
+    def cost(prop: Property, **asked: object) -> float:
+        return dc.design(5, epsilon=1, properties=[prop], **asked).certificate.details["cost_about"]
+
+    prop = Property("Z", "lopsided", "P[0, 0] >= 2 P[1, 1].", "here", lopsided, square=True)
+    before = [cost(prop, loss="L1"), cost(prop), cost(prop, worst_case=True)]
+    monkeypatch.setitem(PROPERTIES, "Z", prop)
+    assert [cost(prop, loss="L1"), cost(prop), cost(prop, worst_case=True)] == before
+    assert before[0] < 0.645  # 0.65276 with the two ends tied together

@@ -6,10 +6,12 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..estimation.method_table import METHODS
+from ..wording import listed
 from .output import Json, print_json, refuse_unwritable, say
 
 if TYPE_CHECKING:
@@ -113,7 +115,7 @@ def estimate(
     group: Annotated[str | None, typer.Option(help="The column that says which mechanism made a report.")] = None,
     table: Table = None,
     over: Annotated[int | None, typer.Option(help="For unbounded noise: the largest true count.", min=1)] = None,
-    method: Annotated[str, typer.Option(help="mle, smoothed, ibu or inverse.")] = "mle",
+    method: Annotated[str, typer.Option(help=f"{listed(list(METHODS), 'or')}.")] = "mle",
     iterations: Annotated[int | None, typer.Option(help="For ibu: how many updates.", min=1)] = None,
     level: Annotated[float, typer.Option(help="The level of the intervals: 0.95 for 95%.")] = 0.95,
     report: Annotated[Path | None, typer.Option(help="Write a report: .html, .png, .svg or .json.")] = None,
@@ -130,7 +132,6 @@ def estimate(
     `discreet estimate reports.csv --group choice --mechanism careful=a.json --mechanism bold=b.json`
     """
     from ..errors import InvalidInput
-    from ..estimation.methods import Method
     from ..estimation.methods import estimate as reconstruct
     from ..estimation.reporting import Origin
     from ..estimation.statistics import read_share
@@ -141,7 +142,7 @@ def estimate(
         raise InvalidInput(f"there is no --html; a page is written by --report {html.with_suffix('.html')}")
     refuse_unwritable(report, (".html", ".png", ".svg", ".json"), "a report", (".png", ".svg"))
     read_share(level, "level", inside=True)
-    options: dict[str, Any] = {"method": find_name(method, get_args(Method), "a method")}
+    options: dict[str, Any] = {"method": find_name(method, METHODS, "a method")}
     if iterations is not None:
         options["iterations"] = iterations
     if over is not None:

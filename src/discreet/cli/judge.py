@@ -33,7 +33,7 @@ def verify(
     epsilon: Annotated[str | None, typer.Option(help="Judge this epsilon instead of only measuring.")] = None,
     delta: Annotated[str | None, typer.Option(help="With --epsilon: the delta to judge, 0 if not given.")] = None,
     notion: Annotated[str | None, typer.Option(help="central (adjacent counts), local (any two) or metric.")] = None,
-    ledger: Annotated[Path | None, typer.Option(help="For a bundle: the ledger that paid for it.")] = None,
+    ledger: Annotated[str | None, typer.Option(help="For a bundle: the ledger that paid for it.")] = None,
     page: Page = None,
     json: Json = False,
 ) -> None:

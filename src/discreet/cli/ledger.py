@@ -13,12 +13,12 @@ app = typer.Typer(
     no_args_is_help=True, help="The budget of a data set: make it, look at it, check it.", rich_markup_mode="markdown"
 )
 
-File = Annotated[Path, typer.Argument(help="The ledger's file.")]
+File = Annotated[str, typer.Argument(help="The ledger: its file, or its address.")]
 
 
 @app.command()
 def init(
-    path: Annotated[Path, typer.Argument(help="The file to make; one that exists is refused.")],
+    path: Annotated[str, typer.Argument(help="The file to make, or an address; one that exists is refused.")],
     data: Annotated[str, typer.Option(help="The data set: its file, or its name.")],
     unit: Annotated[str, typer.Option(help="What is protected: row, or the column that names a person.")],
     epsilon: Annotated[str, typer.Option(help="The budget for everything that will ever be released from the data.")],

@@ -75,7 +75,7 @@ def release(
         str | None,
         typer.Option(help="The data set these people belong to, where the file has another name. Needs --edition."),
     ] = None,
-    ledger: Annotated[Path | None, typer.Option(help="The ledger that pays; made by: discreet ledger init.")] = None,
+    ledger: Annotated[str | None, typer.Option(help="The ledger that pays; made by: discreet ledger init.")] = None,
     out: Annotated[Path | None, typer.Option("-o", "--out", help="The folder to write the bundle into.")] = None,
     plan: Annotated[
         bool,
@@ -164,7 +164,7 @@ def _warn_of_later_changes(data: str, recorded: str) -> None:
         )
 
 
-def _show_plan(plan: Plan, data: str, ledger: Path | None, out: Path | None, page: Path | None, json: bool) -> None:
+def _show_plan(plan: Plan, data: str, ledger: str | None, out: Path | None, page: Path | None, json: bool) -> None:
     """The plan, and with a ledger what it would decide, with the exit code of the release itself."""
     from dataclasses import replace
 

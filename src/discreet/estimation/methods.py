@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..errors import InvalidInput, Unsupported, arg
+from ..errors import InvalidInput, Unsupported, arg, named
 from ..exact.arrays import FloatArray
 from ..spaces import Counts, positive_integer
 from ..utility import read_prior
+from ..wording import listed
 from .algebra import single_threaded_blas
 from .interior import Solution
+from .method_table import METHODS
 from .model.problem import read
 from .result import Estimate, finish, of_problem
 from .solvers import em, smoothing
@@ -86,11 +88,12 @@ def estimate(
     >>> e.gap < 1e-12
     True
     """
-    if method not in get_args(Method):
-        raise InvalidInput(f"method must be one of {', '.join(map(repr, get_args(Method)))}; got {method!r}.")
-    for name, value, owner in (("iterations", iterations, "ibu"), ("start", start, "ibu"), ("seed", seed, "smoothed")):
-        if value is not None and method != owner:
-            raise InvalidInput(f"{name}= goes with {arg('method', owner)}; drop it, or choose that method.")
+    if method not in METHODS:
+        raise InvalidInput(f"{named('method')} must be one of {', '.join(map(repr, METHODS))}; got {method!r}.")
+    for name, value in (("iterations", iterations), ("start", start), ("seed", seed)):
+        if value is not None and name not in METHODS[method].takes:
+            owners = listed([arg("method", one) for one, info in METHODS.items() if name in info.takes], "or")
+            raise InvalidInput(f"{named(name)} goes with {owners}. Leave it out, or choose that method.")
     if tolerance is not None and not (isinstance(tolerance, float) and 0 < tolerance < 1):
         raise InvalidInput(f"tolerance, the gap to stop at, must be a float between 0 and 1; got {tolerance!r}.")
     problem = read(counts, mechanism, reports, over)

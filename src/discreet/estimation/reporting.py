@@ -18,6 +18,7 @@ from ..spaces import Grid
 from ..wording import noun, percent, plural, rounded
 from . import spikes
 from .intervals.questions import COVERS, Answers
+from .method_table import METHODS
 from .summary import Answer, answers, decimals, likeliest, stratified_answers
 
 if TYPE_CHECKING:
@@ -32,13 +33,6 @@ MOST_BAND = 2000
 
 #: Beyond this epsilon, odds say no more than that there is next to no protection.
 LARGEST_IN_ODDS = 7
-
-_METHODS = {
-    "mle": "maximum likelihood",
-    "smoothed": "iterative Bayesian updates, stopped early by cross-validation",
-    "ibu": "iterative Bayesian updates",
-    "inverse": "inverse of the mechanism",
-}
 
 
 @dataclass(frozen=True)
@@ -252,7 +246,7 @@ def _coverage(level: float, method: str = "mle") -> Section:
 
 def _quality(estimate: Estimate) -> Section:
     """How far this can be from the distribution that explains the reports best."""
-    how = _METHODS[estimate.method]
+    how = METHODS[estimate.method].title
     if estimate.iterations:
         how += f", {plural(estimate.iterations, 'iteration')}"
     elif estimate.method == "mle":

@@ -19,6 +19,7 @@ from .fit import Fit, examine
 from .interior import Solution
 from .intervals.moments import Unbiased
 from .intervals.questions import Answers, IntervalInputs
+from .method_table import METHODS
 from .model.problem import Problem
 from .reporting import MOST_LINES, MOST_ROWS, Origin
 from .solvers.likelihood import Likelihood
@@ -107,7 +108,7 @@ class Estimate(Answers, Result):
 
         None for methods that smooth or invert, and where values have no neighbours.
         """
-        return spikes.examine(self._likelihood, self.distribution) if self.method in ("mle", "ibu") else None
+        return spikes.examine(self._likelihood, self.distribution) if METHODS[self.method].unsmoothed else None
 
     @cached_property
     def _top(self) -> Solution:

@@ -103,7 +103,7 @@ class Store(ABC):
     @property
     @abstractmethod
     def name(self) -> str:
-        """Where it is, as people write it."""
+        """Where it is, as people write it: an address that opens it again."""
 
     @property
     @abstractmethod

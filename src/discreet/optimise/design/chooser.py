@@ -11,6 +11,7 @@ from typing import Any
 from ... import losses
 from ...exact.rationals import as_fraction
 from ...mechanism import Mechanism
+from ...properties import is_of_the_seven
 from ...report import Bullets, Fact, Report, Result, Section, stamped
 from ..families import FAMILIES
 from ..lp.program import Request
@@ -160,7 +161,7 @@ def _steps(request: Request, name: str) -> tuple[str, ...]:
     """The flowchart's questions, as far as they were asked."""
     codes, has = set(request.codes), geometric_codes(request.n, request.alpha)
     steps = []
-    if request.delta or any(p.code not in {"S", "RH", "RM", "CH", "CM", "F", "WH"} for p in request.requirements):
+    if request.delta or not all(map(is_of_the_seven, request.requirements)):
         steps.append("Only the seven properties and pure privacy? No: the linear program decides.")
         return tuple(steps)
     if request.weights is None:

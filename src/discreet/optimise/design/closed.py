@@ -18,7 +18,7 @@ from ...exact.kernels import Kernel
 from ...mechanism import Mechanism
 from ...mechanisms.fair import explicit_fair
 from ...mechanisms.geometric import geometric
-from ...properties import PROPERTIES
+from ...properties import is_of_the_seven
 from ..improve.remapping import remap
 from ..improve.structure import symmetrise
 from ..lp.program import Request
@@ -49,7 +49,7 @@ def geometric_codes(n: int, alpha: Fraction) -> frozenset[str]:
 def closed_form(request: Request) -> Closed | None:
     """The closed form that answers the request, if there is one."""
     n, a, codes = request.n, request.alpha, set(request.codes)
-    if request.delta or any(PROPERTIES.get(p.code) is not p for p in request.requirements):
+    if request.delta or not all(map(is_of_the_seven, request.requirements)):
         return None
     if request.loss == losses.L0:
         if request.uniform and codes <= geometric_codes(n, a):

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from ...exact.arrays import BoolArray, IntArray
 from ...losses import Loss
-from ...properties import PROPERTIES, Property, Rows
+from ...properties import Property, Rows, is_of_the_seven
 from ...spaces import Counts
 
 #: The label of the inequalities of differential privacy.
@@ -406,7 +406,7 @@ def _says_equal(rows: Rows) -> bool:
 
 def _is_mirrored(prop: Property, n: int) -> bool:
     """Whether counting from the other end turns the property's rows into themselves."""
-    if PROPERTIES.get(prop.code) is prop:
+    if is_of_the_seven(prop):
         return True
     rows = prop.rows(n)
     factors = np.broadcast_to(rows.coefficients, rows.places.shape)

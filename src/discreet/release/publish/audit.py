@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from ...addresses import ledger_file
 from ...errors import DiscreetError, UnreadableFile
 from ...files import rebuild
 from ...ledger.budget import short
 from ...ledger.ledger import Ledger
+from ...ledger.stores.opening import open_store
 from ...pages.html import TEMPLATE, page, pictures_of
 from ...pages.pictures import drawing_program, drawn, pictures_in
 from ...report import Report, Result, Section, Table, stamped
@@ -182,7 +182,7 @@ def _opened(ledger: Ledger | str | Path | None) -> Ledger | str | None:
     """The ledger, or what is wrong with it; a file that is not there is the caller's mistake."""
     if ledger is None or isinstance(ledger, Ledger):
         return ledger
-    if not ledger_file(ledger).is_file():
+    if not open_store(ledger).exists():
         raise UnreadableFile(f"there is no ledger {ledger}.")
     try:
         return Ledger.open(ledger)

@@ -1,0 +1,34 @@
+"""The methods of ``dc.estimate``, described once: what they are called, which arguments they take, what they do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class MethodInfo:
+    """What is known of a method.
+
+    Attributes
+    ----------
+    title
+        What it is, in a few words.
+    takes
+        The arguments of ``dc.estimate`` that only some methods take.
+    unsmoothed
+        Whether it climbs the likelihood without smoothing, so that an estimate can be a comb.
+    """
+
+    title: str
+    takes: tuple[str, ...] = ()
+    unsmoothed: bool = False
+
+
+#: Every method by its name; ``methods.estimate`` runs it.
+METHODS: Mapping[str, MethodInfo] = {
+    "mle": MethodInfo("maximum likelihood", unsmoothed=True),
+    "smoothed": MethodInfo("iterative Bayesian updates, stopped early by cross-validation", ("seed",)),
+    "ibu": MethodInfo("iterative Bayesian updates", ("iterations", "start"), unsmoothed=True),
+    "inverse": MethodInfo("inverse of the mechanism"),
+}
