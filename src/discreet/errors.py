@@ -41,7 +41,8 @@ if TYPE_CHECKING:
 
 #: Around a mention, and between its parts. Unicode sets these aside: no text has them.
 _BEGIN, _BETWEEN, _END = "\ufdd0", "\ufdd1", "\ufdd2"
-_MENTION = re.compile(f"{_BEGIN}([^{_END}]*){_END}")
+_PART = f"[^{_BEGIN}{_BETWEEN}{_END}]*"
+_MENTION = re.compile(f"{_BEGIN}((?:argument|name|call)(?:{_BETWEEN}{_PART}){{3}}){_END}")
 
 
 class Mention(NamedTuple):
@@ -308,6 +309,10 @@ class MissingExtra(DiscreetError, ImportError):
 
     def __init__(self, package: str, extra: str) -> None:
         super().__init__(f"this needs the package {package!r}; install it with: pip install 'discreet[{extra}]'")
+        self._needs = package, extra
+
+    def __reduce__(self) -> tuple[type[MissingExtra], tuple[str, str]]:
+        return type(self), self._needs
 
 
 class WeakLocalPrivacy(UserWarning):

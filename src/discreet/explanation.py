@@ -24,6 +24,13 @@ _FORMULAS = (
 _BOUNDS = """belief p     ->  p e^epsilon / (1 - p + p e^epsilon)
 detection     <=  min(0.05 e^epsilon + delta, 1 - (0.95 - delta) e^-epsilon)"""
 
+#: For whom odds are bounded. A count is about others too: who does not know them may learn from them about one person.
+_READER = {
+    "central": "For someone who knows everyone else's data",
+    "local": "Whatever someone knew before",
+    "metric": "Whatever someone knew before",
+}
+
 #: Beyond this an odds ratio is not worth a number.
 _HOPELESS = 60.0
 
@@ -115,7 +122,8 @@ def explain(
 
     Notes
     -----
-    By Bayes' rule the odds of any statement about one person are multiplied by at most e^epsilon, so a belief p becomes
+    By Bayes' rule the odds of any statement about what one person adds to the count are multiplied by at most e^epsilon
+    for whoever knows the other people's data, so a belief p becomes
     at most ``p e^eps / (1 - p + p e^eps)``. A test that raises a false alarm with probability 5% finds the person out
     with probability at most ``min(.05 e^eps + delta, 1 - (.95 - delta) e^-eps)`` (Wasserman and Zhou 2010; Kairouz, Oh,
     Viswanath 2015). With delta > 0 no bound on a single belief follows, and none is given: ``posterior`` is then 1.
@@ -123,8 +131,8 @@ def explain(
     Examples
     --------
     >>> import discreet as dc
-    >>> print(explain(dc.geometric(8, alpha="1/3")).sentences[1])
-    Whatever someone knew before, seeing the report multiplies the odds of any statement about that person by at most 3.
+    >>> print(explain(dc.geometric(8, alpha="1/3")).sentences[1])  # doctest: +ELLIPSIS
+    For someone who knows everyone else's data, ... multiplies the odds of any statement about that person by at most 3.
     """
     certificate = subject.certificate if isinstance(subject, Mechanism) else subject
     space = subject.inputs if isinstance(subject, Mechanism) else None
@@ -139,7 +147,10 @@ def explain(
     epsilon = math.inf if math.isinf(certificate.epsilon) else _stands_for(as_fraction(certificate.epsilon) * times)
     delta = _group_delta(certificate, times)
     who = "those people" if certificate.notion == "central" and times > 1 else "that person"
-    sentences = [_protected(certificate.notion, space, times), *_meaning(epsilon, delta, odds, belief, posterior, who)]
+    sentences = [
+        _protected(certificate.notion, space, times),
+        *_meaning(epsilon, delta, odds, belief, posterior, who, certificate.notion),
+    ]
     if isinstance(subject, Mechanism) and math.isinf(certificate.epsilon):
         sentences.append(_how_rare(subject))
     if isinstance(subject, Mechanism) and (more := local_use(subject)):
@@ -205,7 +216,9 @@ def _protected(notion: str, space: Space | None, times: Fraction) -> str:
     )
 
 
-def _meaning(epsilon: float, delta: float, odds: float, belief: Fraction, posterior: float, who: str) -> list[str]:
+def _meaning(
+    epsilon: float, delta: float, odds: float, belief: Fraction, posterior: float, who: str, notion: str
+) -> list[str]:
     if math.isinf(epsilon):
         return ["No finite odds ratio holds for every report."]
     if odds == math.inf:
@@ -220,8 +233,8 @@ def _meaning(epsilon: float, delta: float, odds: float, belief: Fraction, poster
             test,
         ]
     return [
-        "Whatever someone knew before, seeing the report multiplies the odds of any statement about "
-        f"{who} by at most {text_up(odds, 3)}.",
+        f"{_READER[notion]}, seeing the report multiplies the odds of any statement about {who} by at most "
+        f"{text_up(odds, 3)}.",
         f"Someone who believed it with probability {percent(belief)} believes it with at most "
         f"{text_up(100 * posterior, 3)}% afterwards.",
         test,

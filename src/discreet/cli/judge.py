@@ -110,6 +110,7 @@ def check(
     from ..exact.rationals import as_fraction
     from ..properties import listed
 
+    refuse_unwritable(page, (".html",), "a page")
     subject, _ = _subject(file)
     if require is not None and not require.strip(" ,;+"):
         raise InvalidInput("--require names properties, such as WH,CM; it is empty.")
@@ -136,6 +137,7 @@ def explain(
     from ..errors import InvalidInput
     from ..explanation import explain as put
 
+    refuse_unwritable(page, (".html",), "a page")
     mechanism, _ = _subject(file)
     if not hasattr(mechanism, "certificate"):
         raise InvalidInput(

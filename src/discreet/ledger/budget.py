@@ -27,7 +27,8 @@ from ..names import find_name
 from ..privacy.bounds import pure_rho
 
 FILTERS = ("sum", "zcdp")
-RELATIONS = ("add-remove", "substitution")
+#: The neighbour relations: how two tables differ that must look alike.
+RELATIONS = {"add-remove": "added or removed", "substitution": "replaced by another"}
 
 #: A budget beyond this protects nobody.
 LARGEST_BUDGET = 10_000

@@ -12,7 +12,7 @@ from typing import Any
 from ..report import Bar, Code, Part, Prose, Report, Result, Section, Table, stamped
 from ..report import Terms as Lines
 from .books import Entry
-from .budget import NOTHING, Cost, Terms, short
+from .budget import RELATIONS, NOTHING, Cost, Terms, short
 from .chain import Event, time_text
 
 #: A question is cut after so many characters, and an edition.
@@ -136,8 +136,7 @@ def terms_in_words(terms: Terms) -> tuple[tuple[str, str], ...]:
     if terms.rho is not None:
         budget += f", added up as rho = {short(terms.rho, up=False)} (filter zcdp)"
     who = "one row" if terms.unit == "row" else f"one person (column {terms.unit})"
-    how = {"add-remove": "added or removed", "substitution": "replaced by another"}[terms.relation]
-    return (("data", terms.dataset), ("protects", f"{who}, {how}"), ("budget", budget))
+    return (("data", terms.dataset), ("protects", f"{who}, {RELATIONS[terms.relation]}"), ("budget", budget))
 
 
 def release_line(path: str | Path, number: int) -> str:

@@ -5,15 +5,15 @@ Nothing is loaded and nothing runs, whatever a label says; light and dark, on pa
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
-from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from ..plots.chart import printable
-from ..report import Bar, Part, Picture, Report
+from ..report import Part, Picture, Report
 from .pictures import drawn
 
 if TYPE_CHECKING:
@@ -34,12 +34,15 @@ def page(report: Report, pictures: Sequence[str] | None = None) -> str:
     pictures
         What :func:`~discreet.pages.pictures.drawn` gives for its pictures in order, if they are there already.
     """
-    return _template("page.html").render(_content(report, pictures), style=_style()) + "\n"
+    svg = [drawn(picture, k) for k, picture in enumerate(pictures_of(report))] if pictures is None else pictures
+    return _template("page.html").render(_content(report, svg), style=_style(), prefix="section") + "\n"
 
 
 def fragment(report: Report) -> str:
     """The report as a piece of HTML that looks the same wherever it is put."""
-    return _template("fragment.html").render(_content(report, None), style=_scoped(_style()))
+    own = hashlib.sha256(repr((report.title, report.facts, report.sections)).encode()).hexdigest()[:12]
+    svg = [drawn(picture, f"{own}_{k}_") for k, picture in enumerate(pictures_of(report))]
+    return _template("fragment.html").render(_content(report, svg), style=_scoped(_style()), prefix=f"section-{own}")
 
 
 def pictures_of(report: Report) -> list[Picture]:
@@ -47,16 +50,12 @@ def pictures_of(report: Report) -> list[Picture]:
     return [part for section in report.sections for part in section.parts if isinstance(part, Picture)]
 
 
-def _content(report: Report, pictures: Sequence[str] | None) -> dict[str, Any]:
+def _content(report: Report, pictures: Sequence[str]) -> dict[str, Any]:
     from markupsafe import Markup
 
-    asked = pictures_of(report)
-    svg = [drawn(picture, k) for k, picture in enumerate(asked)] if pictures is None else pictures
-    return {
-        "report": report,
-        # the drawing program escapes what it draws; with a strict policy of the page nothing in it could run either
-        "pictures": {id(picture): Markup(text) for picture, text in zip(asked, svg, strict=True)},
-    }
+    # the drawing program escapes what it draws, and an audit accepts drawings only
+    drawings = [Markup(text) for text in pictures]
+    return {"report": report, "pictures": iter(drawings)}
 
 
 @cache
@@ -68,7 +67,7 @@ def _environment() -> Environment:
         lstrip_blocks=True, finalize=_seen,
     )  # fmt: skip
     made.filters |= {"coded": _coded, "share": _share, "kind": _kind}
-    made.globals |= {"id": id, "Bar": Bar, "counter": count}
+    made.globals["next"] = next
     return made
 
 
@@ -87,7 +86,8 @@ def _scoped(style: Markup) -> Markup:
     """The style for a piece of a page that is not ours: what is said of the whole page is left out."""
     from markupsafe import Markup
 
-    return Markup(re.sub(r"(?m)^(\*|body|header,main|header)\{[^}]*\}\n", "", style))
+    kept = re.sub(r"(?m)^(\*|body|header,main|header)\{[^}]*\}\n", "", style)
+    return Markup(kept.replace(":root{", ":scope{"))
 
 
 def _seen(value: Any) -> Any:

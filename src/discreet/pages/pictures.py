@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
+from xml.etree import ElementTree
 
 from .. import plots
 from ..errors import DiscreetError, MissingExtra
@@ -32,7 +33,7 @@ def chart_of(picture: Picture) -> Chart:
     return KINDS[picture.kind](picture.numbers)
 
 
-def drawn(picture: Picture, number: int = 0) -> str:
+def drawn(picture: Picture, number: int | str = 0) -> str:
     """A picture as SVG between marks that say what drew it, without its title, which the page has.
 
     Parameters
@@ -40,7 +41,7 @@ def drawn(picture: Picture, number: int = 0) -> str:
     picture
         What to draw.
     number
-        Of the picture on its page: two pictures must not share the names of their parts.
+        Of the picture where it is shown: two pictures must not share the names of their parts.
     """
     return f"<!--picture {drawing_program()}-->{_svg(picture, number)}<!--/picture-->"
 
@@ -48,6 +49,41 @@ def drawn(picture: Picture, number: int = 0) -> str:
 def pictures_in(page: str) -> list[str]:
     """The pictures that stand in a page, between their marks."""
     return re.findall(r"<!--picture [^>]*-->.*?<!--/picture-->", page, flags=re.DOTALL)
+
+
+#: What a drawing is made of; anything else could load, run or cover something.
+_SVG = frozenset(
+    ("svg", "g", "path", "rect", "circle", "ellipse", "line", "polyline", "polygon", "text", "tspan", "defs")
+    + ("linearGradient", "radialGradient", "stop", "clipPath", "title", "desc")
+)
+_NOT_IN_SVG = re.compile(r"<!|<\?|&(?!(amp|lt|gt|quot|apos|#\d+|#x[0-9a-fA-F]+);)")
+
+
+def is_plain_svg(picture: str) -> bool:
+    """Whether a picture between its marks is a drawing and nothing else, or nothing at all.
+
+    >>> is_plain_svg("<!--picture x--><svg><rect width='1'/></svg><!--/picture-->")
+    True
+    >>> is_plain_svg("<!--picture x--><svg><a href='x'/></svg><!--/picture-->")
+    False
+    """
+    inside = re.sub(r"^<!--picture [^>]*-->|<!--/picture-->$", "", picture)
+    if not inside:
+        return True
+    if _NOT_IN_SVG.search(inside):
+        return False
+    try:
+        root = ElementTree.fromstring(inside)
+    except ElementTree.ParseError:
+        return False
+    return root.tag.rpartition("}")[2] == "svg" and all(map(_draws, root.iter()))
+
+
+def _draws(element: ElementTree.Element) -> bool:
+    names = [name.rpartition("}")[2].lower() for name in element.attrib]
+    loads = any("url(" in value.replace("url(#", "") for value in element.attrib.values())
+    steers = any(name.startswith("on") or name in ("href", "src") for name in names)
+    return element.tag.rpartition("}")[2] in _SVG and not loads and not steers
 
 
 def drawing_program() -> str:
@@ -58,12 +94,12 @@ def drawing_program() -> str:
         return "none"
 
 
-def _svg(picture: Picture, number: int) -> str:
+def _svg(picture: Picture, number: int | str) -> str:
     """Empty where it cannot be drawn: the numbers stand in the tables."""
     try:
         chart = chart_of(picture)
         spec = {name: value for name, value in chart.spec.items() if name != "title"}
-        spec["config"] = spec["config"] | {"background": None, "padding": 4}
+        spec["config"] = spec.get("config", {}) | {"background": None, "padding": 4}
         svg = Chart(spec).svg()
     except (MissingExtra, ValueError, DiscreetError):  # no drawing program, or one that trips over a label
         return ""

@@ -21,7 +21,7 @@ def text(report: Report, width: int = 100, most: int = 40) -> str:
     label = _label_width(shown, bool(report.notes))
     blocks = [block for section in shown if (block := "\n".join(_section(section, label, width, most)))]
     notes = "\n".join(f"{'note':<{label}}{printable(note)}" for note in report.notes)
-    if notes and shown and shown[-1].parts and isinstance(shown[-1].parts[-1], Terms):
+    if notes and blocks and shown[-1].parts and isinstance(shown[-1].parts[-1], Terms):
         blocks[-1] += "\n" + notes  # labelled as the lines before them
     elif notes:
         blocks.append(notes)
@@ -72,9 +72,10 @@ def _table(table: Table, width: int, most: int) -> Iterator[str]:
         drawn.add_column(Text(printable(heading)), justify=justify, overflow="fold")  # type: ignore[arg-type]
     if table.bars:
         drawn.add_column("", no_wrap=True)
+    scale = table.scale
     for k, row in enumerate(table.rows[:most]):
         cells = [Text(printable(cell)) for cell in row]
-        drawn.add_row(*cells, *([Text(_bar(table.bars[k], *table.scale))] if table.bars else []))
+        drawn.add_row(*cells, *([Text(_bar(table.bars[k], *scale))] if table.bars else []))
     page = StringIO()
     Console(file=page, width=width, highlight=False, color_system=None, force_terminal=False).print(drawn)
     yield from (line.rstrip() for line in page.getvalue().rstrip("\n").splitlines())

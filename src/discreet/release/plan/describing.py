@@ -97,12 +97,14 @@ def cost_in_words(cost: Cost) -> str:
 def plan_facts(plan: Plan) -> tuple[Fact, ...]:
     """The three or four numbers to take home."""
     words = explained(plan.cost)
+    several = _steps_between_values(plan) > 1
+    about = f"that one {_who(plan)} is in the table" if several else f"about one {_who(plan)}"
     epsilon = f"ε = {text_up(words.epsilon, 4)}"
     if plan.cost.delta:
         facts = [Fact(epsilon, f"privacy of the whole release, with δ = {text_up(words.delta, 3)}")]
     else:
         facts = [
-            Fact(f"× {text_up(words.odds_ratio, 3)}", f"the most the odds about one {_who(plan)} can change"),
+            Fact(f"× {text_up(words.odds_ratio, 3)}", f"the most the odds {about} can change"),
             Fact(epsilon, "privacy of the whole release"),
         ]
     reach = max(expected.half_width for expected in plan.expected)
@@ -133,28 +135,76 @@ def question_in_words(plan: Plan, question: Question) -> str:
 # ------------------------------------------------------------------------------------------------ beliefs
 
 
-def explained(cost: Cost, prior: str = "1/2") -> Explanation:
-    """A cost in odds."""
+def explained(cost: Cost, prior: str = "1/2", steps: int = 1) -> Explanation:
+    """A cost in odds, between tables that are so many steps of the neighbour relation apart."""
     certificate = Certificate("central", bound_up(cost.epsilon), bound_up(cost.delta), None, "composed", False)
-    return explain(certificate, prior=prior)
+    return explain(certificate, prior=prior, people=steps)
 
 
-def beliefs(cost: Cost) -> list[tuple[str, str]]:
-    """Beliefs before and after; none where a delta leaves no bound on a single belief."""
-    if cost.delta:
-        return []
-    found = (explained(cost, prior) for prior in _PRIORS)
-    return [(percent(words.prior, 6), f"{text_up(words.posterior * 100, 3)}%") for words in found]
+def _steps_between_values(plan: Plan) -> int:
+    """How many steps of the neighbour relation lead from one value of somebody to another.
+
+    Where units are added and removed, somebody leaves one group and joins another: two steps, and epsilon twice. In a
+    single count they are counted or not, which is one.
+    """
+    return 2 if plan.protection.relation == "add-remove" and plan.cells > 1 else 1
 
 
-#: The columns of beliefs.
-BELIEFS = ("belief before", "belief afterwards, at most")
+def odds_in_words(plan: Plan) -> list[str]:
+    """What the cost means for one unit: whether it is in the table, and which values it has."""
+    who, present = _who(plan), explained(plan.cost)
+    others = "all other rows" if who == "row" else "everyone else's data"
+    if math.isinf(present.odds_ratio):
+        return [text.replace("that person", f"this {who}") for text in present.sentences[1:]]
+    values = explained(plan.cost, steps=_steps_between_values(plan))
+    detection = present.sentences[-1].replace("that person", f"this {who}")
+    several = _steps_between_values(plan) > 1
+    if plan.cost.delta:
+        how = f"With or without this {who}" if several else f"With this {who} changed"
+        said = [f"{how}, the probability of any outcome differs by at most {_factor(present)}."]
+        if several:
+            said.append(
+                f"With other values for this {who}, such as another group, it differs by at most {_factor(values)}."
+            )
+        return [*said, detection]
+    what = f"that this {who} is in the table" if several else f"of any statement about this {who}"
+    said = [f"For a reader who knows {others}, the odds {what} change at most {text_up(present.odds_ratio, 3)}-fold."]
+    belief = f"A belief of 50% becomes at most {text_up(100 * present.posterior, 3)}%"
+    if several:
+        fold = (
+            "without a useful limit"
+            if math.isinf(values.odds_ratio)
+            else f"at most {text_up(values.odds_ratio, 3)}-fold"
+        )
+        said.append(f"The odds between two values of this {who}, such as two groups, change {fold}.")
+        belief += f" (in the table) or {text_up(100 * values.posterior, 3)}% (which value)"
+    return [*said, f"{belief}.", detection]
+
+
+def _factor(words: Explanation) -> str:
+    return f"a factor of {text_up(words.odds_ratio, 3)} plus {text_up(words.delta, 3)}"
+
+
+def beliefs(plan: Plan) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Headings, and beliefs before and after; no rows where a delta leaves no bound on a single belief."""
+    steps = _steps_between_values(plan)
+    headings: tuple[str, ...] = ("belief before", "afterwards, at most")
+    if steps > 1:
+        headings = ("belief before", "in the table: afterwards, at most", "which value: afterwards, at most")
+    if plan.cost.delta:
+        return headings, []
+    rows = []
+    for prior in _PRIORS:
+        found = [explained(plan.cost, prior, k) for k in range(1, steps + 1)]
+        after = (f"{text_up(words.posterior * 100, 3)}%" for words in found)
+        rows.append((percent(found[0].prior, 6), *after))
+    return headings, rows
 
 
 def learning(plan: Plan) -> list[Section]:
     """What a reader can learn, as a section for pages; none where there is no bound."""
-    rows = tuple(beliefs(plan.cost))
-    table = Table(BELIEFS, rows, numbers=(0, 1), compact=True)
+    headings, rows = beliefs(plan)
+    table = Table(headings, tuple(rows), numbers=tuple(range(len(headings))), compact=True)
     return [Section(f"What a reader can learn about one {_who(plan)}", (table,), "pages")] if rows else []
 
 

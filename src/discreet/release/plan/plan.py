@@ -28,7 +28,7 @@ from ...report import Report, Result, stamped
 from ...spaces import is_integer
 from ..noise.accuracy import Expected, read_level
 from ..noise.cells import CellNoise
-from .describing import OUTPUT_IN_WORDS, explained, plan_report
+from .describing import OUTPUT_IN_WORDS, odds_in_words, plan_report
 from .pricing import price
 from .protection import Protection
 
@@ -201,9 +201,7 @@ class Plan(Result):
     @cached_property
     def guarantee(self) -> tuple[str, ...]:
         """What is protected and how well, in plain words."""
-        odds = explained(self.cost).sentences[1:]
-        if self.protection.unit == ROW:
-            odds = (*(text.replace("that person", "that row") for text in odds), _ROWS_OF_ONE)
+        odds = (*odds_in_words(self), *([_ROWS_OF_ONE] if self.protection.unit == ROW else []))
         groups = max(table.groups.live for table in self.tables)
         return (*self.protection.sentences(groups, len(self.tables)), self.sensitivity_text, *odds)
 

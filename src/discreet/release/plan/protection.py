@@ -91,15 +91,16 @@ class Protection:
         )
 
 
+_LIMITS = "It limits how well readers can tell"
 _HIDDEN = {
-    "add-remove": "Readers cannot tell whether someone is in the table, or what their values are: neighbouring tables "
-    "differ by one person added or removed.",
-    "substitution": "Readers cannot tell what someone's values are: neighbouring tables differ by one person replaced "
-    "by another. How many people there are is public.",
+    "add-remove": f"{_LIMITS} whether someone is in the table, or what their values are: neighbouring tables differ by "
+    "one person added or removed.",
+    "substitution": f"{_LIMITS} what someone's values are: neighbouring tables differ by one person replaced by "
+    "another. How many people there are is public.",
 }
 _HIDDEN_ROW = {
-    "add-remove": "Readers cannot tell whether a row is in the table, or what its values are: neighbouring tables "
-    "differ by one row added or removed.",
-    "substitution": "Readers cannot tell what the values of a row are: neighbouring tables differ by one row replaced "
-    "by another. How many rows there are is public.",
+    "add-remove": f"{_LIMITS} whether a row is in the table, or what its values are: neighbouring tables differ by one "
+    "row added or removed.",
+    "substitution": f"{_LIMITS} what the values of a row are: neighbouring tables differ by one row replaced by "
+    "another. How many rows there are is public.",
 }

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ...ledger.budget import short
 from ...plots.chart import printable
-from ..plan.describing import BELIEFS, beliefs, question_in_words
+from ..plan.describing import beliefs, question_in_words
 from .report import CHECKED, CHECKING, NOT_GUARANTEED, error_in_words
 
 if TYPE_CHECKING:
@@ -19,9 +19,9 @@ def guarantee_text(release: Release) -> str:
     cost = release.cost
     delta = f", delta = {short(cost.delta, up=True, digits=3)}" if cost.delta else ""
     edition = f", edition {_markdown(release.edition)}" if release.edition else ""
-    table = [f"| {before} | {after} |" for before, after in beliefs(cost)]
-    if table:
-        table = [f"| {BELIEFS[0]} | {BELIEFS[1]} |", "| ---: | ---: |", *table, ""]
+    headings, rows = beliefs(release.plan)
+    lines = [headings, ("---:",) * len(headings), *rows] if rows else []
+    table = [*(f"| {' | '.join(line)} |" for line in lines), *([""] if rows else [])]
     questions = [question_in_words(release.plan, one.question) for one in release.tables]
     errors = [f"{one.title}: {error_in_words(one)}" for one in release.tables]
     paragraphs = [
