@@ -5,11 +5,14 @@ from __future__ import annotations
 import logging
 import os
 import random
+import re
+import shlex
 import sys
 import traceback
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -98,6 +101,20 @@ def test_the_command_line_goes_from_init_to_verify(study: str, tmp_path) -> None
     )  # fmt: skip
     assert "spent epsilon 1" in told.stdout
     run("verify", out, "--ledger", book)
+
+
+def test_what_the_page_about_engines_says_happens(pg: Server, tmp_path, monkeypatch) -> None:
+    """Its SQL is executed by the owner, its commands by the curator, with this server in the place of the example's."""
+    page = (Path(__file__).parents[2] / "docs" / "howto_engines.md").read_text(encoding="utf-8")
+    (grants,) = re.findall(r"^```sql\n(.*?)^```$", page, re.S | re.M)
+    (commands,) = re.findall(r"^```sh\n(.*?)^```$", page, re.S | re.M)
+    name = pg.database(*VISITS, "DROP ROLE IF EXISTS curator", grants)
+    monkeypatch.chdir(tmp_path)
+    lines = [line.removeprefix("$ discreet ") for line in commands.splitlines()]
+    assert len(lines) == 4
+    for line in lines:
+        run(*shlex.split(line.replace("postgresql://curator@db.example.org/study", pg.address(name, "curator"))))
+    assert (tmp_path / "by_city" / "index.html").is_file()
 
 
 def test_rows_written_meanwhile_are_not_counted_and_the_snapshot_holds(pg: Server) -> None:
