@@ -330,6 +330,13 @@ def test_what_is_no_plain_table_is_refused_by_name(odd: str, table: str, words: 
     assert words in refusal(odd, f"SELECT COUNT(*) FROM public.{table}")
 
 
+def test_a_ledger_is_made_for_a_database_that_also_holds_what_is_refused(odd: str, tmp_path) -> None:
+    made = run("ledger", "init", tmp_path / "l", "--data", odd, "--unit", "PERSON", "--epsilon", "1", "--json")
+    assert '"unit": "person"' in made.stdout
+    told = run("ledger", "init", tmp_path / "m", "--data", odd, "--unit", "nobody", "--epsilon", "1", code=2)
+    assert "has no column 'nobody'" in told.stderr
+
+
 def test_functions_and_catalogues_are_no_tables(odd: str) -> None:
     assert "no table's name" in refusal(odd, "SELECT COUNT(*) FROM generate_series(1, 3)")
     assert "there is no table" in refusal(odd, "SELECT COUNT(*) FROM pg_catalog.pg_authid")

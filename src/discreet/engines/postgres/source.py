@@ -12,7 +12,7 @@ from ...errors import InvalidInput, SourceFailed
 from ...exact.arrays import IntArray
 from ...sources.sql import quoted
 from ..base import Counting, Snapshot, Source
-from .catalogue import Relation, case_collation, lock, read_relation, refuse_kind, relation_names
+from .catalogue import Relation, case_collation, column_names, lock, read_relation, refuse_kind, relation_names
 from .connection import connected, read_parameters
 from .counting import count, statement
 from .dialect import PostgresDialect
@@ -83,6 +83,10 @@ class CountedDatabase(Source):
 
     def table(self, name: str) -> Mapping[str, str]:
         return {column: one.common_kind for column, one in self.relation(name).columns.items()}
+
+    def column_names(self) -> set[str]:
+        with self._session() as connection:
+            return column_names(connection, self.tables())
 
     def view(self, name: str) -> str | None:
         return self.relation(name).definition
