@@ -21,6 +21,7 @@ import os
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import unquote
 
 from .errors import InvalidInput, Unsupported, WrongType
 from .names import nearest
@@ -117,7 +118,7 @@ class Address:
             return _stem(self.path)
         place = str(self).partition(":")[2].strip("/").rpartition("@")[2]  # without the user and the password
         host, *parts = re.split(r"[?#]", place)[0].split("/")
-        return parts[-1] if parts else host.split(":")[0]
+        return unquote(parts[-1] if parts else host.split(":")[0])
 
     @property
     def is_pattern(self) -> bool:

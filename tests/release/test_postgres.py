@@ -25,6 +25,7 @@ import discreet as dc
 import engine_registry
 import independence
 from command_line import run
+from discreet.addresses import read_address
 from discreet.engines.base import Counting
 from discreet.engines.postgres import connection as sessions
 from discreet.engines.postgres.dialect import PostgresDialect
@@ -225,11 +226,27 @@ def test_a_password_from_a_file_opens_and_leaves_no_trace(pg: Server, tmp_path, 
         ("postgresql://ann@host", "names no database"),
         ("postgresql://ann@host/study?options=-csearch_path%3Devil", "may not set options"),
         ("postgresql://ann@host/study?nonsense=1", "cannot be read"),
+        ("postgresql://ann@host/study?dbname=other", "names two databases"),
     ],
 )
 def test_an_address_says_where_the_data_is_and_nothing_else(address: str, words: str) -> None:
     with pytest.raises(InvalidInput, match=words):
         open_source(address)
+
+
+def test_a_database_is_named_as_it_is_called_whatever_the_address_must_write(pg: Server, tmp_path) -> None:
+    name = pg.database(*VISITS, name="my study")
+    data = pg.address(name.replace(" ", "%20"))
+    assert open_source(data).dataset == read_address(data).dataset == name
+    assert one(data, "age >= 0", "public.visits") == 600
+
+
+def test_what_the_catalogue_cannot_give_is_an_error_and_no_traceback(study: str, monkeypatch) -> None:
+    monkeypatch.setitem(sessions._SETTINGS, "work_mem", "nonsense")
+    with pytest.raises(
+        SourceFailed, match=r"the catalogue of postgresql://owner@/study_\d+.* cannot be read: InvalidParam"
+    ):
+        open_source(study).tables()
 
 
 def test_without_the_driver_the_error_is_the_install_command(monkeypatch) -> None:
