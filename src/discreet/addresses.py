@@ -6,7 +6,7 @@ address                                       what it names
 ``visits.csv``, ``visits/``, ``v_*.parquet``  data: a file, a folder or a pattern; a ledger: a file
 ``duckdb:study.db``                           data: a DuckDB database, whatever its file is called
 ``sqlite:study.ledger``                       a ledger: an SQLite file
-``postgresql://user@host/study``              data or a ledger: a PostgreSQL database (extra ``postgres``)
+``postgresql://user@host/study``              data: a PostgreSQL database (extra ``postgres``), named without a password
 ``spark://host:7077/visits``                  data: a table of a Spark cluster (extra ``spark``)
 ============================================  ============================================================
 
@@ -21,6 +21,7 @@ import os
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import unquote
 
 from .errors import InvalidInput, Unsupported, WrongType
 from .names import nearest
@@ -117,7 +118,7 @@ class Address:
             return _stem(self.path)
         place = str(self).partition(":")[2].strip("/").rpartition("@")[2]  # without the user and the password
         host, *parts = re.split(r"[?#]", place)[0].split("/")
-        return parts[-1] if parts else host.split(":")[0]
+        return unquote(parts[-1] if parts else host.split(":")[0])
 
     @property
     def is_pattern(self) -> bool:

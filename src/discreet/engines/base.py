@@ -159,6 +159,10 @@ class Source(ABC):
         """Refuse a column that this engine could read or compare otherwise than the others do, by its type alone."""
         return
 
+    def column_names(self) -> set[str]:
+        """The names of all columns of all tables and views."""
+        return {column for table in self.tables() for column in self.table(table)}
+
     def last_changed(self) -> float | None:
         """When the data was last written to, in seconds since 1970; None where the engine does not know."""
         return None

@@ -47,8 +47,7 @@ def columns_of(data: str | Path | Address) -> set[str] | None:
     address = read_address(data)
     if not address.may_be_opened:
         return None
-    source = open_source(address)
-    return {column for table in source.tables() for column in source.table(table)}
+    return open_source(address).column_names()
 
 
 def _refuse_in_memory(data: object) -> None:

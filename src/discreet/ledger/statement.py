@@ -12,7 +12,7 @@ from typing import Any
 from ..report import Bar, Code, Part, Prose, Report, Result, Section, Table, stamped
 from ..report import Terms as Lines
 from .books import Entry
-from .budget import RELATIONS, NOTHING, Cost, Terms, short
+from .budget import NOTHING, RELATIONS, Cost, Terms, short
 from .chain import Event, time_text
 
 #: A question is cut after so many characters, and an edition.

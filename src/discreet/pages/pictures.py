@@ -52,10 +52,10 @@ def pictures_in(page: str) -> list[str]:
 
 
 #: What a drawing is made of; anything else could load, run or cover something.
-_SVG = frozenset(
-    ("svg", "g", "path", "rect", "circle", "ellipse", "line", "polyline", "polygon", "text", "tspan", "defs")
-    + ("linearGradient", "radialGradient", "stop", "clipPath", "title", "desc")
-)
+_SVG = {
+    "svg", "g", "path", "rect", "circle", "ellipse", "line", "polyline", "polygon", "text", "tspan", "defs",
+    "linearGradient", "radialGradient", "stop", "clipPath", "title", "desc",
+}  # fmt: skip
 _NOT_IN_SVG = re.compile(r"<!|<\?|&(?!(amp|lt|gt|quot|apos|#\d+|#x[0-9a-fA-F]+);)")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -86,6 +86,19 @@ def relation_names(connection: psycopg.Connection[Any]) -> dict[str, str]:
         """
     ).fetchall()
     return {f"{schema}.{name}": kind for schema, name, kind in found}
+
+
+def column_names(connection: psycopg.Connection[Any], relations: Sequence[str]) -> set[str]:
+    """The names of all columns of some relations, also of those that would be refused."""
+    found = connection.execute(
+        b"""
+        SELECT DISTINCT CAST(a.attname AS text)
+        FROM pg_attribute AS a JOIN pg_class AS c ON c.oid = a.attrelid JOIN pg_namespace AS n ON n.oid = c.relnamespace
+        WHERE n.nspname || '.' || c.relname = ANY (CAST($1 AS text[])) AND a.attnum > 0 AND NOT a.attisdropped
+        """,
+        [list(relations)],
+    ).fetchall()
+    return {name for (name,) in found}
 
 
 def case_collation(connection: psycopg.Connection[Any]) -> str | None:

@@ -84,6 +84,8 @@ def read_parameters(address: Address) -> dict[str, Any]:
         raise InvalidInput(f"an address may not set {unknown[0]}; {address} does. Leave it out.")
     if not said.get("dbname"):
         raise InvalidInput(f"{address} names no database. Write it like postgresql://user@host/study.")
+    if said["dbname"] != address.dataset:
+        raise InvalidInput(f"{address} names two databases. Write one, as in postgresql://user@host/study.")
     return {"connect_timeout": "10", "application_name": "discreet", **said}
 
 

@@ -169,7 +169,8 @@ def _rows_by_group(
     counted += [f"count(*) FILTER (WHERE {sql}) AS n{i}" for i, sql in enumerate(_conditions(counting, kinds, dialect))]
     where = _where([] if question.where is None else [dialect.condition(question.where, kinds)])
     by = f" GROUP BY {', '.join(map(str, range(1, len(keys.reads) + 1)))}" if keys.reads else ""
-    by_key = f"SELECT {', '.join([*keys.reads, *counted])} FROM {table}{where}{by}"
+    # OFFSET 0 keeps the planner from testing every row for what is tested of few groups afterwards
+    by_key = f"SELECT {', '.join([*keys.reads, *counted])} FROM {table}{where}{by} OFFSET 0"
     results = ", ".join([f"{keys.number} AS g", "n", *(f"n{i}" for i in range(len(counted) - 1))])
     return f"SELECT {results} FROM ({by_key}) AS counted {' '.join(keys.joins)}{_where(keys.wanted)}"
 
@@ -219,20 +220,31 @@ def _sets(counting: Counting, rows: str, dialect: PostgresDialect, parts: _State
 
 def _ranked(counting: Counting, rows: str, dialect: PostgresDialect, parts: _Statement) -> str:
     """Each person's numbers in one array, each number once, so that the array is no longer than what was declared."""
-    size, c, k = counting.groups.size, len(counting.conditions), min(counting.max_groups, counting.groups.size)
-    shift = group_of_rank(counting)
-    people = f"SELECT unit, array_agg(DISTINCT v) AS held FROM ({rows}) AS r GROUP BY unit"
+    people = f"SELECT unit, array_agg(DISTINCT v ORDER BY v) AS held FROM ({rows}) AS r GROUP BY unit"
     h = dialect.hash_with("unit", parts.given(counting.key.hex(), "text"))
     hashed = f"SELECT held, CASE WHEN cardinality(held) = 1 THEN 0 ELSE {h} END AS h FROM ({people}) AS people"
+    chosen = _in_order(counting, hashed) if not counting.conditions else _by_rank(counting, hashed)
+    return f"SELECT v, count(*) AS n FROM ({chosen}) AS chosen GROUP BY v"
+
+
+def _in_order(counting: Counting, hashed: str) -> str:
+    """Without conditions, numbers are groups: those that follow the start in a sorted array, going round."""
+    size = counting.groups.size
+    first = f"width_bucket(h % {size} - 1, held)"  # how many lie before the start
+    turned = f"SELECT held, cardinality(held) AS n, {first} AS w FROM ({hashed}) AS hashed"
+    steps = f"LATERAL generate_series(0, least({min(counting.max_groups, size)}, n) - 1) AS step"
+    return f"SELECT held[(w + step) % n + 1] AS v FROM ({turned}) AS turned, {steps}"
+
+
+def _by_rank(counting: Counting, hashed: str) -> str:
+    size, c, k = counting.groups.size, len(counting.conditions), min(counting.max_groups, counting.groups.size)
     turn = f", CAST(h / {size} % {c} AS int4) AS turn" if c > 1 else ""
     turned = f"SELECT held, CAST(h % {size} AS int4) AS start{turn} FROM ({hashed}) AS hashed"
     ranks = f"SELECT {rank_sql(counting, 'BIGINT')} AS rank FROM unnest(held) AS numbers(v)"
     if k == 1:
         best = f"SELECT min(rank) AS rank FROM ({ranks}) AS ranks"
     else:
-        if c:  # one row in each group
-            ranks = f"SELECT min(rank) AS rank FROM ({ranks}) AS each GROUP BY rank >> {shift}"
-        best = f"SELECT rank FROM ({ranks}) AS ranks ORDER BY rank LIMIT {k}"
+        by_group = f"SELECT min(rank) AS rank FROM ({ranks}) AS each GROUP BY rank >> {group_of_rank(counting)}"
+        best = f"SELECT rank FROM ({by_group}) AS ranks ORDER BY rank LIMIT {k}"
     number = f"best.rank & {(1 << number_bits(counting)) - 1}"
-    chosen = f"SELECT {number} AS v FROM ({turned}) AS turned, LATERAL ({best}) AS best"
-    return f"SELECT v, count(*) AS n FROM ({chosen}) AS chosen GROUP BY v"
+    return f"SELECT {number} AS v FROM ({turned}) AS turned, LATERAL ({best}) AS best"

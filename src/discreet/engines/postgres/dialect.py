@@ -84,7 +84,7 @@ class PostgresDialect(Dialect):
 
     def whole_number(self, column: str, kind: str) -> str:
         if kind == "integer":
-            return f"CAST({quoted(column)} AS int8)"
+            return quoted(column)  # as it is: of an expression the planner does not know how many values it has
         number = self.reading(column, "DOUBLE", kind)
         # declared numbers are below 2^53, where doubles are exact
         return (

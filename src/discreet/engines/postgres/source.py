@@ -8,11 +8,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ...addresses import Address
-from ...errors import InvalidInput, SourceFailed
+from ...errors import DiscreetError, InvalidInput, SourceFailed
 from ...exact.arrays import IntArray
 from ...sources.sql import quoted
 from ..base import Counting, Snapshot, Source
-from .catalogue import Relation, case_collation, lock, read_relation, refuse_kind, relation_names
+from .catalogue import Relation, case_collation, column_names, lock, read_relation, refuse_kind, relation_names
 from .connection import connected, read_parameters
 from .counting import count, statement
 from .dialect import PostgresDialect
@@ -48,7 +48,7 @@ class CountedDatabase(Source):
 
     @cached_property
     def _about(self) -> tuple[dict[str, str], str | None]:
-        with self._session() as connection:
+        with self._catalogue() as connection:
             return relation_names(connection), case_collation(connection)
 
     @property
@@ -64,6 +64,20 @@ class CountedDatabase(Source):
         with connected(self._address, self._parameters) as connection:
             yield connection
 
+    @contextmanager
+    def _catalogue(self) -> Iterator[psycopg.Connection[Any]]:
+        """A session that reads the catalogue and no row, so that the server's words can be passed on."""
+        reason = None
+        try:
+            with self._session() as connection:
+                yield connection
+        except DiscreetError:
+            raise
+        except Exception as problem:
+            reason = f"{type(problem).__name__}: {' '.join(str(problem).split())}"
+        if reason is not None:
+            raise SourceFailed(f"the catalogue of {self._address} cannot be read: {reason}")
+
     def tables(self) -> list[str]:
         return [name for name, kind in self._names.items() if kind in ("r", "p", "v")]
 
@@ -77,12 +91,16 @@ class CountedDatabase(Source):
         """A table or view, as the catalogue had it when it was first asked about."""
         own = self.spelled(name)
         if own not in self._relations:
-            with self._session() as connection:
+            with self._catalogue() as connection:
                 self._relations[own] = read_relation(connection, own)
         return self._relations[own]
 
     def table(self, name: str) -> Mapping[str, str]:
         return {column: one.common_kind for column, one in self.relation(name).columns.items()}
+
+    def column_names(self) -> set[str]:
+        with self._catalogue() as connection:
+            return column_names(connection, self.tables())
 
     def view(self, name: str) -> str | None:
         return self.relation(name).definition
