@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -403,3 +404,20 @@ def test_the_range_of_a_calibration_can_be_chosen() -> None:
     base = ["calibrate", "--family", "geometric", "-n", 10, "--truth", "0.5"]
     assert "--between to search elsewhere" in run(*base, "--between", "0.01:0.1", code=2).stderr
     assert json.loads(run(*base, "--between", "0.5:5", "--json").stdout)["family"] == "geometric"
+
+
+def test_a_terminal_that_cannot_show_bars_ends_nothing(tmp_path: Path) -> None:
+    """What is printed comes after the budget is spent."""
+    dc.explicit_fair(8, alpha="10/11").save(tmp_path / "m.json")
+    command = [
+        sys.executable,
+        "-m",
+        "discreet.cli",
+        "estimate",
+        str(tmp_path / "r.csv"),
+        "--mechanism",
+        str(tmp_path / "m.json"),
+    ]
+    (tmp_path / "r.csv").write_text("report\n" + "".join(f"{k % 9}\n" for k in range(90)))
+    done = subprocess.run(command, capture_output=True, env={**os.environ, "PYTHONIOENCODING": "cp1252"}, timeout=120)
+    assert done.returncode == 0 and b"Traceback" not in done.stderr

@@ -23,7 +23,7 @@ def test_the_belief_afterwards_follows_from_bayes_rule(prior: str, posterior: fl
     words = explain(dc.geometric(8, alpha="1/3"), prior=prior)
     assert words.posterior == pytest.approx(posterior, abs=1e-15)
     assert Fraction(words.posterior) >= Fraction(posterior).limit_denominator(100)  # rounded up, never down
-    assert f"at most {posterior:.3g} after" in str(words)
+    assert f"at most {100 * posterior:.3g}% afterwards" in str(words)
 
 
 def test_the_bound_on_the_belief_is_reached_by_the_witness() -> None:

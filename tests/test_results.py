@@ -71,6 +71,9 @@ PRIOR = [0.1, 0.2, 0.4, 0.2, 0.1]
 RESULTS: dict[str, tuple[str, Callable[[Path], Result]]] = {
     "mechanism": ("mechanism", lambda folder: dc.explicit_fair(8, alpha="10/11")),
     "unbounded": ("mechanism", lambda folder: dc.two_sided_geometric(epsilon=1)),
+    "matrix": ("mechanism", lambda folder: dc.from_matrix([["2/3", "1/3"], ["1/3", "2/3"]])),
+    "designed": ("mechanism", lambda folder: dc.design(3, alpha="1/2", properties=["CM"])),
+    "bounded": ("mechanism", lambda folder: dc.bounded_noise("11/5", stay="1/2", reach=4)),
     "map": ("mechanism", lambda folder: dc.planar_geometric(dc.Grid(2, 3, cell=10.0), epsilon=0.1)),
     "verdict": ("verdict", lambda folder: dc.verify(dc.geometric(4, epsilon=1), "local")),
     "verdict of a file": ("verdict", _file_verdict),
@@ -238,3 +241,33 @@ def test_what_is_for_pages_only_is_not_in_the_terminal() -> None:
 def test_words_between_backticks_are_code_on_pages() -> None:
     page = Report("t", sections=(Section(parts=(Prose("type `a < b` now"),)),)).page()
     assert "type <code>a &lt; b</code> now" in page
+
+
+def test_pieces_in_one_notebook_share_no_names_and_keep_their_colours() -> None:
+    first, second = dc.geometric(3, epsilon=1), dc.geometric(3, epsilon=2)
+    pieces = [one._repr_html_() for one in (first, second)]
+    names = [set(re.findall(r'id="([^"]+)"', piece)) for piece in pieces]
+    assert all(names) and not names[0] & names[1]
+    assert ":root" not in pieces[0] and ":scope{--paper" in pieces[0]
+
+
+def test_a_picture_that_is_shown_twice_is_drawn_twice() -> None:
+    picture = dc.geometric(2, epsilon=1).report().sections[1].parts[0]
+    page = Report("t", sections=(Section(parts=(picture, picture)),)).page()
+    names = re.findall(r'id="([^"]+)"', page)
+    assert len(names) == len(set(names)) and page.count("<svg") == 2
+
+
+def test_errors_can_be_sent_to_another_process() -> None:
+    import copy
+    import pickle
+
+    for problem in (dc.errors.MissingExtra("pot", "transport"), dc.errors.InvalidInput("no", given=3)):
+        for again in (pickle.loads(pickle.dumps(problem)), copy.copy(problem)):
+            assert type(again) is type(problem) and str(again) == str(problem)
+
+
+@pytest.mark.parametrize("name", ["\ufdd0x\ufdd2", "\ufdd0a\ufdd1b\ufdd2", "\ufdd1"])
+def test_letters_that_mark_mentions_are_letters_in_what_people_write(name: str) -> None:
+    with pytest.raises(dc.errors.InvalidInput, match="cannot read"):
+        dc.load(name)

@@ -22,6 +22,7 @@ from made_sources import Ready
 import discreet as dc
 from discreet.errors import InvalidInput, UnreadableFile
 from discreet.exact.bits import SeededBits
+from discreet.pages.pictures import is_plain_svg, pictures_in
 from discreet.release.counts import _release
 from discreet.release.plan.planning import plan_release
 from discreet.release.publish import bundle, contents
@@ -488,15 +489,46 @@ def test_words_of_another_version_are_left_open_and_its_numbers_are_not(out):
     assert "cost" in failing(out)
 
 
-def test_a_page_in_another_frame_is_left_open_and_everything_else_is_not(out, tmp_path):
+def later(stated):
+    stated.update(template=stated["template"] + 1, program={"name": "discreet", "version": "99.0"})
+
+
+def test_a_page_of_another_version_is_left_open_and_said_not_to_be_checked(out):
     """A later program may have another template: the page of this bundle is then no longer compared word for word."""
-    edit_json(out, "release.json", lambda stated: stated.update(template=stated["template"] + 1))
-    assert not verify_bundle(out).undecided[:-1]  # the same page in whatever frame is the same page
+    edit_json(out, "release.json", later)
     edit(out, "index.html", "<main>", "<main class='later'>")
     report = verify_bundle(out)
-    assert report.holds and report["page"].holds is None and "not compared word for word" in report["page"].sentence
-    edit(out, "GUARANTEE.md", "at most 2.72", "at most 1.01")
-    assert failing(out) == {"words"}
+    assert report.holds and report["page"].holds is None and "NOT checked" in report["page"].sentence
+
+
+def test_a_version_has_one_template_and_one_layout(out):
+    """Otherwise whoever alters a page would state another template, and no page would be compared."""
+    edit_json(out, "release.json", lambda stated: stated.update(template=stated["template"] + 1))
+    assert failing(out) == {"page"}
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "<form action='x'><input></form>",
+        "<style>.facts{display:none}</style>",
+        "<svg><a href='https://evil.example'>x</a></svg>",
+        "<svg><foreignObject><p>epsilon is 0</p></foreignObject></svg>",
+        "<svg><rect onclick='x()'/></svg>",
+        "<svg><rect fill='url(https://evil.example)'/></svg>",
+        "<svg/><meta http-equiv='refresh' content='0;url=https://evil.example'>",
+        "<!DOCTYPE svg [<!ENTITY a 'b'>]><svg>&a;</svg>",
+    ],
+)
+def test_a_picture_that_is_more_than_a_drawing_is_refused_whatever_program_it_names(out, more):
+    page = (out / "index.html").read_text(encoding="utf-8")
+    (picture,) = pictures_in(page)
+    edit(out, "index.html", picture, f"<!--picture vl-convert 9.9.9-->{more}<!--/picture-->")
+    assert "page" in failing(out)
+
+
+def test_the_pictures_of_this_program_are_plain_drawings(out):
+    assert all(map(is_plain_svg, pictures_in((out / "index.html").read_text(encoding="utf-8"))))
 
 
 def test_a_page_in_the_same_frame_is_compared_byte_for_byte(out):

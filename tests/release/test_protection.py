@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
 from itertools import product
+from typing import Any
 
 import pytest
 
@@ -67,3 +70,53 @@ def test_the_bound_is_reached_and_never_exceeded(relation, max_groups):
 def test_what_cannot_be_a_protection_is_refused(unit, relation, max_groups):
     with pytest.raises(dc.errors.InvalidInput):
         Protection(unit, relation, max_groups)
+
+
+# ------------------------------------------------------------------------------------------------ odds
+
+
+TWO_GROUPS = "SELECT site, COUNT(*) FROM visits GROUP BY site"
+TOTAL_ONLY = "SELECT COUNT(*) FROM visits"
+
+
+def guarantee(question: str, **asked: Any) -> str:
+    options = {"unit": "person", "max_groups": 1, "epsilon": 1, **asked}
+    if "GROUP BY" in question:
+        options["domain"] = ["site=1..2"]
+    return " ".join(dc.plan_release(question, data="visits", **options).guarantee)
+
+
+def test_the_odds_between_two_groups_change_by_twice_epsilon_and_the_guarantee_says_so() -> None:
+    """Who moves from one group to another moves two counts. Presence alone moves one."""
+    noise = dc.two_sided_geometric(epsilon=1)
+    here, there = ((11, 10), (10, 11))
+
+    def likelihood(truth: tuple[int, int]) -> Fraction:
+        return noise.probability(truth[0], here[0]) * noise.probability(truth[1], here[1])
+
+    ratio = float(likelihood(here) / likelihood(there))
+    assert ratio == pytest.approx(math.e**2, rel=1e-9)
+    said = guarantee(TWO_GROUPS)
+    assert "the odds that this person is in the table change at most 2.72-fold" in said
+    assert "such as two groups, change at most 7.39-fold" in said
+    assert "at most 73.2% (in the table) or 88.1% (which value)" in said
+
+
+def test_in_one_count_and_where_people_are_replaced_epsilon_bounds_every_statement() -> None:
+    for said in (guarantee(TOTAL_ONLY), guarantee(TWO_GROUPS, relation="substitution")):
+        assert "the odds of any statement about this person change at most 2.72-fold" in said
+        assert "becomes at most 73.2%." in said and "7.39" not in said
+
+
+def test_with_a_delta_outcomes_are_bounded_and_values_by_two_steps() -> None:
+    said = guarantee(TWO_GROUPS, mechanism="gaussian", delta="1e-6")
+    assert (
+        "With or without this person, the probability of any outcome differs by at most a factor of 2.72 plus" in said
+    )
+    # delta (1 + e^eps) over two steps
+    assert "such as another group, it differs by at most a factor of 7.39 plus 3.72e-06" in said
+
+
+def test_a_guarantee_claims_no_more_than_holds_at_any_epsilon() -> None:
+    said = guarantee(TWO_GROUPS, epsilon=20)
+    assert "cannot tell" not in said

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import sys
 import traceback
@@ -102,6 +103,9 @@ def _reader_left(leaving: BaseException | None) -> bool:
 def _run() -> NoReturn:
     from ..errors import BudgetExceeded, DiscreetError
 
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a bar that a terminal cannot show must not end a release
     try:
         app()
     except BrokenPipeError:
