@@ -11,7 +11,6 @@ Names are loaded when first used, so that importing the package costs almost not
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 _ROOMS = {
@@ -96,10 +95,16 @@ __all__ = [
     "errors", "losses", "papers", "plots", "properties", "requirements", "utility",
 ]  # fmt: skip
 
-try:
-    __version__ = version("discreet")
-except PackageNotFoundError:  # a source tree that is not installed
-    __version__ = "0"
+__version__: str
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version  # most of the time that importing would take
+
+    try:
+        return version("discreet")
+    except PackageNotFoundError:  # a source tree that is not installed
+        return "0"
 
 
 def renderer() -> Any:
@@ -108,7 +113,10 @@ def renderer() -> Any:
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOME:
+    value: Any
+    if name == "__version__":
+        value = _version()
+    elif name in _HOME:
         value = getattr(import_module(_HOME[name], __name__), name)
     elif name in _MODULES:
         value = import_module(f".{name}", __name__)

@@ -49,7 +49,7 @@ class Checks(dict[str, CheckResult], Result):
         how = exact if self.tolerance == 0 else f"checked within {self.tolerance:g}; a tolerance of 0 decides exactly"
         number = sum(result.holds for result in self.values())
         return Report(
-            "",
+            "Which properties hold",
             "Properties",
             (Fact(f"{number} of {len(self)}", "properties hold"),),
             (Section(parts=(self.table(), Prose(how))),),

@@ -145,7 +145,7 @@ def _protection(estimate: Estimate) -> Iterator[Fact]:
     elif words:
         whose = ", in the group with the least privacy" if len(words) > 1 else ""
         yield Fact(
-            f"ε = {text_up(max(known), 4)}", f"the privacy loss of each person, between any two true values{whose}"
+            f"ε = {text_up(max(known), 4)}", f"the privacy loss of each report, between any two true values{whose}"
         )
 
 
