@@ -30,7 +30,7 @@ def test_the_demo_shows_the_whole_path(tmp_path) -> None:
     done = run("demo", "--data", str(DATA), "--out", str(tmp_path / "demo"))
     assert done.returncode == 0, done.stderr
     assert "exactly 1084483/398959" in done.stdout  # e^epsilon as the rational that is proved
-    assert "at most 73.2% afterwards" in done.stdout
+    assert "at most 73.2% (in the table)" in done.stdout
     assert len(counts(done.stdout)) == 24
     assert "the same numbers; left 0.5" in done.stdout
     assert "refused: " in done.stdout and "you asked for epsilon 1, and 0.5 of 1.5 is left" in done.stdout

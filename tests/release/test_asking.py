@@ -226,7 +226,7 @@ def test_a_bundle_written_before_still_verifies_and_says_what_was_not_compared(t
     report = verify_bundle(BEFORE / "by_site", ledger=old)
     assert report.holds, str(report)
     assert {check.name for check in report.undecided} <= {"words", "page", "pictures"}
-    assert "layout 1" in report["words"].sentence and "layout 1" in report["page"].sentence
+    assert "0.1.0" in report["words"].sentence and "NOT checked" in report["page"].sentence
 
 
 def test_an_unknown_layout_is_refused_with_a_clear_message(tmp_path: Path) -> None:

@@ -156,8 +156,8 @@ def test_the_guarantee_is_told_in_odds_and_says_what_it_is_not(make):
     release = make(counts="signed")
     text = guarantee_text(release)
     words = dc.explain(release.tables[0].plan.noise.mechanisms[0], prior="1/10")
-    assert "Epsilon = 1 " in text and "by at most 2.72" in text
-    assert f"| 10% | {text_up(words.posterior * 100, 3)}% |" in text
+    assert "Epsilon = 1 " in text and "in the table change at most 2.72-fold" in text
+    assert f"| 10% | {text_up(words.posterior * 100, 3)}% | 45.1% |" in text  # e^2 / (9 + e^2)
     assert "What is not guaranteed" in text and "unbiased" in text
 
 

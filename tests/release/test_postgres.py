@@ -215,7 +215,7 @@ def test_a_password_from_a_file_opens_and_leaves_no_trace(pg: Server, tmp_path, 
     question = "SELECT COUNT(*) FROM public.visits"
     released = dc.release_counts(question, data=data, unit="row", epsilon=1, ledger=book, out=tmp_path / "out")
     written = b"".join(file.read_bytes() for file in [*(tmp_path / "out").rglob("*"), tmp_path / "l"] if file.is_file())
-    for shown in (str(refused.value), repr(open_source(data)), str(released.as_json()), caplog.text, str(written)):
+    for shown in (str(refused.value), repr(open_source(data)), str(released.to_json()), caplog.text, str(written)):
         assert "Q4711hushQ" not in shown
     assert str(pg.folder).encode() not in written  # where the data was is nobody's business
 
@@ -355,7 +355,7 @@ def test_a_ledger_is_made_for_a_database_that_also_holds_what_is_refused(odd: st
 
 
 def test_functions_and_catalogues_are_no_tables(odd: str) -> None:
-    assert "no table's name" in refusal(odd, "SELECT COUNT(*) FROM generate_series(1, 3)")
+    assert "not a table's name" in refusal(odd, "SELECT COUNT(*) FROM generate_series(1, 3)")
     assert "there is no table" in refusal(odd, "SELECT COUNT(*) FROM pg_catalog.pg_authid")
     assert "name the schema of 'visits' too" in refusal(odd, "SELECT COUNT(*) FROM visits")
 
@@ -434,7 +434,7 @@ def test_views_are_counted_through_their_table_as_the_server_would(pg: Server) -
         ("SELECT city FROM visits WHERE city::varchar(2) = 'Ro'", "refused"),
         ("SELECT city FROM visits WHERE age = (SELECT max(age) FROM visits)", "refused"),
         ("SELECT city, row_number() OVER () AS n FROM visits", "computes"),
-        ("SELECT city FROM visits UNION ALL SELECT city FROM visits", "no plain SELECT"),
+        ("SELECT city FROM visits UNION ALL SELECT city FROM visits", "not a plain SELECT"),
     ],
 )  # fmt: skip
 def test_views_that_mix_or_compute_are_refused(pg: Server, study: str, view: str, words: str) -> None:
