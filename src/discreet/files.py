@@ -79,7 +79,7 @@ def _hint_of_matrix(name: str) -> str:
 
 
 def rebuild(content: Any, path: str) -> Mechanism:
-    """The mechanism that :meth:`Mechanism.describe` described, proved again; ``path`` is what errors call it."""
+    """The mechanism that :meth:`Mechanism.to_json` wrote, proved again; ``path`` is what errors call it."""
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise UnreadableFile(f"{path} is not a mechanism file (its 'format' is not {FORMAT!r}).")
     if content.get("version") != VERSION:

@@ -6,7 +6,7 @@ import json
 import re
 import shlex
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -22,21 +22,6 @@ Page = Annotated[Path | None, typer.Option("--page", help="Also write a page for
 
 def print_json(content: Any) -> None:
     typer.echo(json.dumps(content, indent=1, ensure_ascii=False))
-
-
-def print_table(headings: Sequence[str], cells: Iterable[Sequence[str]], *, numbers: Iterable[int] = ()) -> None:
-    """A plain table; the columns numbered in ``numbers`` are aligned to the right."""
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    right = set(numbers)
-    for k, heading in enumerate(headings):
-        table.add_column(heading, justify="right" if k in right else "left", overflow="fold")
-    for line in cells:
-        table.add_row(*(escape(cell) for cell in line))
-    Console(highlight=False).print(table)
 
 
 def hand_over(result: Result, page: Path | None, as_json: bool) -> None:

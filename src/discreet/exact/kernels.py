@@ -421,7 +421,7 @@ class Response:
 
 
 def kernel_from(description: dict[str, Any]) -> Kernel:
-    """The kernel with this description (the inverse of ``describe``)."""
+    """The kernel with this description (the inverse of ``to_json``)."""
     kind = description.get("kernel")
     if kind == "table":
         palette = [read_integer(w) for w in description["palette"]]

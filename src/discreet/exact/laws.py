@@ -337,7 +337,7 @@ class Finite:
 
 
 def law_from(description: dict[str, Any]) -> GeometricTails | Gaussian | Finite:
-    """The law with this description (the inverse of ``describe``)."""
+    """The law with this description (the inverse of ``to_json``)."""
     kind = description.get("law")
     if kind == GeometricTails.name:
         return GeometricTails(Fraction(description["atom"]), Fraction(description["ratio"]))

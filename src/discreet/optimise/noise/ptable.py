@@ -21,9 +21,6 @@ from .bounded import LARGEST_PROGRAM, impossible, read_shared_from, refuse_hopel
 from .key_rounding import best_on_keys
 from .programs import Wanted, least_delta
 
-#: The sizes that offices use: a byte, ONS, two bytes, SuperSTAR's keys; and cellKey's eight decimals.
-KEY_SIZES = (256, 4096, 65536, 2**32, 10**8)
-
 _SKIPPED = (
     "programs that leave empty cells alone (tau-ARGUS, cellKey, ONS) do not apply the block of 0; the guarantee holds "
     "only where it is applied"
