@@ -7,10 +7,11 @@ from pathlib import Path
 from ...addresses import Address, no_engine, read_address
 from ..chain import Row
 from .base import Store
+from .postgres import PostgresStore
 from .sqlite import SqliteStore
 
 #: Every kind of store, by the scheme of its addresses.
-STORES: dict[str, type[Store]] = {"file": SqliteStore, "sqlite": SqliteStore}
+STORES: dict[str, type[Store]] = {"file": SqliteStore, "sqlite": SqliteStore, "postgresql": PostgresStore}
 
 
 def open_store(address: str | Path | Address) -> Store:
