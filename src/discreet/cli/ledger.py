@@ -148,6 +148,31 @@ def verify(
     decide(report.holds)
 
 
+@app.command()
+def copy(
+    path: File,
+    to: Annotated[str, typer.Argument(help="Where to: a new file, or postgresql://user@host/database.")],
+    json: Json = False,
+) -> None:
+    """Move a ledger to another place, and close the old one for good.
+
+    What was spent, every answer and every published bundle go along. At no moment can both be spent from: the old one
+    is closed first. If that was interrupted, the same line goes on.
+
+    Example: `discreet ledger copy study.ledger postgresql://ann@db/study`
+    """
+    from ..ledger.budget import short
+    from ..ledger.ledger import Ledger
+
+    moved = Ledger.open(path).copy_to(to)
+    left = moved.left()
+    if json:
+        print_json({"from": path, "to": moved.name, "left": left.to_json()})
+        return
+    say(f"closed    {path}")
+    say(f"copied    to {moved.name}; left: epsilon = {short(left.epsilon, up=False)}")
+
+
 # ------------------------------------------------------------------------------------------------ reading
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -132,7 +132,9 @@ class PostgresStore(Store):
         return bool(found and found[0])
 
     @classmethod
-    def create(cls, address: str | Path, first: Row, secret: bytes) -> PostgresStore:
+    def create(
+        cls, address: str | Path, first: Row, secret: bytes, fill: Callable[[Session], None] | None = None
+    ) -> PostgresStore:
         """Make the schema with its first event, in one transaction; of several who try, one succeeds."""
         store = cls(address)
         driver = psycopg_driver()
@@ -149,7 +151,10 @@ class PostgresStore(Store):
                 raise taken from None
             connection.execute(f"INSERT INTO {store._schema}.format VALUES ({FORMAT})".encode())
             connection.execute(f"INSERT INTO {store._schema}.secret VALUES (1, $1)".encode(), [secret])
-            PostgresSession(connection, store._schema).append(first)
+            session = PostgresSession(connection, store._schema)
+            session.append(first)
+            if fill is not None:
+                fill(session)
             try:
                 connection.execute(b"COMMIT")
             except driver.errors.UniqueViolation:
