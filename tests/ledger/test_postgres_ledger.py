@@ -113,6 +113,23 @@ def test_another_role_cannot_read_the_secret(pg: Server, address: str) -> None:
         dc.Ledger.open(address.replace("owner@", "curious@"))
 
 
+def test_a_role_with_the_documented_grants_can_spend_and_alter_nothing(pg: Server, address: str) -> None:
+    make(address)
+    with pg.connect(database_of(address)) as base:
+        base.execute(b"DROP ROLE IF EXISTS spender")
+        base.execute(b"CREATE ROLE spender LOGIN")
+        base.execute(b"GRANT USAGE ON SCHEMA discreet_main TO spender")
+        base.execute(b"GRANT SELECT, INSERT ON ALL TABLES IN SCHEMA discreet_main TO spender")
+        base.execute(b"GRANT UPDATE ON discreet_main.events TO spender")
+    ledger = dc.Ledger.open(address.replace("owner@", "spender@"))
+    assert ledger.answer("q", {}, Cost(Fraction(1)), lambda: b"x").fresh and ledger.left().epsilon == 1
+    with pg.connect(database_of(address), user="spender") as base, pytest.raises(Exception, match="only added to"):
+        base.execute(b"UPDATE discreet_main.events SET body = ''")
+    with pg.connect(database_of(address)) as base:
+        base.execute(b"DROP OWNED BY spender")
+        base.execute(b"DROP ROLE spender")
+
+
 #: Spends as often as it can, and says how often it was paid.
 RACER = """
 import sys
