@@ -43,6 +43,7 @@ def init(
     from ..ledger.statement import terms_in_words
     from ..report import Report, Section, Terms
 
+    _refuse_missing(data)
     unit = _spelled(data, unit)
     name = _dataset(data) if dataset is None else dataset
     ledger = Ledger.create(
@@ -54,6 +55,18 @@ def init(
     keep = "one ledger for one data set, in a safe place: a lost ledger is a lost account of what was spent"
     lines = Terms((("made", str(path)), *terms_in_words(ledger.terms), ("keep", keep)))
     say(Report("", sections=(Section(parts=(lines,)),)).text())
+
+
+def _refuse_missing(data: str) -> None:
+    """A ledger is for good, and so is a name that was mistyped: what looks like a file must be there."""
+    from ..addresses import read_address
+    from ..errors import InvalidInput
+
+    address = read_address(data)
+    if not address.may_be_opened and (address.path.suffix or len(address.path.parts) > 1):
+        raise InvalidInput(
+            f"there is no file {address}. Name the data's file, or the data set alone: --data {address.dataset}."
+        )
 
 
 def _spelled(data: str, unit: str) -> str:

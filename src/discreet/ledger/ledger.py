@@ -134,7 +134,7 @@ class Ledger:
             if given != known:
                 raise InvalidInput(
                     f"the ledger {self.name} is bound to the {what} {known!r}, and the question has {given!r}. Costs "
-                    f"add up for one {what} only: ask with {what}={known!r}."
+                    f"add up for one {what} only: ask with {arg(what, known)}."
                 )
 
     # -------------------------------------------------------------------------------------------- the budget
