@@ -252,6 +252,6 @@ def test_a_ledger_spells_its_unit_as_the_file_does(tmp_path: Path) -> None:
 
 def test_a_ledger_is_not_made_for_a_file_that_is_not_there(tmp_path: Path) -> None:
     """It is for good, and so would be a name that was mistyped. A name alone is fine: the data may be elsewhere."""
-    with pytest.raises(InvalidInput, match="there is no file data/vists.csv"):
+    with pytest.raises(InvalidInput, match=r"there is no file data/vists\.csv"):
         run("init", tmp_path / "x.ledger", "--data", "data/vists.csv", "--unit", "row", "--epsilon", 1)
     assert not (tmp_path / "x.ledger").exists()
