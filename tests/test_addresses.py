@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import sys
 import traceback
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from command_line import run
 from discreet.addresses import ENDINGS, SCHEMES, Address, no_engine, read_address, without_passwords
 from discreet.engines.base import Counting
 from discreet.engines.sources import OPENERS, open_source
-from discreet.errors import InvalidInput, Unsupported, WrongType
+from discreet.errors import InvalidInput, MissingExtra, Unsupported, WrongType
 from discreet.questions.groups import TOTAL
 from discreet.questions.question import read_question
 from discreet.sources import files
@@ -115,10 +116,11 @@ def test_a_scheme_that_is_not_there_yet_names_the_extra_that_brings_it(text: str
         assert "hush" not in "".join(traceback.format_exception_only(refusal.value))
 
 
-def test_a_ledger_elsewhere_names_the_extra_and_one_in_sqlite_may_say_so(tmp_path) -> None:
-    with pytest.raises(Unsupported, match=r"pip install 'discreet\[postgres\]'"):
+def test_a_ledger_elsewhere_names_the_extra_and_one_in_sqlite_may_say_so(tmp_path, monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)  # as if it were not installed
+    with pytest.raises(MissingExtra, match=r"pip install 'discreet\[postgres\]'"):
         dc.Ledger.open("postgresql://host/books")
-    with pytest.raises(Unsupported, match=r"pip install 'discreet\[postgres\]'"):
+    with pytest.raises(MissingExtra, match=r"pip install 'discreet\[postgres\]'"):
         dc.Ledger.create("postgresql://host/books", dataset="x", unit="row", epsilon=1)
     made = dc.Ledger.create(f"sqlite:{tmp_path}/x.ledger", dataset="x", unit="row", epsilon=1)
     assert (tmp_path / "x.ledger").is_file()

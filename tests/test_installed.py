@@ -189,6 +189,12 @@ TRIED: dict[str, list[str]] = {
         "ledger init two.ledger --data visits.csv --unit person --epsilon 3 && {reserve_two}",
         "ledger release two.ledger 2 --because 'the disk was full'",
     ],
+    "ledger copy": [
+        "ledger init one.ledger --data visits.csv --unit person --epsilon 3",
+        "ledger copy one.ledger two.ledger",
+        "ledger init three.ledger --data visits.csv --unit person --epsilon 3",
+        "ledger copy three.ledger four.ledger --json",
+    ],
     "ledger verify": [
         "ledger init one.ledger --data visits.csv --unit person --epsilon 3",
         "ledger verify one.ledger",

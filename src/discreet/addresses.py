@@ -6,7 +6,7 @@ address                                       what it names
 ``visits.csv``, ``visits/``, ``v_*.parquet``  data: a file, a folder or a pattern; a ledger: a file
 ``duckdb:study.db``                           data: a DuckDB database, whatever its file is called
 ``sqlite:study.ledger``                       a ledger: an SQLite file
-``postgresql://user@host/study``              data: a PostgreSQL database (extra ``postgres``), named without a password
+``postgresql://user@host/study``              data, or a ledger: a PostgreSQL database (extra ``postgres``)
 ``spark://host:7077/visits``                  data: a table of a Spark cluster (extra ``spark``)
 ============================================  ============================================================
 

@@ -83,7 +83,7 @@ class Explanation(Result):
         facts = [Fact(f"ε = {text_up(self.epsilon, 4)}", f"privacy{with_delta}")]
         if math.isfinite(self.odds_ratio) and not self.delta:
             believed = f"at most, for somebody who believed {percent(self.prior)} before"
-            facts.append(Fact(f"× {text_up(self.odds_ratio, 3)}", "the most that odds can change"))
+            facts.append(Fact(f"× {fold(self.odds_ratio)}", "the most that odds can change"))
             facts.append(Fact(f"{text_up(100 * self.posterior, 3)}%", f"belief afterwards, {believed}"))
         return Report(
             "What the guarantee means",
@@ -234,11 +234,21 @@ def _meaning(
         ]
     return [
         f"{_READER[notion]}, seeing the report multiplies the odds of any statement about {who} by at most "
-        f"{text_up(odds, 3)}.",
+        f"{fold(odds)}.",
         f"Someone who believed it with probability {percent(belief)} believes it with at most "
         f"{text_up(100 * posterior, 3)}% afterwards.",
         test,
     ]
+
+
+def fold(odds: float) -> str:
+    """A ratio of odds for people, rounded up: three digits of what it is beyond 1.
+
+    >>> fold(2.7182818), fold(1.010050167)
+    ('2.72', '1.0102')
+    """
+    beyond = max(odds - 1, 1e-12)
+    return text_up(odds, 3 + max(0, math.ceil(-math.log10(beyond))))
 
 
 def _how_rare(mechanism: Mechanism) -> str:

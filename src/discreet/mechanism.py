@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
@@ -282,7 +283,9 @@ class Mechanism(Result):
         >>> dc.explicit_fair(8, alpha="10/11").title
         'Explicit fair, counts 0 to 8, epsilon 0.09532'
         """
-        family, space, certificate = self.family.replace("_", " ").capitalize(), self.inputs, self.certificate
+        words = self.family.replace("two_sided", "two-sided").replace("_", " ")
+        family = re.sub(r"laplace|gaussian", lambda name: name[0].capitalize(), words[:1].upper() + words[1:])
+        space, certificate = self.inputs, self.certificate
         values = "counts" if space.size is None else f"{space.size} {space.noun}s"
         where = f"counts 0 to {space.n}" if isinstance(space, Counts) else values
         if math.isinf(certificate.epsilon):

@@ -20,6 +20,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from .errors import InvalidInput
+
 #: Where a section is shown: everywhere; on pages; or on pages, closed until somebody opens it.
 Depth = Literal["everywhere", "pages", "folded"]
 
@@ -175,8 +177,10 @@ class Report:
         return _renderer().page(self)
 
     def save(self, path: str | Path) -> Path:
-        """Write the page, or the text for a name that ends in .txt."""
+        """Write the page (.html), or the text (.txt)."""
         file = Path(path)
+        if file.suffix.lower() not in (".html", ".htm", ".txt"):
+            raise InvalidInput(f"a report is saved as .html or .txt; got the name {file.name!r}.")
         file.write_text(self.text() + "\n" if file.suffix.lower() == ".txt" else self.page(), encoding="utf-8")
         return file
 

@@ -86,7 +86,7 @@ class FileVerdict(Verdict):
         """What every verdict states, the properties, and the claim, as plain JSON values."""
         content: dict[str, Any] = {
             "file": self.name,
-            "holds": self.claim_holds,
+            "holds": self.claim_holds if self.judged or isinstance(self.subject, Mechanism) else None,
             **self.figures(),
             "properties": {code: result.holds for code, result in self.properties.items()},
         }

@@ -101,7 +101,7 @@ def test_init_needs_all_that_is_bound(tmp_path: Path, missing: str) -> None:
 def test_the_line_a_missing_ledger_asks_for_works(tmp_path: Path) -> None:
     path = tmp_path / "my study.ledger"
     with pytest.raises(UnreadableFile) as problem:
-        Ledger.open(path, hint={"data": "visits.csv", "unit": "person", "epsilon": 2, "relation": "substitution"})
+        Ledger.open(path, hint={"data": "visits", "unit": "person", "epsilon": 2, "relation": "substitution"})
     program, group, *words = shlex.split(str(problem.value).splitlines()[-1])
     assert (program, group) == ("discreet", "ledger")
     run(*words)
@@ -235,9 +235,9 @@ def test_the_program_has_these_verbs(tmp_path: Path) -> None:
         return subprocess.run(command, capture_output=True, text=True, timeout=120)
 
     path = tmp_path / "x.ledger"
-    assert discreet("init", path, "--data", "visits.csv", "--unit", "person", "--epsilon", "3").returncode == 0
+    assert discreet("init", path, "--data", "visits", "--unit", "person", "--epsilon", "3").returncode == 0
     assert discreet("verify", path).returncode == 0
-    again = discreet("init", path, "--data", "visits.csv", "--unit", "person", "--epsilon", "3")
+    again = discreet("init", path, "--data", "visits", "--unit", "person", "--epsilon", "3")
     assert again.returncode == 2 and "exists already" in again.stderr and "Traceback" not in again.stderr
     for verb in ("init", "show", "verify"):
         out = discreet(verb, "--help").stdout
@@ -248,3 +248,10 @@ def test_a_ledger_spells_its_unit_as_the_file_does(tmp_path: Path) -> None:
     (tmp_path / "visits.csv").write_text("Person,site\nann,1\n")
     run("init", tmp_path / "v.ledger", "--data", tmp_path / "visits.csv", "--unit", "PERSON", "--epsilon", "3")
     assert Ledger.open(tmp_path / "v.ledger").terms.unit == "Person"
+
+
+def test_a_ledger_is_not_made_for_a_file_that_is_not_there(tmp_path: Path) -> None:
+    """It is for good, and so would be a name that was mistyped. A name alone is fine: the data may be elsewhere."""
+    with pytest.raises(InvalidInput, match=r"there is no file data/vists\.csv"):
+        run("init", tmp_path / "x.ledger", "--data", "data/vists.csv", "--unit", "row", "--epsilon", 1)
+    assert not (tmp_path / "x.ledger").exists()

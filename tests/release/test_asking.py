@@ -110,7 +110,7 @@ def test_with_the_row_as_unit_nothing_is_asked(visits: Path) -> None:
     [
         (1, "Each person is counted in one group only."),
         (3, "Each person is counted in at most 3 groups."),
-        (9, "Each person is counted in at most 4 groups."),
+        (9, "Each person is counted in every group where they have rows."),
     ],
 )
 def test_the_bound_is_the_first_sentence_everywhere(visits: Path, book, tmp_path, most: int, first: str) -> None:

@@ -212,7 +212,8 @@ def _build(family: Family, given: dict[str, Any]) -> Mechanism:
         present = [option for option in sources if given[option] is not None]
         if needed and len(present) != 1:
             raise InvalidInput(
-                f"{family.written} needs {'exactly one of ' * (len(sources) > 1)}{', '.join(map(_flag, sources))}."
+                f"{family.written} needs {'exactly one of ' * (len(sources) > 1)}{', '.join(map(_flag, sources))}"
+                f"{', the largest count' if sources == ('n',) else ''}."
             )
         if name in ("n", "space", "grid"):
             positional.append(given["n"] if name == "n" else _space(given))

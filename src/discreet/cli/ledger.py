@@ -43,6 +43,7 @@ def init(
     from ..ledger.statement import terms_in_words
     from ..report import Report, Section, Terms
 
+    _refuse_missing(data)
     unit = _spelled(data, unit)
     name = _dataset(data) if dataset is None else dataset
     ledger = Ledger.create(
@@ -54,6 +55,18 @@ def init(
     keep = "one ledger for one data set, in a safe place: a lost ledger is a lost account of what was spent"
     lines = Terms((("made", str(path)), *terms_in_words(ledger.terms), ("keep", keep)))
     say(Report("", sections=(Section(parts=(lines,)),)).text())
+
+
+def _refuse_missing(data: str) -> None:
+    """A ledger is for good, and so is a name that was mistyped: what looks like a file must be there."""
+    from ..addresses import read_address
+    from ..errors import InvalidInput
+
+    address = read_address(data)
+    if not address.may_be_opened and (address.path.suffix or len(address.path.parts) > 1):
+        raise InvalidInput(
+            f"there is no file {address}. Name the data's file, or the data set alone: --data {address.dataset}."
+        )
 
 
 def _spelled(data: str, unit: str) -> str:
@@ -146,6 +159,31 @@ def verify(
     else:
         say(report.describe())
     decide(report.holds)
+
+
+@app.command()
+def copy(
+    path: File,
+    to: Annotated[str, typer.Argument(help="Where to: a new file, or postgresql://user@host/database.")],
+    json: Json = False,
+) -> None:
+    """Move a ledger to another place, and close the old one for good.
+
+    What was spent, every answer and every published bundle go along. At no moment can both be spent from: the old one
+    is closed first. If that was interrupted, the same line goes on.
+
+    Example: `discreet ledger copy study.ledger postgresql://ann@db/study`
+    """
+    from ..ledger.budget import short
+    from ..ledger.ledger import Ledger
+
+    moved = Ledger.open(path).copy_to(to)
+    left = moved.left()
+    if json:
+        print_json({"from": path, "to": moved.name, "left": left.to_json()})
+        return
+    say(f"closed    {path}")
+    say(f"copied    to {moved.name}; left: epsilon = {short(left.epsilon, up=False)}")
 
 
 # ------------------------------------------------------------------------------------------------ reading

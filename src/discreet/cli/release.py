@@ -25,8 +25,8 @@ def release(
         str, typer.Option(help="The table: .csv, .tsv (.gz), .parquet or .duckdb. Its name is the file's stem.")
     ],
     unit: Annotated[
-        str, typer.Option(help="Whose data is protected: row, or the column that names the person. Required.")
-    ],
+        str | None, typer.Option(help="Whose data is protected: row, or the column that names the person. Required.")
+    ] = None,
     domain: Annotated[
         list[str] | None,
         typer.Option(help="Public values of a group column: site=1..6, health=good,poor, town=@towns.txt."),
@@ -97,8 +97,11 @@ def release(
     from ..ledger.ledger import Ledger
     from ..release.counts import release_counts
     from ..release.plan.planning import plan_request
+    from ..release.plan.protection import WHOSE
     from ..release.plan.request import read_request
 
+    if unit is None:
+        raise InvalidInput(WHOSE)
     request = read_request(
         questions, unit=unit, domain=domain, groups=groups, zeros=zeros, epsilon=epsilon, delta=delta, error=error,
         mechanism=_mechanism(mechanism), properties=properties, loss=loss, counts=counts, bound=bound, sizes=sizes,

@@ -72,7 +72,8 @@ def as_fraction(value: object, what: str = "the number") -> Fraction:
                 f"{subject(what)} must be a number of sensible size; got one with an exponent beyond 10000."
             )
         try:
-            return Fraction(value)
+            text = str(value).strip()
+            return Fraction(text[:-1]) / 100 if text.endswith("%") else Fraction(value)
         except (ValueError, ZeroDivisionError, OverflowError):
             raise InvalidInput(
                 f"{subject(what)} must be a finite number such as 0.9, '9/10' or '1e-3'; got {value!r}.",

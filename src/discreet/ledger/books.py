@@ -207,6 +207,7 @@ class Books:
         self.opened: dict[int, Event] = {}
         self.given_back: dict[int, Event] = {}
         self.committed: dict[str, Event] = {}
+        self.closed: Event | None = None
         for event in self.events:
             try:
                 if event.number == start > 1:
@@ -265,6 +266,8 @@ class Books:
 
     def _enter(self, event: Event) -> None:
         said = event.content
+        if self.closed is not None and event.kind != "checkpoint":
+            raise InvalidInput("it comes after the event that closed the ledger.")
         if _has_checkpoints(self.version) and (event.kind == "checkpoint") != (event.number % STRIDE == 0):
             raise InvalidInput(f"every {STRIDE}th event is a checkpoint, and no other.")
         if event.kind == "reserve" and self.terms is not None:
@@ -291,9 +294,19 @@ class Books:
             self.answered += 1
         elif event.kind == "checkpoint" and _has_checkpoints(self.version):
             self._compare(event)
+        elif event.kind == "closed":
+            read_name(said["to"], "address")
+            self.closed = event
+        elif event.kind == "copied":
+            read_name(said["from"], "address")
         else:
             kind = str(event.kind)[:40]
             raise InvalidInput(f"a ledger of version {self.version} has no {kind!r} event after its first.")
+
+    def refuse_closed(self, name: str) -> None:
+        """Refuse to write to a ledger that lives elsewhere now."""
+        if self.closed is not None:
+            raise InvalidInput(f"{name} is closed: it was copied to {self.closed.content['to']}. Use that one.")
 
     def refuse_used(self, number: object, verb: str) -> None:
         """Refuse to open or give back what is not a reservation that only stands there."""

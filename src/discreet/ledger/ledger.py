@@ -31,6 +31,7 @@ from ..errors import BudgetExceeded, DiscreetError, InvalidInput, UnreadableFile
 from .books import VERSION, Books, Entry, LedgerReport, Recorded, Reservation, read_reason
 from .budget import Cost, Terms, lifetime_budget, read_name, typed
 from .chain import Event, canonical_json, digest_of, next_event
+from .copying import close_and_copy
 from .statement import LedgerStatement, release_line
 from .stores.base import Session, Store, StoreUnavailable
 from .stores.opening import create_store, open_store
@@ -133,7 +134,7 @@ class Ledger:
             if given != known:
                 raise InvalidInput(
                     f"the ledger {self.name} is bound to the {what} {known!r}, and the question has {given!r}. Costs "
-                    f"add up for one {what} only: ask with {what}={known!r}."
+                    f"add up for one {what} only: ask with {arg(what, known)}."
                 )
 
     # -------------------------------------------------------------------------------------------- the budget
@@ -178,6 +179,7 @@ class Ledger:
             known = self._recorded(session, books, key)
             if known is not None:
                 return known
+            books.refuse_closed(self.name)
             books.refuse_lost_answers(session)
             if not self._terms.allow(self._terms.add(books.total, cost)):
                 raise BudgetExceeded(
@@ -255,6 +257,7 @@ class Ledger:
         reason = read_reason(because)
         with self._store.writing() as session:
             books = self._sound(session, number if isinstance(number, int) else 1)
+            books.refuse_closed(self.name)
             reservation = books.reserved.get(number)
             if reservation is None:
                 raise InvalidInput(
@@ -340,6 +343,14 @@ class Ledger:
         terms = self._terms
         return LedgerStatement(self.name, terms, terms.spent(books.total), terms.left(books.total), entries)
 
+    def copy_to(self, address: str | Path) -> Ledger:
+        """Move the ledger to another place, such as from a file to PostgreSQL, and close this one for good.
+
+        What was spent, every answer and every published head go along. If it stops on the way, this ledger is closed
+        and no other lives; the same call goes on from there.
+        """
+        return Ledger(close_and_copy(self._store, address, _now()))
+
     def orphans(self) -> tuple[Reservation, ...]:
         """Reservations that are spent and have no answer: given up, or under way in another process."""
         return self._read_whole().orphans()
@@ -371,6 +382,7 @@ class Ledger:
     def _own(self, session: Session, reservation: Reservation, verb: str) -> Books:
         """The books, if the reservation is theirs, with all that happened to it."""
         books = self._sound(session, reservation.number)
+        books.refuse_closed(self.name)
         if books.reserved.get(reservation.number) != reservation:
             raise InvalidInput(f"this is not a reservation of the ledger {self.name}: reserve first, then {verb}.")
         return books

@@ -203,15 +203,16 @@ def domain_column(text: str) -> str:
     return split_domain(text)[0]
 
 
-def read_domain(texts: Sequence[str], by: Sequence[str]) -> Groups:
+def read_domain(texts: str | Sequence[str], by: Sequence[str]) -> Groups:
     """Every combination of the values declared for each column.
 
     Parameters
     ----------
     texts
-        For each column: ``site=1..6``, ``health=good,poor``, ``county=@counties.txt`` (a value on each line). Quotes,
-        single or double, keep commas and blanks (``job='cook, chef'``) and make a number or NULL a text. NULL stands
-        for the rows without a value. Values are whole numbers if all of them are written as such, else texts.
+        For each column, or the text of the only one: ``site=1..6``, ``health=good,poor``, ``county=@counties.txt`` (a
+        value on each line). Quotes, single or double, keep commas and blanks (``job='cook, chef'``) and make a number
+        or NULL a text. NULL stands for the rows without a value. Values are whole numbers if all of them are written
+        as such, else texts.
     by
         The GROUP BY columns.
 
@@ -221,7 +222,7 @@ def read_domain(texts: Sequence[str], by: Sequence[str]) -> Groups:
     (('01', '02'), (1, 2, None))
     """
     found: dict[str, Values] = {}
-    for text in texts:
+    for text in [texts] if isinstance(texts, str) else texts:
         name, body = split_domain(text)
         column = _group_column(name, by)
         if column in found:

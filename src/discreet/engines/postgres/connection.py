@@ -72,7 +72,7 @@ def read_parameters(address: Address) -> dict[str, Any]:
             f"{address} holds a password, which the list of processes and the history of commands would show. Leave it "
             "out: keep it in ~/.pgpass, in the file that PGPASSFILE names, or in the environment as PGPASSWORD."
         )
-    driver = _psycopg()
+    driver = psycopg_driver()
     from psycopg.conninfo import conninfo_to_dict
 
     said: dict[str, Any] | None = None
@@ -92,7 +92,7 @@ def read_parameters(address: Address) -> dict[str, Any]:
 @contextmanager
 def connected(address: Address, parameters: Mapping[str, Any]) -> Iterator[psycopg.Connection[Any]]:
     """A session that reads nothing yet: what it locks is locked before its one state of the data is taken."""
-    driver = _psycopg()
+    driver = psycopg_driver()
     connection: psycopg.Connection[Any] | None = None
     reason = ""
     try:
@@ -129,7 +129,8 @@ def _refuse_other_servers(address: Address, connection: psycopg.Connection[Any])
         )
 
 
-def _psycopg() -> Any:
+def psycopg_driver() -> Any:
+    """The driver, which the extra ``postgres`` brings."""
     try:
         import psycopg
     except ImportError:

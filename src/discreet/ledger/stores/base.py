@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import zlib
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -97,8 +98,13 @@ class Store(ABC):
 
     @classmethod
     @abstractmethod
-    def create(cls, address: str | Path, first: Row, secret: bytes) -> Store:
-        """Make a store with its first event, in one step; of several processes that try, one succeeds."""
+    def create(
+        cls, address: str | Path, first: Row, secret: bytes, fill: Callable[[Session], None] | None = None
+    ) -> Store:
+        """Make a store with its first event, in one step; of several processes that try, one succeeds.
+
+        ``fill`` writes what else belongs to that one step: a store that is not whole is never there.
+        """
 
     @property
     @abstractmethod

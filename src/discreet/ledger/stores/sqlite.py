@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
@@ -131,7 +131,9 @@ class SqliteStore(Store):
         return self._path.exists()
 
     @classmethod
-    def create(cls, address: str | Path, first: Row, secret: bytes) -> SqliteStore:
+    def create(
+        cls, address: str | Path, first: Row, secret: bytes, fill: Callable[[Session], None] | None = None
+    ) -> SqliteStore:
         """Make a file with its first event, in one step; of several processes that try, one succeeds."""
         store = cls(address)
         try:
@@ -152,7 +154,10 @@ class SqliteStore(Store):
                 for statement in _LAYOUTS[FORMAT]:
                     connection.execute(statement)
                 connection.execute("INSERT INTO secret VALUES (1, ?)", (secret,))
-                SqliteSession(connection).append(first)
+                session = SqliteSession(connection)
+                session.append(first)
+                if fill is not None:
+                    fill(session)
                 connection.execute("COMMIT")
         except BaseException:
             store._path.unlink(missing_ok=True)  # ours alone: nobody has been told of it

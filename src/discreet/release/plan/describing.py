@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ...engines.base import ROW
 from ...exact.rationals import as_fraction, bound_up, text_up
-from ...explanation import Explanation, explain
+from ...explanation import Explanation, explain, fold
 from ...ledger.budget import Cost, exact_text, short
 from ...optimise.families import FAMILIES
 from ...privacy.certificate import Certificate
@@ -104,7 +104,7 @@ def plan_facts(plan: Plan) -> tuple[Fact, ...]:
         facts = [Fact(epsilon, f"privacy of the whole release, with δ = {text_up(words.delta, 3)}")]
     else:
         facts = [
-            Fact(f"× {text_up(words.odds_ratio, 3)}", f"the most the odds {about} can change"),
+            Fact(f"× {fold(words.odds_ratio)}", f"the most the odds {about} can change"),
             Fact(epsilon, "privacy of the whole release"),
         ]
     reach = max(expected.half_width for expected in plan.expected)
@@ -168,21 +168,17 @@ def odds_in_words(plan: Plan) -> list[str]:
             )
         return [*said, detection]
     what = f"that this {who} is in the table" if several else f"of any statement about this {who}"
-    said = [f"For a reader who knows {others}, the odds {what} change at most {text_up(present.odds_ratio, 3)}-fold."]
+    said = [f"For a reader who knows {others}, the odds {what} change at most {fold(present.odds_ratio)}-fold."]
     belief = f"A belief of 50% becomes at most {text_up(100 * present.posterior, 3)}%"
     if several:
-        fold = (
-            "without a useful limit"
-            if math.isinf(values.odds_ratio)
-            else f"at most {text_up(values.odds_ratio, 3)}-fold"
-        )
-        said.append(f"The odds between two values of this {who}, such as two groups, change {fold}.")
+        how = "without a useful limit" if math.isinf(values.odds_ratio) else f"at most {fold(values.odds_ratio)}-fold"
+        said.append(f"The odds between two values of this {who}, such as two groups, change {how}.")
         belief += f" (in the table) or {text_up(100 * values.posterior, 3)}% (which value)"
     return [*said, f"{belief}.", detection]
 
 
 def _factor(words: Explanation) -> str:
-    return f"a factor of {text_up(words.odds_ratio, 3)} plus {text_up(words.delta, 3)}"
+    return f"a factor of {fold(words.odds_ratio)} plus {text_up(words.delta, 3)}"
 
 
 def beliefs(plan: Plan) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:

@@ -66,7 +66,7 @@ class Protection:
         if self.unit == ROW:
             return (
                 f"This protects one row of the table. {_HIDDEN_ROW[self.relation]}",
-                "Every row is counted in one group. Rows outside the declared groups are not counted.",
+                "Each row that matches WHERE and a declared group is counted once. Other rows are not counted.",
             )
         most = min(self.max_groups, groups)
         if groups == 1:
@@ -76,6 +76,8 @@ class Protection:
             first = f"Each person is counted in {only}."
         else:
             first = f"Each person is counted in at most {most} groups{' of each table' if tables > 1 else ''}."
+        if most == groups > 1:
+            first = "Each person is counted in every group where they have rows."
         missing = (
             "People with rows in more groups are missing from the rest, so a count can be far below the number of "
             "people with rows in its group. Noise and intervals refer to the counts after this rule. A larger "
@@ -85,12 +87,15 @@ class Protection:
             first,
             *([missing] if groups > most else []),
             f"This protects one person (all rows with the same {self.unit}). {_HIDDEN[self.relation]}",
-            "A keyed hash of the person alone chooses which of their rows count, among those that match WHERE and the "
-            "declared groups. Rows without a person and rows outside the declared groups are not counted. We cannot "
-            "say how many rows: that number is itself private.",
+            *([_CHOICE] if groups > most else []),
+            f"Rows without a {self.unit}, and rows outside WHERE or the declared groups, are not counted. We "
+            "cannot say how many rows were left out: that number is itself private.",
         )
 
 
+_CHOICE = (
+    "If a person has rows in more groups than that, a secret key and their own rows choose which, and nothing else."
+)
 _LIMITS = "It limits how well readers can tell"
 _HIDDEN = {
     "add-remove": f"{_LIMITS} whether someone is in the table, or what their values are: neighbouring tables differ by "

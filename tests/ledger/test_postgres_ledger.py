@@ -1,0 +1,172 @@
+"""A ledger in PostgreSQL: several machines, roles, altered tables, and a server that dies."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from fractions import Fraction
+
+import pytest
+
+import discreet as dc
+from command_line import run
+from discreet.errors import BudgetExceeded, DiscreetError, InvalidInput, UnreadableFile
+from discreet.ledger.budget import Cost
+from discreet.ledger.stores.base import StoreUnavailable
+from postgres_server import Server, server
+
+pytestmark = pytest.mark.xdist_group("postgres")
+
+
+@pytest.fixture
+def pg() -> Server:
+    return server()
+
+
+@pytest.fixture
+def address(pg: Server) -> str:
+    return pg.address(pg.database(name="ledgers"))
+
+
+def make(address: str, epsilon: object = 2) -> dc.Ledger:
+    return dc.Ledger.create(address, dataset="visits", unit="person", epsilon=epsilon)
+
+
+def database_of(address: str) -> str:
+    return address.split("/")[3].split("?")[0]
+
+
+def test_several_ledgers_live_in_one_database_by_name(address: str) -> None:
+    births = f"{address}&ledger=births"
+    make(address, 1), make(births, 2)
+    assert dc.Ledger.open(address).terms.epsilon == 1 and dc.Ledger.open(births).terms.epsilon == 2
+    assert dc.Ledger.open(dc.Ledger.open(births).name).terms.epsilon == 2
+    with pytest.raises(InvalidInput, match="exists already"):
+        make(births)
+    for wrong in ("Births", "1x", "a-b", 'x";DROP', "x" * 41):
+        with pytest.raises(InvalidInput, match="the name of a ledger"):
+            dc.Ledger.open(f"{address}&ledger={wrong}")
+
+
+def test_a_password_in_the_address_is_refused_and_not_shown(pg: Server) -> None:
+    with pytest.raises(InvalidInput, match="PGPASSFILE") as refused:
+        dc.Ledger.open(f"postgresql://ann:hidden@host/study?host={pg.folder}")
+    assert "hidden" not in str(refused.value)
+
+
+def test_a_missing_database_server_or_ledger_is_said_plainly(pg: Server, address: str) -> None:
+    with pytest.raises(UnreadableFile, match="there is no ledger"):
+        dc.Ledger.open(address)
+    with pytest.raises(StoreUnavailable, match="cannot be reached"):
+        dc.Ledger.open(pg.address("no_such_database"))
+    with pytest.raises(StoreUnavailable, match="cannot be reached"):
+        dc.Ledger.open("postgresql://nobody@/study?host=/no/such/folder")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "ALTER TABLE {}.events DISABLE TRIGGER only_added_to",
+        "DROP TRIGGER only_added_to ON {}.answers",
+        "ALTER TABLE {}.events DROP CONSTRAINT events_hash_key",
+        "ALTER TABLE {}.events ADD COLUMN note text",
+        "CREATE OR REPLACE FUNCTION {}.refuse() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'",
+        "CREATE TABLE {}.more (x integer)",
+        "CREATE RULE quiet AS ON INSERT TO {}.events DO INSTEAD NOTHING",
+        "ALTER TABLE {}.events ENABLE ROW LEVEL SECURITY",
+    ],
+)
+def test_altered_tables_are_refused_before_anything_is_spent(pg: Server, address: str, change: str) -> None:
+    ledger = make(address)
+    with pg.connect(database_of(address)) as base:
+        base.execute(change.replace("{}", "discreet_main").encode())
+    with pytest.raises(UnreadableFile, match="was altered"):
+        ledger.reserve("q", {}, Cost(Fraction(1)))
+    assert not ledger.verify().holds
+
+
+@pytest.mark.parametrize("change", ["UPDATE {}.events SET body = ''", "DELETE FROM {}.events", "TRUNCATE {}.contents"])
+def test_the_tables_are_only_added_to(pg: Server, address: str, change: str) -> None:
+    make(address)
+    with pg.connect(database_of(address)) as base, pytest.raises(Exception, match="only added to"):
+        base.execute(change.replace("{}", "discreet_main").encode())
+
+
+def test_a_changed_event_breaks_the_chain_here_too(pg: Server, address: str) -> None:
+    ledger = make(address)
+    ledger.reserve("q", {}, Cost(Fraction(1)))
+    with pg.connect(database_of(address)) as base:
+        base.execute(b"SET session_replication_role = replica")  # the owner of the server, past the triggers
+        base.execute(b"UPDATE discreet_main.events SET body = replace(body, '1', '0') WHERE number = 2")
+    report = ledger.verify()
+    assert not report.holds and "event 2 was altered" in report.problems[0]
+    with pytest.raises(UnreadableFile, match="altered"):
+        ledger.left()
+
+
+def test_another_role_cannot_read_the_secret(pg: Server, address: str) -> None:
+    make(address)
+    with pg.connect() as base:
+        base.execute(b"DROP ROLE IF EXISTS curious")
+        base.execute(b"CREATE ROLE curious LOGIN")
+    with pytest.raises(DiscreetError, match="lacks permission"):
+        dc.Ledger.open(address.replace("owner@", "curious@"))
+
+
+def test_a_role_with_the_documented_grants_can_spend_and_alter_nothing(pg: Server, address: str) -> None:
+    make(address)
+    with pg.connect(database_of(address)) as base:
+        base.execute(b"DROP ROLE IF EXISTS spender")
+        base.execute(b"CREATE ROLE spender LOGIN")
+        base.execute(b"GRANT USAGE ON SCHEMA discreet_main TO spender")
+        base.execute(b"GRANT SELECT, INSERT ON ALL TABLES IN SCHEMA discreet_main TO spender")
+        base.execute(b"GRANT UPDATE ON discreet_main.events TO spender")
+    ledger = dc.Ledger.open(address.replace("owner@", "spender@"))
+    assert ledger.answer("q", {}, Cost(Fraction(1)), lambda: b"x").fresh and ledger.left().epsilon == 1
+    with pg.connect(database_of(address), user="spender") as base, pytest.raises(Exception, match="only added to"):
+        base.execute(b"UPDATE discreet_main.events SET body = ''")
+    with pg.connect(database_of(address)) as base:
+        base.execute(b"DROP OWNED BY spender")
+        base.execute(b"DROP ROLE spender")
+
+
+#: Spends as often as it can, and says how often it was paid.
+RACER = """
+import sys
+from fractions import Fraction
+import discreet as dc
+from discreet.errors import BudgetExceeded
+from discreet.ledger.budget import Cost
+ledger, paid = dc.Ledger.open(sys.argv[1]), 0
+for k in range(40):
+    try:
+        ledger.answer(f"{sys.argv[2]}-{k}", {}, Cost(Fraction(1, 10)), lambda: b"x")
+        paid += 1
+    except BudgetExceeded:
+        break
+print(paid)
+"""
+
+
+def test_eight_processes_that_race_for_the_last_budget_win_exactly_what_fits(address: str) -> None:
+    make(address, 2)
+    command = [sys.executable, "-c", RACER, address]
+    racers = [subprocess.Popen([*command, str(k)], stdout=subprocess.PIPE, text=True) for k in range(8)]
+    paid = [int(racer.communicate(timeout=240)[0]) for racer in racers]
+    assert sum(paid) == 20 and [racer.returncode for racer in racers] == [0] * 8
+    ledger = dc.Ledger.open(address)
+    assert ledger.left().epsilon == 0 and ledger.verify().holds
+    with pytest.raises(BudgetExceeded):
+        ledger.reserve("one more", {}, Cost(Fraction(1, 1000)))
+
+
+def test_the_command_line_makes_spends_and_shows_it(address: str, tmp_path) -> None:
+    table = tmp_path / "visits.csv"
+    table.write_text("person,site\n" + "".join(f"p{k},{k % 3}\n" for k in range(60)))
+    run("ledger", "init", address, "--data", table, "--unit", "person", "--epsilon", 2)
+    asked = ["release", "SELECT site, COUNT(*) FROM visits GROUP BY site", "--data", table, "--unit", "person"]
+    asked += ["--max-groups", 1, "--domain", "site=0..2", "--epsilon", 1, "--ledger", address, "-o", tmp_path / "out"]
+    assert "left in postgresql://" in run(*asked).stdout
+    assert "answered" in run("ledger", "show", address).stdout
+    assert "holds" in run("ledger", "verify", address, "--bundle", tmp_path / "out").stdout
+    run("verify", tmp_path / "out", "--ledger", address)
