@@ -107,6 +107,7 @@ def test_the_command_line_goes_from_init_to_verify(study: str, tmp_path) -> None
 def test_what_the_page_about_engines_says_happens(pg: Server, tmp_path, monkeypatch) -> None:
     """Its SQL is executed by the owner, its commands by the curator, with this server in the place of the example's."""
     page = (Path(__file__).parents[2] / "docs" / "howto_engines.md").read_text(encoding="utf-8")
+    page = page[page.index("\n## From a file to PostgreSQL\n") : page.index("\n## A ledger for several machines\n")]
     (grants,) = re.findall(r"^```sql\n(.*?)^```$", page, re.S | re.M)
     (commands,) = re.findall(r"^```sh\n(.*?)^```$", page, re.S | re.M)
     name = pg.database(*VISITS, "DROP ROLE IF EXISTS curator", grants)
