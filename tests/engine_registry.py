@@ -115,11 +115,20 @@ def as_written(value: Any, kind: pa.DataType) -> str | None:
     return text or None
 
 
+def open_in_memory(table: Any) -> Source:
+    """A table in memory, called t."""
+    return open_source(table, "t")
+
+
 DUCKDB_COUNT = "discreet.engines.duckdb.files.count"
+ARROW_COUNT = "discreet.engines.arrow.source.count"
 ENGINES = (
     Engine("DuckDB over CSV", awkward.CSV, open_source, as_written, DUCKDB_COUNT),
     Engine("DuckDB over Parquet", awkward.PARQUET, open_source, as_stored, DUCKDB_COUNT),
     Engine("DuckDB over its own file", awkward.DATABASE, open_source, as_stored, DUCKDB_COUNT),
+    Engine("a table of pyarrow", (awkward.in_pyarrow,), open_in_memory, as_stored, ARROW_COUNT),
+    Engine("a DataFrame of polars", (awkward.in_polars,), open_in_memory, as_stored, ARROW_COUNT),
+    Engine("a DataFrame of pandas", (awkward.in_pandas,), open_in_memory, as_stored, ARROW_COUNT),
     *(
         Engine(
             f"PostgreSQL {version}",
