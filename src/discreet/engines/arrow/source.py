@@ -213,7 +213,7 @@ def _short(kind: Any) -> str:
     """A type without what may follow it: categories and fields can be values of people."""
     text = str(kind)
     end = next((place for place, letter in enumerate(text) if not (letter.isalnum() or letter in "_.")), len(text))
-    return text[:end] or type(kind).__name__
+    return text[:end] or text
 
 
 def _stored_types(table: TableInMemory, places: Sequence[int]) -> dict[int, str]:
