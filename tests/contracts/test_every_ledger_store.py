@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -308,8 +308,12 @@ class ShelfStore(Store):
         self.name = str(address)
 
     @classmethod
-    def create(cls, address: str | Path, first: Row, secret: bytes) -> ShelfStore:
+    def create(
+        cls, address: str | Path, first: Row, secret: bytes, fill: Callable[[Session], None] | None = None
+    ) -> ShelfStore:
         cls.shelves[str(address)] = Shelf([first], secret)
+        if fill is not None:
+            fill(ShelfSession(cls.shelves[str(address)]))
         return cls(address)
 
     def exists(self) -> bool:

@@ -47,8 +47,8 @@ for line in sys.stdin:
             break
 """
 
-#: What a person is told when the server goes. While it is planned: that it cannot be reached. From the rehearsal on: that
-#: nothing was spent, that what was reserved stays spent, or where to see which.
+#: What a person is told when the server goes. While it is planned: that it cannot be reached. From the rehearsal on:
+#: that nothing was spent, that what was reserved stays spent, or where to see which.
 WORDS = re.compile(
     "cannot connect to|cannot be reached|catalogue of .* cannot be read|nothing was spent|stays spent"
     "|see discreet ledger show"
