@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 import awkward
+import independence
 from discreet.engines.base import Counting, Source
 from discreet.engines.reference import Row
 from discreet.engines.sources import open_source
@@ -79,6 +80,14 @@ class Engine:
         """The counts of a table, written for the purpose."""
         with tempfile.TemporaryDirectory() as folder:
             return self.open(table.write(Path(folder), table)).count(list(map(self.asked, countings)))
+
+    def violations(self, seed: int, key: bytes) -> list[str]:
+        """Where a table made from a seed breaks the promise that a row counts for itself; twenty questions are asked."""
+        chance = random.Random(seed)
+        table = self.random_table(chance)
+        countings = self.answered(table, awkward.random_countings(chance, 20, key))
+        found = independence.violations(chance, table, countings, self.counts, self.counts(table, countings))
+        return [f"seed {seed}, {words}" for words in found]
 
     def plain_rows(self, table: awkward.Table) -> list[Row]:
         """The rows as the engine holds them, for the reference counter."""

@@ -244,10 +244,10 @@ def _meaning(
 def fold(odds: float) -> str:
     """A ratio of odds for people, rounded up: three digits of what it is beyond 1.
 
-    >>> fold(2.7182818), fold(1.010050167)
-    ('2.72', '1.0102')
+    >>> fold(2.7182818), fold(1.010050167), fold(math.inf)
+    ('2.72', '1.0102', 'infinity')
     """
-    beyond = max(odds - 1, 1e-12)
+    beyond = min(max(odds - 1, 1e-12), 1.0)
     return text_up(odds, 3 + max(0, math.ceil(-math.log10(beyond))))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import gc
-import random
 import re
 import subprocess
 import sys
@@ -21,10 +20,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-import awkward
 import discreet as dc
 import engine_registry
-import independence
 from discreet.engines.arrow import source as arrow_source
 from discreet.engines.arrow.tables import table_in_memory
 from discreet.engines.base import Counting
@@ -525,15 +522,6 @@ def test_a_frame_without_what_reads_it_is_refused_before_anything_is_planned(mon
 IN_MEMORY = [engine for engine in engine_registry.ENGINES if engine.counts_by == engine_registry.ARROW_COUNT]
 
 
-def violations(seed: int, engine: engine_registry.Engine) -> list[str]:
-    """Where a table made from a seed breaks the promise that a row counts for itself; twenty questions of each."""
-    chance = random.Random(seed)
-    table = engine.random_table(chance)
-    countings = awkward.random_countings(chance, 20, KEY)
-    found = independence.violations(chance, table, countings, engine.counts, engine.counts(table, countings))
-    return [f"seed {seed}, {words}" for words in found]
-
-
 def test_the_suite_notices_a_copy_that_is_read_by_its_statistics(monkeypatch) -> None:
     """The negative control: a row that is left out because of what another holds."""
     copy = arrow_source.CountedTable.copy
@@ -543,7 +531,7 @@ def test_the_suite_notices_a_copy_that_is_read_by_its_statistics(monkeypatch) ->
         engine.execute(f"DELETE FROM {name} WHERE rowid > 3")
 
     monkeypatch.setattr(arrow_source.CountedTable, "copy", evicting)
-    assert any(violations(seed, IN_MEMORY[0]) for seed in range(10))
+    assert any(IN_MEMORY[0].violations(seed, KEY) for seed in range(10))
 
 
 def test_the_engine_of_a_copy_has_the_settings_of_files(monkeypatch) -> None:
@@ -561,7 +549,7 @@ def test_a_row_counts_for_itself_alone_in_three_thousand_cases_in_memory(
     engine: engine_registry.Engine, batch: int
 ) -> None:
     seeds = range(2000 + batch * 10, 2010 + batch * 10)
-    assert [words for seed in seeds for words in violations(seed, engine)] == []
+    assert [words for seed in seeds for words in engine.violations(seed, KEY)] == []
 
 
 def test_a_table_of_a_million_rows_has_the_counts_of_its_file(tmp_path: Path) -> None:
