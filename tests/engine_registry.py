@@ -82,7 +82,7 @@ class Engine:
             return self.open(table.write(Path(folder), table)).count(list(map(self.asked, countings)))
 
     def violations(self, seed: int, key: bytes) -> list[str]:
-        """Where a table made from a seed breaks the promise that a row counts for itself; twenty questions are asked."""
+        """Where a table made from a seed breaks the promise that a row counts for itself; twenty questions of each."""
         chance = random.Random(seed)
         table = self.random_table(chance)
         countings = self.answered(table, awkward.random_countings(chance, 20, key))
