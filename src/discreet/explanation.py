@@ -245,7 +245,7 @@ def fold(odds: float) -> str:
     """A ratio of odds for people, rounded up: three digits of what it is beyond 1.
 
     >>> fold(2.7182818), fold(1.010050167), fold(math.inf)
-    ('2.72', '1.0102', 'infinity')
+    ('2.72', '1.0101', 'infinity')
     """
     beyond = min(max(odds - 1, 1e-12), 1.0)
     return text_up(odds, 3 + max(0, math.ceil(-math.log10(beyond))))
