@@ -247,9 +247,7 @@ def fold(odds: float) -> str:
     >>> fold(2.7182818), fold(1.010050167), fold(math.inf)
     ('2.72', '1.0101', 'infinity')
     """
-    if math.isinf(odds):
-        return text_up(odds)
-    beyond = max(odds - 1, 1e-12)
+    beyond = min(max(odds - 1, 1e-12), 1.0)
     return text_up(odds, 3 + max(0, math.ceil(-math.log10(beyond))))
 
 

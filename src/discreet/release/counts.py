@@ -15,7 +15,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from ..engines.sources import Counting, Source, open_source
+from ..engines.sources import Counting, Data, Source, open_source
 from ..errors import SourceFailed
 from ..exact.arrays import IntArray
 from ..exact.bits import Bits, SecureBits
@@ -32,7 +32,7 @@ from .publish.released import Release
 
 
 def release_counts(
-    questions: str | Sequence[str] | ReleaseRequest, *, data: str | Path | Source, ledger: str | Path | Ledger,
+    questions: str | Sequence[str] | ReleaseRequest, *, data: Data, ledger: str | Path | Ledger,
     out: str | Path | None = None, **fields: Unpack[RequestFields],
 ) -> Release:  # fmt: skip
     """Release private counts from a table.
@@ -69,7 +69,7 @@ def release_counts(
     """
     request = read_request(questions, **fields)
     refuse_unnamed_selection(data, request.edition)
-    source = open_source(data)
+    source = open_source(data, request.dataset)
     plan = plan_request(request, source)
     book = ledger if isinstance(ledger, Ledger) else open_ledger(ledger, plan)
     return _release(plan, source, book, out, SecureBits())

@@ -106,7 +106,8 @@ class ReleaseRequest:
         Your name for the state of the data. The same question for the same edition has one answer.
     dataset
         The data set whose people these are, where the file has another name, such as next quarter's: one account for
-        the same people. It needs an ``edition``, so that no file gets the recorded answer of another.
+        the same people. It needs an ``edition``, so that no file gets the recorded answer of another. A table in memory
+        has no other name: there it is required, the question calls the table so, and the edition may be left out.
 
     Examples
     --------
