@@ -30,7 +30,7 @@ from ...privacy.verify import verify
 from ...spaces import Counts, Integers, Space, positive_integer
 from ...wording import listed
 from ..lp.refinement import InfeasibleProgram
-from .programs import NoiseLaws, Wanted, largest_stay, least_delta
+from .programs import NoiseLaws, NoiseRequirements, largest_stay, least_delta
 
 KINDS = ("all-counts", "optimal", "sadeghi", "single-event")
 
@@ -148,9 +148,11 @@ def bounded_noise(
         shared = read_shared_from(shared_from, D, small)
         if shared_from is not None:
             parameters["shared_from"] = shared
-        return _all_counts(Wanted(eps, D, 0, shared, eta, variance=spread, js=small), target, parameters)
+        return _all_counts(NoiseRequirements(eps, D, 0, shared, eta, variance=spread, js=small), target, parameters)
     floor = _read_least(least, D)
-    return _large_counts(kind, Wanted(eps, D, D, D, eta, variance=spread), target, floor, parameters | {"least": floor})
+    return _large_counts(
+        kind, NoiseRequirements(eps, D, D, D, eta, variance=spread), target, floor, parameters | {"least": floor}
+    )
 
 
 # ------------------------------------------------------------------------------------------------ arguments
@@ -260,43 +262,45 @@ def refuse_untouched_zeros(stay: Fraction, reach: int, js: int = 0) -> None:
 # ------------------------------------------------------------------------------------------------ the kinds
 
 
-def solve(wanted: Wanted, delta: Fraction | None) -> tuple[NoiseLaws, Wanted]:
+def solve(requirements: NoiseRequirements, delta: Fraction | None) -> tuple[NoiseLaws, NoiseRequirements]:
     """The laws, and their requirements with the largest stay for a delta filled in."""
-    limit = wanted.variance
+    limit = requirements.variance
     try:
-        found, wanted = (least_delta(wanted), wanted) if delta is None else _largest_stay(wanted, delta)
+        found, requirements = (
+            (least_delta(requirements), requirements) if delta is None else _largest_stay(requirements, delta)
+        )
     except InfeasibleProgram:
-        raise InvalidInput(impossible(wanted, delta)) from None
+        raise InvalidInput(impossible(requirements, delta)) from None
     if limit is not None and any(moment(law, 2) > limit for law in found.laws):
-        raise InvalidInput(impossible(wanted, delta))  # by so little that floats did not see it
-    return found, wanted
+        raise InvalidInput(impossible(requirements, delta))  # by so little that floats did not see it
+    return found, requirements
 
 
-def _largest_stay(wanted: Wanted, delta: Fraction) -> tuple[NoiseLaws, Wanted]:
+def _largest_stay(requirements: NoiseRequirements, delta: Fraction) -> tuple[NoiseLaws, NoiseRequirements]:
     """The noise with the largest stay for this delta, taken a little smaller until the delta is truly kept."""
-    best = largest_stay(wanted, delta * (1 - _DELTA_ROOM))
+    best = largest_stay(requirements, delta * (1 - _DELTA_ROOM))
     for room in (_DELTA_ROOM, _DELTA_ROOM * 2**10, _DELTA_ROOM * 2**18):
         stay = simplest_between(best * (1 - room), best * (1 - room / 2)) if best > 0 else Fraction(0)
         if not 0 < stay < 1:
             break
-        found = least_delta(replace(wanted, stay=stay))
+        found = least_delta(replace(requirements, stay=stay))
         if found.value <= delta:
-            return found, replace(wanted, stay=stay)
+            return found, replace(requirements, stay=stay)
     raise InfeasibleProgram()
 
 
-def impossible(wanted: Wanted, delta: Fraction | None) -> str:
+def impossible(requirements: NoiseRequirements, delta: Fraction | None) -> str:
     """The message when no noise meets the requirements."""
-    limits = [f"reach = {wanted.reach}", f"epsilon = {float(wanted.epsilon):g}"]
-    if wanted.stay is not None and delta is None:
-        limits.append(f"stay = {float(wanted.stay):g}")
-    if wanted.variance is not None:
-        limits.append(f"variance = {float(wanted.variance):g}")
-    if wanted.js:
-        limits.append(f"js = {wanted.js}")
+    limits = [f"reach = {requirements.reach}", f"epsilon = {float(requirements.epsilon):g}"]
+    if requirements.stay is not None and delta is None:
+        limits.append(f"stay = {float(requirements.stay):g}")
+    if requirements.variance is not None:
+        limits.append(f"variance = {float(requirements.variance):g}")
+    if requirements.js:
+        limits.append(f"js = {requirements.js}")
     if delta is not None:
         limits.append(f"delta = {float(delta):g}")
-    hint = "a larger variance" if wanted.variance is not None else "a larger delta or a larger reach"
+    hint = "a larger variance" if requirements.variance is not None else "a larger delta or a larger reach"
     return f"no unbiased noise meets {listed(limits)} together; allow {hint}."
 
 
@@ -318,21 +322,28 @@ class _Subject:
     inputs: Space
 
 
-def _all_counts(wanted: Wanted, delta: Fraction | None, parameters: dict[str, Any]) -> Mechanism:
-    found, wanted = solve(wanted, delta)
+def _all_counts(requirements: NoiseRequirements, delta: Fraction | None, parameters: dict[str, Any]) -> Mechanism:
+    found, requirements = solve(requirements, delta)
     space = Integers(low=0)
     *own, law = found.laws
     kernel = Noise(law, (0, None), (0, None), tuple(own))
-    details = _figures(kernel, space, wanted.epsilon, law) | {"lower_bound": abs(float_down(found.bound))}
+    details = _figures(kernel, space, requirements.epsilon, law) | {"lower_bound": abs(float_down(found.bound))}
     return finish(
-        "bounded_noise", space, space, kernel, parameters, epsilon=wanted.epsilon, with_delta=True, details=details
+        "bounded_noise",
+        space,
+        space,
+        kernel,
+        parameters,
+        epsilon=requirements.epsilon,
+        with_delta=True,
+        details=details,
     )
 
 
 def _large_counts(
-    kind: str, wanted: Wanted, delta: Fraction | None, least: int, parameters: dict[str, Any]
+    kind: str, requirements: NoiseRequirements, delta: Fraction | None, least: int, parameters: dict[str, Any]
 ) -> Mechanism:
-    eps, D, eta = wanted.epsilon, wanted.reach, wanted.stay
+    eps, D, eta = requirements.epsilon, requirements.reach, requirements.stay
     details: dict[str, Any] = {}
     if kind == "sadeghi":
         assert eta is not None
@@ -344,11 +355,11 @@ def _large_counts(
             "paper_bound": bound_up(paper.bound),
             "k": paper.k,
         }
-    elif eta is not None and wanted.variance is None and closed_form_holds(eps, eta, D):
+    elif eta is not None and requirements.variance is None and closed_form_holds(eps, eta, D):
         law = truncated_geometric_law(eps, eta, D)
         details = {"closed_form": True}
     else:
-        found, wanted = solve(wanted, delta)
+        found, requirements = solve(requirements, delta)
         law = found.laws[-1]
         details = {"closed_form": False, "lower_bound": abs(float_down(found.bound))}
     # a count below the bound is raised to it: its noise is the shared law, moved up
@@ -365,8 +376,8 @@ def _single_event(
     if top < 2:
         raise InvalidInput(f"largest must be at least 2: a mechanism for one count has nothing to hide; got {top}.")
     ceiling = None if overshoot else top
-    wanted = Wanted(epsilon, reach, 1, top, stay, largest=True, ceiling=ceiling, single_event=True)
-    found, wanted = solve(wanted, None)
+    requirements = NoiseRequirements(epsilon, reach, 1, top, stay, largest=True, ceiling=ceiling, single_event=True)
+    found, requirements = solve(requirements, None)
     reports = top + reach if overshoot else top
     scale = max(law.total for law in found.laws)
     rows = []

@@ -19,7 +19,7 @@ from ...wording import percent
 from ..lp.refinement import InfeasibleProgram
 from .bounded import LARGEST_PROGRAM, impossible, read_shared_from, refuse_hopeless_js, refuse_untouched_zeros
 from .key_rounding import best_on_keys
-from .programs import Wanted, least_delta
+from .programs import NoiseRequirements, least_delta
 
 _SKIPPED = (
     "programs that leave empty cells alone (tau-ARGUS, cellKey, ONS) do not apply the block of 0; the guarantee holds "
@@ -103,18 +103,18 @@ def design_ptable(
 
     given = None if shared_from is None else read_shared_from(shared_from, D, small)
 
-    def wanted(shorter: int) -> Wanted:
+    def requirements(shorter: int) -> NoiseRequirements:
         shared = given or read_shared_from(None, shorter, small)
-        return Wanted(eps, shorter, 0, shared, floor, at_least=True, variance=spread, js=small)
+        return NoiseRequirements(eps, shorter, 0, shared, floor, at_least=True, variance=spread, js=small)
 
     try:
-        free = least_delta(wanted(D))
+        free = least_delta(requirements(D))
     except InfeasibleProgram:
-        raise InvalidInput(impossible(wanted(D), None)) from None
+        raise InvalidInput(impossible(requirements(D), None)) from None
     try:
-        found = best_on_keys(wanted, D, size, progress)
+        found = best_on_keys(requirements, D, size, progress)
     except InfeasibleProgram:
-        raise InvalidInput(f"on {size} keys {impossible(wanted(D), None)}") from None
+        raise InvalidInput(f"on {size} keys {impossible(requirements(D), None)}") from None
     table = PTable(tuple(tuple(sorted(row.items())) for row in found.weights), size, layout="ptable")
     delta = table.mechanism(eps).certificate.delta
     about: dict[str, Any] = {
