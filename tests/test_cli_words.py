@@ -198,8 +198,10 @@ def test_a_file_that_does_not_have_what_it_says_does_not_hold(how: str, mechanis
     else:
         mechanism.write_text(mechanism.read_text(encoding="utf-8").replace("10/11", "9/11"), encoding="utf-8")
     assert "DOES NOT HOLD" in run("verify", mechanism, code=1).stdout
-    told = json.loads(run("verify", mechanism, "--json", code=1).stdout)
+    page = mechanism.with_suffix(".html")
+    told = json.loads(run("verify", mechanism, "--json", "--page", page, code=1).stdout)
     assert told["holds"] is False and told["problem"]
+    assert "DOES NOT HOLD" in page.read_text(encoding="utf-8")
     for verb in (["check"], ["explain"]):  # for any other purpose it is a file that cannot be used
         run(*verb, mechanism, code=2)
     with pytest.raises(DiscreetError):
@@ -232,7 +234,7 @@ def test_every_verb_takes_every_spelling_of_a_mechanism(written: str) -> None:
     found = told("calibrate", "--family", written, "-n", 4, "--truth", "0.5")
     assert found["family"] == "explicit_fair"
     plan = told(*ASKED, "--epsilon", 1, "--mechanism", written, "--bound", 9)
-    assert "explicit_fair" in plan["tables"][0]["noise"]
+    assert plan["tables"][0]["noise"]["mechanisms"][0]["family"] == "explicit_fair"
 
 
 @pytest.mark.parametrize("written", ["WH,CM", "WH+CM", "wh cm", "wh;Cm", "Weakly_Honest, column monotone"])

@@ -622,3 +622,10 @@ def test_what_is_no_bundle_is_refused(tmp_path, out):
     (out / "GUARANTEE.md").symlink_to("/etc/passwd")
     with pytest.raises(UnreadableFile, match="not a plain file"):
         verify_bundle(out)
+
+
+def test_one_file_of_a_bundle_points_to_its_folder_and_a_mechanism_stands_for_itself(out):
+    for name in FILES - {"mechanism.json"}:
+        with pytest.raises(InvalidInput, match=rf"one file of a bundle.*dc\.verify\('{out}'\)"):
+            dc.verify(out / name)
+    assert dc.verify(out / "mechanism.json").claim_holds

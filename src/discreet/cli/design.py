@@ -281,6 +281,7 @@ def compare(
         Path | None,
         typer.Option("--report", "-o", "--output", help="Write a page or its charts: .html, .png, .svg or .json."),
     ] = None,
+    page: Page = None,
     json: Json = False,
 ) -> None:
     """Put mechanisms side by side: costs, properties, error by true count, tight epsilon.
@@ -294,6 +295,7 @@ def compare(
     from ..errors import InvalidInput
 
     refuse_unwritable(report, PICTURES, "a report", DRAWN)
+    refuse_unwritable(page, (".html",), "a page")
     if not _several(loss):
         raise InvalidInput("--loss names at least one loss, such as L0,L1,L2; it is empty.")
     names = None if families is None else _several(families)
@@ -311,7 +313,7 @@ def compare(
         comparison = put(n, alpha=alpha, epsilon=epsilon, families=names, loss=_several(loss))
     if report is not None:
         comparison.save(report)
-    hand_over(comparison, None, json)
+    hand_over(comparison, page, json)
     if report is not None and not json:
         say(f"report    {report}")
 
