@@ -36,6 +36,9 @@ RAMP = ("#F9F1CB", "#BADFA3", "#65CB95", "#01B09C", "#039197", "#007388", "#0657
 
 INK, QUIET, PALE, DARK, ACCENT = "#222222", "#888888", "#8FBCDB", "#00436B", "#D55E00"
 
+#: Digits on a coloured cell. Nearly black, and a colour of its own: a dark page turns ink light, but not the cells.
+ON_CELLS = "#010101"
+
 #: The width of the plot of a chart with lines or bars, in nominal pixels.
 WIDTH = 440
 
