@@ -18,7 +18,7 @@ from discreet.estimation.method_table import METHODS
 from discreet.optimise.design.describing import Design
 from discreet.optimise.noise.ptable import DesignedTable
 from discreet.ptables.table import PTable
-from discreet.report import Bar, Bullets, Code, Fact, Picture, Prose, Report, Result, Section, Table, Terms
+from discreet.report import Bar, Bullets, Code, Fact, Picture, Prose, Refusal, Report, Result, Section, Table, Terms
 from discreet.verification import Refutation
 
 SCHEMAS = {
@@ -45,6 +45,14 @@ def _bundle(folder: Path) -> Result:
     found = dc.verify(folder / "out")
     assert found.holds
     return found
+
+
+def _refused() -> Result:
+    try:
+        dc.geometric(4, epsilon=700)
+    except dc.errors.InvalidInput as problem:
+        return Refusal(problem, lambda mention: f"the field {mention.name}")
+    raise AssertionError("it was not refused")
 
 
 def _explained() -> Result:
@@ -79,6 +87,8 @@ RESULTS: dict[str, tuple[str, Callable[[Path], Result]]] = {
     "verdict": ("verdict", lambda folder: dc.verify(dc.geometric(4, epsilon=1), "local")),
     "verdict of a file": ("verdict", _file_verdict),
     "refutation": ("verdict", lambda folder: Refutation("m.json", "m.json", "it was altered.")),
+    "error": ("error", lambda folder: _refused()),
+    "error in prose": ("error", lambda folder: Refusal(dc.errors.Unsupported("not here."), lambda one: one.python)),
     "checks": ("checks", lambda folder: dc.check(dc.geometric(4, epsilon=1))),
     "explanation": ("explanation", lambda folder: dc.explain(dc.geometric(4, epsilon=1))),
     "composition": ("composition", lambda folder: dc.compose([(dc.geometric(4, epsilon=1), 3)])),

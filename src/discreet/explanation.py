@@ -138,7 +138,7 @@ def explain(
     space = subject.inputs if isinstance(subject, Mechanism) else None
     belief = as_fraction(prior, "prior")
     if not 0 < belief < 1:
-        raise InvalidInput(f"prior is a belief strictly between 0 and 1; got {prior!r}.")
+        raise InvalidInput.must_be("prior", "a belief strictly between 0 and 1", prior)
     times = _times(certificate, space, positive_integer(people, "people"), distance)
     odds = _odds(certificate, times)
     posterior = 1.0
@@ -176,7 +176,7 @@ def _times(certificate: Certificate, space: Space | None, people: int, distance:
         return Fraction(1) if space is None else space.unit
     times = as_fraction(distance, "distance")
     if times <= 0:
-        raise InvalidInput(f"distance must be positive; got {distance!r}.")
+        raise InvalidInput.must_be("distance", "positive", distance)
     return times
 
 

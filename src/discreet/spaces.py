@@ -26,7 +26,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import ForeignValue, InvalidInput, Unsupported, WrongType, subject
+from .errors import ForeignValue, InvalidInput, InWords, Unsupported, WrongType, meant
 from .exact.arrays import BoolArray, IntArray
 from .exact.rationals import as_fraction
 
@@ -173,7 +173,7 @@ def _read_column(values: Any, what: str) -> Array:
     nulls = getattr(values, "null_count", None)  # an attribute in Arrow, a method in polars
     missing = nulls() if callable(nulls) else nulls
     if missing is not None and not is_integer(missing):  # a polars table counts by column
-        raise WrongType(f"{what} must be one column; got a whole {type(values).__name__}. Choose a column.")
+        raise WrongType.must_be(what, "one column", InWords(f"a whole {type(values).__name__}"), "Choose a column.")
     if missing is None and hasattr(values, "isna"):
         missing = int(np.asarray(values.isna()).sum())
     if missing:
@@ -214,12 +214,10 @@ def _first(wrong: BoolArray) -> str:
 def positive_integer(value: object, what: str, least: int = 1) -> int:
     """One integer parameter that must be at least ``least``."""
     if not is_integer(value):
-        raise WrongType(f"{subject(what)} must be an integer; got {value!r}.", given=value, allowed="an integer")
+        raise WrongType.must_be(what, "an integer", value)
     number = int(value)  # type: ignore[call-overload]
     if number < least:
-        raise InvalidInput(
-            f"{subject(what)} must be at least {least}; got {number}.", given=number, allowed=f"at least {least}"
-        )
+        raise InvalidInput.must_be(what, f"at least {least}", number)
     return int(number)
 
 
@@ -267,9 +265,9 @@ class Counts(_Line):
     name: ClassVar[str] = "counts"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "n", positive_integer(self.n, "n, the largest count,"))
+        object.__setattr__(self, "n", positive_integer(self.n, meant("n", "the largest count")))
         if self.n > LARGEST_INTEGER:
-            raise InvalidInput(f"n, the largest count, must be at most 2**62; got {self.n}.")
+            raise InvalidInput.must_be("n", "at most 2**62", self.n, meaning="the largest count")
 
     @property
     def size(self) -> int:
@@ -320,11 +318,11 @@ class Integers(_Line):
 
     def __post_init__(self) -> None:
         if self.low is not None and not is_integer(self.low):
-            raise WrongType(f"low must be an integer or None; got {self.low!r}.")
+            raise WrongType.must_be("low", "an integer or None", self.low)
         if self.low is not None:
             object.__setattr__(self, "low", int(self.low))
             if abs(self.low) >= LARGEST_INTEGER:
-                raise InvalidInput(f"low must lie within 2**62 of zero; got {self.low}.")
+                raise InvalidInput.must_be("low", "within 2**62 of zero", self.low)
 
     @property
     def size(self) -> None:
@@ -377,10 +375,12 @@ class Grid:
         object.__setattr__(self, "rows", positive_integer(self.rows, "rows"))
         object.__setattr__(self, "cols", positive_integer(self.cols, "cols"))
         if not 2 <= self.rows * self.cols <= 2**31:
-            raise InvalidInput(f"a grid needs 2 to 2**31 cells; got {self.rows} x {self.cols}.")
-        unit = as_fraction(self.cell, "cell, the side of a cell,")
+            raise InvalidInput.must_be(
+                "a grid", "of 2 to 2**31 cells", InWords(f"{self.rows} x {self.cols}"), argument="rows"
+            )
+        unit = as_fraction(self.cell, meant("cell", "the side of a cell"))
         if unit <= 0:
-            raise InvalidInput(f"cell, the side of a cell, must be positive; got {self.cell}.")
+            raise InvalidInput.must_be("cell", "positive", InWords(self.cell), meaning="the side of a cell")
         object.__setattr__(self, "unit", unit)
 
     @property
@@ -460,18 +460,20 @@ class Labels:
 
     def __init__(self, labels: Iterable[Hashable]) -> None:
         if isinstance(labels, str | bytes):
-            raise WrongType(f"labels must be a list of labels; got the text {labels!r}. Write [{labels!r}, ...].")
+            raise WrongType.must_be(
+                "labels", "a list of labels", InWords(f"the text {labels!r}"), f"Write [{labels!r}, ...]."
+            )
         values = tuple(labels)
         for label in values:
             if label is None or isinstance(label, float) or not isinstance(label, str | int | np.integer | np.str_):
-                raise WrongType(f"a label must be text or an integer; got {label!r}.")
+                raise WrongType.must_be("a label", "text or an integer", label, argument="labels")
         plain = tuple(_plain_label(v) for v in values)
         position = {label: k for k, label in enumerate(plain)}
         if len(position) != len(plain):
             twice = next(v for k, v in enumerate(plain) if position[v] != k)
             raise InvalidInput(f"every label must be given once; {twice!r} is given twice.")
         if len(plain) < 2:
-            raise InvalidInput(f"at least two labels are needed; got {len(plain)}.")
+            raise InvalidInput.must_be("labels", "at least two", len(plain))
         object.__setattr__(self, "labels", plain)
         object.__setattr__(self, "_position", position)
 

@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 from dataclasses import replace
+from decimal import ROUND_CEILING
 from fractions import Fraction
 from pathlib import Path
 
@@ -25,7 +26,7 @@ from discreet.exact.bits import SeededBits
 from discreet.pages.pictures import is_plain_svg, pictures_in
 from discreet.release.counts import _release
 from discreet.release.plan.planning import plan_release
-from discreet.release.publish import bundle, contents
+from discreet.release.publish import audit, bundle, contents, tables
 from discreet.release.publish.audit import verify_bundle
 from discreet.release.publish.bundle import refuse_occupied, write_bundle
 from discreet.release.publish.released import Release, ReleasedTable
@@ -629,3 +630,20 @@ def test_one_file_of_a_bundle_points_to_its_folder_and_a_mechanism_stands_for_it
         with pytest.raises(InvalidInput, match=rf"one file of a bundle.*dc\.verify\('{out}'\)"):
             dc.verify(out / name)
     assert dc.verify(out / "mechanism.json").claim_holds
+
+
+@pytest.mark.parametrize("since", [1, tables.LAYOUT + 1])
+def test_a_column_that_later_programs_add_leaves_published_bundles_as_they_are(out, paid, monkeypatch, since):
+    before = tables.ERRORS
+    later = tables.ErrorColumn("widest", "sd", "a column that a later program adds", ROUND_CEILING, since=since)
+    monkeypatch.setattr(tables, "ERRORS", (*before, later))
+    monkeypatch.setattr(audit, "LAYOUT", tables.LAYOUT + 1)
+    monkeypatch.setattr(dc, "__version__", "9.9.9")
+    if since > tables.LAYOUT:
+        report = verify_bundle(out, paid)
+        assert report.holds and report["errors"].holds and report["ledger"].holds
+        table = replace(report.release.tables[0], layout=since)
+        assert table.headings[-1] == "widest" and "widest" in contents.csv_text(table).partition("\n")[0]
+        assert report.release.tables[0].headings == table.headings[:-1]
+    else:  # a column that is said to have always been there is missed
+        assert failing(out, paid) == {"counts"}

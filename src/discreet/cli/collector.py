@@ -98,7 +98,7 @@ def _mechanisms(given: list[str], group: str | None) -> dict[str, Mechanism]:
     for text in given:
         name, sign, file = text.partition("=")
         if not sign or not name or not file:
-            raise InvalidInput(f"with --group, a mechanism is given as --mechanism NAME=FILE; got {text!r}.")
+            raise InvalidInput.must_be("mechanism", "NAME=FILE for each with --group", text)
         if name in made:
             raise InvalidInput(f"the group {name!r} has two mechanisms; give one for each group.")
         made[name] = load(file)
@@ -149,7 +149,7 @@ def estimate(
     refuse_unwritable(report, (".html", ".png", ".svg", ".json"), "a report", (".png", ".svg"))
     refuse_unwritable(page, (".html",), "a page")
     read_share(level, "level", inside=True)
-    options: dict[str, Any] = {"method": find_name(method, METHODS, "a method")}
+    options: dict[str, Any] = {"method": find_name(method, METHODS, "a method", argument="method")}
     if iterations is not None:
         options["iterations"] = iterations
     if over is not None:

@@ -54,7 +54,7 @@ def verify(
     from ..verification import verify as judge
 
     refuse_unwritable(page, (".html",), "a page")
-    named = None if notion is None else find_name(notion, NOTIONS, "a notion")
+    named = None if notion is None else find_name(notion, NOTIONS, "a notion", argument="notion")
     try:
         if str(file) == "-":
             data = sys.stdin.buffer.read()

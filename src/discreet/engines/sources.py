@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import cast
 
 from ..addresses import FILE, Address, no_engine, read_address
-from ..errors import WrongType, arg
+from ..errors import InWords, WrongType, arg
 from .base import Counting, Source
 from .duckdb.files import open_counted_files
 from .postgres.source import open_database
@@ -63,7 +63,7 @@ def _refuse_in_memory(data: object) -> None:
     advice = f"Save it as .csv or .parquet, and give {arg('data', 'people.csv')}."
     if saved is not None:
         advice = f"Save it, and give that file: {saved}"
-    raise WrongType(f"data must be a file; got a {type(data).__name__}. {advice}")
+    raise WrongType.must_be("data", "a file", InWords(f"a {type(data).__name__}"), advice)
 
 
 #: How tables in memory are saved, by a method that tells them apart: polars (all of it at once, or as a query), pandas,

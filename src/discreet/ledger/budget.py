@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from ..errors import InvalidInput
+from ..errors import InvalidInput, InWords, named
 from ..exact.rationals import as_fraction, log_bounds, read_integer, show_integer
 from ..names import find_name
 from ..privacy.bounds import pure_rho
@@ -340,11 +340,13 @@ class Terms:
             read_name(getattr(self, what), what)
         for what, allowed in (("relation", RELATIONS), ("filter", FILTERS)):
             if getattr(self, what) not in allowed:
-                raise InvalidInput(f"{what} must be one of {', '.join(allowed)}; got {getattr(self, what)!r}.")
+                raise InvalidInput.must_be(what, f"one of {', '.join(allowed)}", getattr(self, what))
         if not 0 < self.epsilon <= LARGEST_BUDGET:
-            raise InvalidInput(f"the budget needs an epsilon above 0 and at most {LARGEST_BUDGET}; got {self.epsilon}.")
+            raise InvalidInput.must_be(
+                "epsilon", f"above 0 and at most {LARGEST_BUDGET} for a budget", InWords(self.epsilon)
+            )
         if not 0 <= self.delta < 1:
-            raise InvalidInput(f"delta is a probability, at least 0 and below 1; got {self.delta}.")
+            raise InvalidInput.must_be("delta", "a probability, at least 0 and below 1", InWords(self.delta))
         if self.filter == "zcdp" and not self.delta:
             raise InvalidInput(
                 "the filter zcdp needs a delta above 0, such as 1e-6; with delta = 0 use the filter sum."
@@ -353,8 +355,14 @@ class Terms:
     @classmethod
     def new(cls, dataset: str, unit: str, relation: str, epsilon: object, delta: object, filter: str) -> Terms:
         """Terms with a new random name and a new secret key."""
-        total, chance = as_fraction(epsilon, "the epsilon of the budget"), as_fraction(delta, "the delta of the budget")
-        relation, filter = find_name(relation, RELATIONS, "a relation"), find_name(filter, FILTERS, "a filter")
+        total, chance = (
+            as_fraction(epsilon, f"the {named('epsilon')} of the budget"),
+            as_fraction(delta, f"the {named('delta')} of the budget"),
+        )
+        relation, filter = (
+            find_name(relation, RELATIONS, "a relation", argument="relation"),
+            find_name(filter, FILTERS, "a filter", argument="filter"),
+        )
         name, key = secrets.token_hex(16), secrets.token_bytes(32)
         terms = cls(dataset, unit, relation, total, chance, filter, name, key)
         if filter == "sum":
@@ -446,5 +454,5 @@ def _account(what: str, budget: Fraction, asked: Fraction, left: Fraction) -> st
 def read_name(text: object, what: str) -> str:
     """A name that can be shown on any terminal."""
     if not isinstance(text, str) or not text or len(text) > 200 or not text.isprintable():
-        raise InvalidInput(f"the {what} of a ledger is a text of 1 to 200 printable characters; got {text!r:.60}.")
+        raise InvalidInput.must_be(what, "a text of 1 to 200 printable characters", InWords(f"{text!r:.60}"))
     return text

@@ -27,7 +27,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from ..errors import BudgetExceeded, DiscreetError, InvalidInput, UnreadableFile, WrongType, arg
+from ..errors import BudgetExceeded, DiscreetError, InvalidInput, InWords, UnreadableFile, WrongType, arg
 from .books import VERSION, Books, Entry, LedgerReport, Recorded, Reservation, read_reason
 from .budget import Cost, Terms, lifetime_budget, read_name, typed
 from .chain import Event, canonical_json, digest_of, next_event
@@ -197,7 +197,7 @@ class Ledger:
         question has one answer. What was reserved for it stays spent.
         """
         if not isinstance(answer, bytes):
-            raise WrongType(f"an answer is kept as bytes; got {type(answer).__name__}.")
+            raise WrongType.must_be("answer", "bytes", InWords(type(answer).__name__))
         with self._store.writing() as session:
             books = self._own(session, reservation, "commit")
             if books.version > 1 and reservation.number not in books.opened:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InvalidInput, arg
+from ..errors import InvalidInput, InWords, arg
 from ..exact.tables import Table
 from ..mechanism import Mechanism, finish, read_count
 from ..spaces import Counts, Labels, positive_integer
@@ -65,8 +65,10 @@ def suppression(n: Any, *, below: int = 5) -> Mechanism:
     space = Counts(read_count(n))
     limit = positive_integer(below, "below", least=2)
     if limit > space.n:
-        raise InvalidInput(
-            f"below must be at most n, so that some count is published; got {arg('below', limit)}, {arg('n', space.n)}."
+        raise InvalidInput.must_be(
+            "below",
+            "at most n, so that some count is published",
+            InWords(f"{arg('below', limit)}, {arg('n', space.n)}"),
         )
     published = Labels([SUPPRESSED, 0, *range(limit, space.size)])
     weights = np.zeros((space.size, published.size), np.int64)

@@ -50,7 +50,7 @@ def _finite(space: Any) -> Space:
         return Labels(space)
     if is_integer(space) and int(space) >= 2:
         return Counts(int(space) - 1)
-    raise InvalidInput(f"a finite space or a number of values k >= 2 is needed; got {space!r}.")
+    raise InvalidInput.must_be("space", "a finite space or a number of values k >= 2", space)
 
 
 def uniform(n: Any) -> Mechanism:

@@ -136,7 +136,7 @@ def cell_size(cells: int, named: bool = False) -> int:
 def heat_cells(matrix: FloatArray, x: Spec, y: Spec, step: int, scale: ColourScale) -> Spec:
     """Coloured cells; zeros stay white."""
     if scale not in ("linear", "sqrt", "log"):
-        raise InvalidInput(f"scale must be 'linear', 'sqrt' or 'log'; got {scale!r}.")
+        raise InvalidInput.must_be("scale", "'linear', 'sqrt' or 'log'", scale)
     columns, rows = x["scale"]["domain"], y["scale"]["domain"]
     # Six significant digits: nobody sees more, and a large map stays a small file.
     table = [

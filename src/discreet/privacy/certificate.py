@@ -32,11 +32,11 @@ class Privacy:
 
     def __post_init__(self) -> None:
         if as_fraction(self.epsilon, "epsilon") < 0:
-            raise InvalidInput(f"epsilon must not be negative; got {self.epsilon!r}.")
+            raise InvalidInput.must_be("epsilon", "0 or more", self.epsilon)
         if not 0 <= as_fraction(self.delta, "delta") < 1:
-            raise InvalidInput(f"delta is a probability below 1; got {self.delta!r}.")
+            raise InvalidInput.must_be("delta", "a probability below 1", self.delta)
         if self.notion is not None and self.notion not in NOTIONS:
-            raise InvalidInput(f"notion must be one of {', '.join(NOTIONS)}; got {self.notion!r}.")
+            raise InvalidInput.must_be("notion", f"one of {', '.join(NOTIONS)}", self.notion)
 
 
 @dataclass(frozen=True, repr=False)

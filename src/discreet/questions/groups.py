@@ -252,7 +252,9 @@ def groups_from(groups: Mapping[str, Iterable[Any]] | Iterable[Any], by: Sequenc
         for name, values in groups.items():
             column = _group_column(name, by)
             if isinstance(values, str | bytes) or not isinstance(values, Iterable):
-                raise WrongType(f"the domain of {column!r} is a list of values or a range; got {values!r}.")
+                raise WrongType.must_be(
+                    f"the domain of {column!r}", "a list of values or a range", values, argument="domain"
+                )
             found[column] = (
                 values if isinstance(values, range) else tuple(_declared_value(value, column) for value in values)
             )

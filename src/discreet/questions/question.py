@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
-from ..errors import InvalidInput
+from ..errors import InvalidInput, InWords
 from ..names import nearest
 from ..wording import first_of
 from .conditions import Condition, bare, column_name, only, read_condition, refused, shown
@@ -279,7 +279,7 @@ def _heading(place: int, condition: Condition | None) -> str:
 def _only_statement(sql: str, what: str) -> Expression:
     """Parse text that holds one statement. Its own words in errors are the request's, never the data's."""
     if not isinstance(sql, str):
-        raise InvalidInput(f"{what} is a text of SQL; got {type(sql).__name__}.")
+        raise InvalidInput.must_be(what, "a text of SQL", InWords(type(sql).__name__))
     if len(sql) > LONGEST_SQL:
         raise refused(f"{what} of {len(sql)} characters is too long", f"Keep it under {LONGEST_SQL} characters.")
     if "\0" in sql or any(0xD800 <= ord(letter) <= 0xDFFF for letter in sql):

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ... import spaces
 from ...channels import Channel
-from ...errors import InvalidInput, Unsupported, WrongType, arg
+from ...errors import InvalidInput, InWords, Unsupported, WrongType, arg
 from ...exact.arrays import BoolArray, FloatArray, IntArray
 from ...exact.bits import SeededBits
 from ...exact.kernels import Kernel, Noise, Response
@@ -348,7 +348,7 @@ def _spaces(mechanism: Any, over: Any) -> tuple[Space, Space, Kernel]:
             )
         return inputs, outputs, kernel
     if not isinstance(over, Counts):
-        raise WrongType(f"over is the range of the true values, Counts(n); got {over!r}.")
+        raise WrongType.must_be("over", "the range of the true values, Counts(n)", over)
     if inputs.size is not None:
         if inputs == over:
             return inputs, outputs, kernel
@@ -430,9 +430,11 @@ def _counted(data: Any, outputs: Space) -> tuple[IntArray, IntArray]:
             f"reports as {arg('reports')}"
         )
     if counts.shape != (outputs.size,):
-        raise InvalidInput(
-            f"counts must be {outputs.size} numbers, how often each output was reported; got shape {counts.shape}. "
-            f"Raw reports, one for each person, are given as {arg('reports')}"
+        raise InvalidInput.must_be(
+            "counts",
+            f"{outputs.size} numbers, how often each output was reported",
+            InWords(f"shape {counts.shape}"),
+            f"Raw reports, one for each person, are given as {arg('reports')}",
         )
     return np.arange(outputs.size), _not_negative(counts)
 

@@ -121,7 +121,7 @@ def bounded_noise(
     >>> every.probability(0, 0), every.probability(9, 16)
     (Fraction(4, 5), Fraction(0, 1))
     """
-    kind = find_name(kind, KINDS, "a kind of bounded noise")
+    kind = find_name(kind, KINDS, "a kind of bounded noise", argument="kind")
     eps, D = read_epsilon(epsilon), read_reach(reach)
     eta = None if stay is None else read_stay(stay)
     spread, target = _read_variance(variance), _read_delta(delta)
@@ -163,7 +163,7 @@ def _read_variance(variance: object) -> Fraction | None:
         return None
     value = as_fraction(variance, "variance")
     if value <= 0:
-        raise InvalidInput(f"variance must be positive; got {variance!r}.")
+        raise InvalidInput.must_be("variance", "positive", variance)
     return value
 
 
@@ -172,9 +172,11 @@ def _read_delta(delta: object) -> Fraction | None:
         return None
     value = as_fraction(delta, "delta")
     if not 0 < value < 1:
-        raise InvalidInput(
-            f"delta must lie strictly between 0 and 1; got {delta!r}. Bounded noise has no delta of zero: its largest "
-            "report is impossible for the count below."
+        raise InvalidInput.must_be(
+            "delta",
+            "strictly between 0 and 1",
+            delta,
+            "Bounded noise has no delta of zero: its largest report is impossible for the count below.",
         )
     return value
 
@@ -184,9 +186,13 @@ def _read_least(least: int | None, reach: int) -> int:
         return reach
     value = positive_integer(least, "least", least=1)
     if not reach <= value <= LARGEST_LEAST:
-        raise InvalidInput(
-            f"least, the public lower bound of the counts, goes from reach = {reach} to {LARGEST_LEAST}; got {value}. "
-            f"The noise is the same for every bound from reach on; for smaller counts take {arg('kind', 'all-counts')}."
+        raise InvalidInput.must_be(
+            "least",
+            f"from reach = {reach} to {LARGEST_LEAST}",
+            value,
+            "The noise is the same for every bound from reach on; for smaller counts take "
+            f"{arg('kind', 'all-counts')}.",
+            meaning="the public lower bound of the counts",
         )
     return value
 
@@ -214,7 +220,7 @@ def _refuse_options(
         raise InvalidInput(f"{arg('kind', kind)} is determined by epsilon, stay and reach alone.")
     if js and kind != "all-counts":
         raise InvalidInput(
-            f"js, reports that are never given, is for {arg('kind', 'all-counts')}; got {arg('kind', kind)}."
+            f"{named('js')}, reports that are never given, is for {arg('kind', 'all-counts')}; got {arg('kind', kind)}."
         )
     if shared_from is not None and kind != "all-counts":
         raise InvalidInput(f"{named('shared_from')} is for {arg('kind', 'all-counts')}; got {arg('kind', kind)}.")
@@ -236,9 +242,8 @@ def read_shared_from(shared_from: int | None, reach: int, js: int) -> int:
     value = positive_integer(shared_from, "shared_from", least=1)
     low, high = reach + gap, 4 * (reach + gap)
     if not low <= value <= high:
-        raise InvalidInput(
-            f"{named('shared_from')} goes from {low}, below which a count has less room to move down, to {high}; got "
-            f"{value}."
+        raise InvalidInput.must_be(
+            "shared_from", f"from {low}, below which a count has less room to move down, to {high}", value
         )
     return value
 
@@ -246,7 +251,7 @@ def read_shared_from(shared_from: int | None, reach: int, js: int) -> int:
 def refuse_hopeless_js(js: int, reach: int) -> None:
     """Refuse a gap that small counts cannot cross: 0 must reach js + 1, or it would be left untouched."""
     if js >= reach:
-        raise InvalidInput(f"js must be below reach = {reach}, so that a count of 0 can leave the gap; got js = {js}.")
+        raise InvalidInput.must_be("js", f"below reach = {reach}, so that a count of 0 can leave the gap", js)
 
 
 def refuse_untouched_zeros(stay: Fraction, reach: int, js: int = 0) -> None:
@@ -374,7 +379,7 @@ def _single_event(
     epsilon: Fraction, stay: Fraction | None, reach: int, top: int, overshoot: bool, parameters: dict[str, Any]
 ) -> Mechanism:
     if top < 2:
-        raise InvalidInput(f"largest must be at least 2: a mechanism for one count has nothing to hide; got {top}.")
+        raise InvalidInput.must_be("largest", "at least 2: a mechanism for one count has nothing to hide", top)
     ceiling = None if overshoot else top
     requirements = NoiseRequirements(epsilon, reach, 1, top, stay, largest=True, ceiling=ceiling, single_event=True)
     found, requirements = solve(requirements, None)

@@ -94,9 +94,9 @@ def design_ptable(
             "noise."
         )
     if floor is not None and floor >= 1:
-        raise InvalidInput(f"stay is a probability below 1; got {stay!r}.")
+        raise InvalidInput.must_be("stay", "a probability below 1", stay)
     if D + small > LARGEST_PROGRAM:
-        raise InvalidInput(f"reach + js must be at most {LARGEST_PROGRAM}; got {D + small}.")
+        raise InvalidInput.must_be("reach + js", f"at most {LARGEST_PROGRAM}", D + small, argument="reach")
     refuse_hopeless_js(small, D)
     if keep_zeros:
         refuse_untouched_zeros(floor or Fraction(0), D, small)
@@ -202,5 +202,5 @@ def _limit(value: object, name: str) -> Fraction | None:
         return None
     number = as_fraction(value, name)
     if number <= 0:
-        raise InvalidInput(f"{name} must be positive; got {value!r}.")
+        raise InvalidInput.must_be(name, "positive", value)
     return number

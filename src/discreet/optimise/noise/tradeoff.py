@@ -118,11 +118,11 @@ def noise_tradeoff(
     >>> best["delta"] <= paper["delta"]
     True
     """
-    kind = find_name(kind, KINDS, "a kind of bounded noise")
+    kind = find_name(kind, KINDS, "a kind of bounded noise", argument="kind")
     epsilons = [read_epsilon(e) for e in _listed(epsilon)]
     reaches = [read_reach(d) for d in _listed(reach)]
     if kind == "all-counts" and max(reaches) > LARGEST_PROGRAM:
-        raise InvalidInput(f"for 'all-counts' the reach is at most {LARGEST_PROGRAM}; got {max(reaches)}.")
+        raise InvalidInput.must_be("reach", f"at most {LARGEST_PROGRAM} for 'all-counts'", max(reaches))
     etas = list(STAYS) if stays is None else [read_stay(s) for s in stays]
     rows, knees = [], []
     for eps in epsilons:

@@ -29,7 +29,7 @@ def _four_digits(number: int) -> Fraction:
 
 def _read_wish(half_width: object, level: object) -> tuple[int, Fraction]:
     if not is_integer(half_width) or not 0 <= int(half_width) <= LARGEST_INTEGER:  # type: ignore[call-overload]
-        raise InvalidInput(f"the wanted error must be a whole number of at least 0; got {half_width!r}.")
+        raise InvalidInput.must_be("error", "a whole number of at least 0", half_width)
     return int(half_width), read_level(level)  # type: ignore[call-overload]
 
 

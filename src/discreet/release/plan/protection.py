@@ -40,7 +40,9 @@ class Protection:
         if not isinstance(self.unit, str) or not self.unit:
             raise InvalidInput(WHOSE)
         if self.relation not in RELATIONS:
-            raise InvalidInput(f"the neighbour relation must be one of {', '.join(RELATIONS)}; got {self.relation!r}.")
+            raise InvalidInput.must_be(
+                "the neighbour relation", f"one of {', '.join(RELATIONS)}", self.relation, argument="relation"
+            )
         object.__setattr__(self, "max_groups", positive_integer(self.max_groups, "max_groups"))
         if self.unit == ROW and self.max_groups != 1:
             raise InvalidInput(
