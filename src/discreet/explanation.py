@@ -8,12 +8,13 @@ from fractions import Fraction
 from typing import Any
 
 from .errors import InvalidInput, Unsupported
+from .exact.integers import positive_integer
 from .exact.rationals import as_fraction, bound_up, claimed, exp_bounds, float_up, text_up
 from .mechanism import Mechanism
 from .privacy.certificate import Certificate
 from .privacy.verify import verify
 from .report import Bullets, Code, Fact, Prose, Report, Result, Section, plain, stamped
-from .spaces import Grid, Labels, Space, positive_integer
+from .spaces import Grid, Labels, Space
 from .wording import percent
 
 _FORMULAS = (

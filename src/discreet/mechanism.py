@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike
 from .errors import ON_A_RANGE, InvalidInput, InWords, Unsupported
 from .exact.arrays import FloatArray
 from .exact.bits import Bits, SecureBits, SeededBits
+from .exact.integers import is_integer
 from .exact.kernels import Kernel, Noise
 from .exact.rationals import claimed, text_up
 from .exact.sampling import CHUNK, Sampler
@@ -31,7 +32,7 @@ from .privacy.certificate import Certificate, certify, certify_at
 from .privacy.notions import BETWEEN
 from .privacy.verify import verify
 from .report import Fact, Picture, Report, Result, Section, Terms
-from .spaces import Counts, Integers, Space, is_integer, space_from
+from .spaces import Counts, Integers, Space, space_from
 
 _SECURE = SecureBits()
 

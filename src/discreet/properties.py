@@ -29,9 +29,10 @@ import numpy as np
 from .channels import Channel
 from .errors import InWords, Unsupported, WrongType
 from .exact.arrays import FloatArray, IntArray
+from .exact.integers import positive_integer
 from .exact.tables import Table
 from .names import find_name, plain
-from .spaces import Counts, positive_integer
+from .spaces import Counts
 
 __all__ = ["PATHOLOGIES", "PROPERTIES", "CheckResult", "Property", "Rows", "resolve"]
 

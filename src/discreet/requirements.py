@@ -34,9 +34,9 @@ import numpy as np
 from . import properties
 from .errors import InvalidInput, InWords, arg
 from .exact.arrays import IntArray
+from .exact.integers import is_integer
 from .exact.rationals import Number, as_fraction
 from .properties import Property, Rows
-from .spaces import is_integer
 
 __all__ = ["REQUIREMENTS", "bias", "mean_squared_error", "resolve", "steps", "support", "truth", "zeros"]
 

@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 
 from ..errors import InvalidInput, Unsupported, arg, named
 from ..exact.arrays import FloatArray
-from ..spaces import Counts, positive_integer
+from ..exact.integers import positive_integer
+from ..spaces import Counts
 from ..utility import read_prior
 from ..wording import listed
 from .algebra import single_threaded_blas

@@ -16,12 +16,13 @@ import numpy as np
 
 from ..errors import InvalidInput, Unsupported, WrongType, arg
 from ..exact.arrays import FloatArray, IntArray
+from ..exact.integers import positive_integer
 from ..exact.rationals import text_up
 from ..mechanism import Mechanism
 from ..optimise.families import FAMILIES
 from ..optimise.improve.calibration import Calibration, calibrate
 from ..report import Prose, Report, Result, Section, Table, Terms, stamped
-from ..spaces import Counts, Grid, Labels, Space, positive_integer
+from ..spaces import Counts, Grid, Labels, Space
 from ..utility import kantorovich, read_prior, transport_solver
 from ..wording import plural, rounded
 from .methods import Method, estimate

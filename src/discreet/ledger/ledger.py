@@ -28,10 +28,11 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import BudgetExceeded, DiscreetError, InvalidInput, InWords, UnreadableFile, WrongType, arg
-from .books import VERSION, Books, Entry, LedgerReport, Recorded, Reservation, read_reason
+from .books import VERSION, Books, read_reason
 from .budget import Cost, Terms, lifetime_budget, read_name, typed
 from .chain import Event, canonical_json, digest_of, next_event
 from .copying import close_and_copy
+from .entries import Entry, LedgerReport, Recorded, Reservation
 from .statement import LedgerStatement, release_line
 from .stores.base import Session, Store, StoreUnavailable
 from .stores.opening import create_store, open_store

@@ -11,9 +11,9 @@ from typing import Any
 
 from ..report import Bar, Code, Part, Prose, Report, Result, Section, Table, stamped
 from ..report import Terms as Lines
-from .books import Entry
 from .budget import NOTHING, RELATIONS, Cost, Terms, short
 from .chain import Event, time_text
+from .entries import Entry
 
 #: A question is cut after so many characters, and an edition.
 _LONGEST_QUESTION, _LONGEST_EDITION = 70, 60

@@ -23,9 +23,9 @@ from functools import cached_property
 from typing import Any
 
 from ..errors import InvalidInput
+from ..exact.integers import positive_integer
 from ..exact.laws import Finite
 from ..exact.rationals import as_fraction, exp_bounds, read_epsilon, simplest_between
-from ..spaces import positive_integer
 
 #: Noise that reaches further is better served by the geometric mechanism, whose delta is zero.
 LARGEST_REACH = 100

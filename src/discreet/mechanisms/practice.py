@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from ..errors import InvalidInput, InWords, arg
+from ..exact.integers import positive_integer
 from ..exact.tables import Table
 from ..mechanism import Mechanism, finish, read_count
-from ..spaces import Counts, Labels, positive_integer
+from ..spaces import Counts, Labels
 
 _NO_GUARANTEE = "no guarantee was designed for; the judge states what there is"
 

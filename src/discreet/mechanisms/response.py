@@ -6,10 +6,11 @@ from fractions import Fraction
 from typing import Any
 
 from ..errors import InvalidInput
+from ..exact.integers import is_integer
 from ..exact.kernels import Response
 from ..exact.rationals import read_alpha
 from ..mechanism import Mechanism, finish, read_count
-from ..spaces import Counts, Grid, Labels, Space, is_integer
+from ..spaces import Counts, Grid, Labels, Space
 
 
 def randomized_response(space: Any, *, epsilon: Any = None, alpha: Any = None) -> Mechanism:

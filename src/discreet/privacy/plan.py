@@ -9,8 +9,8 @@ from fractions import Fraction
 from typing import Any
 
 from ..errors import InvalidInput, InWords, Unsupported, WrongType, arg
+from ..exact.integers import is_integer
 from ..exact.rationals import as_fraction, claimed, log_bounds
-from ..spaces import is_integer
 from .certificate import Certificate, Privacy
 from .gaussian import GaussianEvidence
 from .notions import usual_notion

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ...errors import InvalidInput, arg, meant
+from ...errors import InvalidInput, meant
 from ...exact.arrays import FloatArray
 from ...exact.kernels import Noise, Response
 from ...exact.lattice import Lattice
@@ -460,12 +460,7 @@ class Answers(Reconstruction):
         level = read_share(level, "level", inside=True)
         times = self._surveys(surveys)
         if of not in ("cdf", "cells"):
-            raise InvalidInput.must_be(
-                "of",
-                f"{arg('of', 'cdf')} (cumulative) or {arg('of', 'cells')} (single values)",
-                of,
-                meaning="what a band is of",
-            )
+            raise InvalidInput.must_be("of", "'cdf' (cumulative) or 'cells' (single values)", of)
         if points < 2:
             raise InvalidInput.must_be("points", "at least 2 for a band", points)
         if of == "cells":

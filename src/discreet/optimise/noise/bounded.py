@@ -11,6 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 from ...errors import InvalidInput, NotPrivate, arg, named
+from ...exact.integers import positive_integer
 from ...exact.kernels import Kernel, Noise
 from ...exact.laws import Finite
 from ...exact.rationals import as_fraction, bound_up, float_down, read_epsilon, simplest_between, text_down
@@ -27,7 +28,7 @@ from ...mechanisms.bounded import (
 )
 from ...names import find_name
 from ...privacy.verify import verify
-from ...spaces import Counts, Integers, Space, positive_integer
+from ...spaces import Counts, Integers, Space
 from ...wording import listed
 from ..lp.refinement import InfeasibleProgram
 from .programs import NoiseLaws, NoiseRequirements, largest_stay, least_delta

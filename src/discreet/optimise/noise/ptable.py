@@ -9,12 +9,12 @@ from functools import cached_property
 from typing import Any
 
 from ...errors import InvalidInput, arg
+from ...exact.integers import positive_integer
 from ...exact.rationals import as_fraction, bound_up, float_down, read_epsilon, text_down, text_up
 from ...mechanisms.bounded import read_reach
 from ...privacy.certificate import Certificate
 from ...ptables.table import PTable
 from ...report import Fact, Report, Result, Section, Terms, stamped
-from ...spaces import positive_integer
 from ...wording import percent
 from ..lp.refinement import InfeasibleProgram
 from .bounded import LARGEST_PROGRAM, impossible, read_shared_from, refuse_hopeless_js, refuse_untouched_zeros

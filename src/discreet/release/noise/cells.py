@@ -19,6 +19,7 @@ import numpy as np
 from ...errors import InvalidInput, InWords, Unsupported, WrongType, arg
 from ...exact.arrays import FloatArray, IntArray
 from ...exact.bits import Bits
+from ...exact.integers import is_integer
 from ...exact.kernels import refuse_large
 from ...exact.laws import Law
 from ...exact.rationals import as_fraction
@@ -27,7 +28,7 @@ from ...files import rebuild
 from ...mechanism import Mechanism
 from ...mechanisms.families import Family, resolve
 from ...optimise.families import FAMILIES
-from ...spaces import LARGEST_INTEGER, Counts, is_integer
+from ...spaces import LARGEST_INTEGER, Counts
 from .accuracy import (
     FREE_ABOVE,
     FREE_BELOW,

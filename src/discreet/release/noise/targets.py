@@ -10,6 +10,7 @@ from fractions import Fraction
 from statistics import NormalDist
 
 from ...errors import InvalidInput, Unsupported, call
+from ...exact.integers import is_integer
 from ...exact.kernels import Noise
 from ...exact.laws import Gaussian
 from ...exact.rationals import LARGEST_EPSILON, SMALLEST_EPSILON
@@ -17,7 +18,7 @@ from ...mechanism import Mechanism
 from ...mechanisms.families import resolve
 from ...names import plain
 from ...optimise.families import FAMILIES
-from ...spaces import LARGEST_INTEGER, is_integer
+from ...spaces import LARGEST_INTEGER
 from .accuracy import exceeds_at_most, read_level
 
 

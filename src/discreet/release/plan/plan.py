@@ -19,13 +19,13 @@ import numpy as np
 
 from ...engines.base import ROW
 from ...errors import InvalidInput
+from ...exact.integers import is_integer
 from ...exact.rationals import as_fraction
 from ...ledger.budget import Cost
 from ...questions.groups import Groups, Value
 from ...questions.orders import canonical, places_in
 from ...questions.question import Question, read_question
 from ...report import Report, Result, plain, stamped
-from ...spaces import is_integer
 from ..noise.accuracy import Expected, read_level
 from ..noise.cells import CellNoise
 from .describing import OUTPUT_IN_WORDS, noise_in_words, odds_in_words, plan_report

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from ...engines.base import ROW
 from ...errors import InvalidInput, arg
+from ...exact.integers import positive_integer
 from ...ledger.budget import RELATIONS
 from ...questions.groups import Groups
 from ...questions.question import Question
-from ...spaces import positive_integer
 
 #: What to say when no unit was named.
 WHOSE = (

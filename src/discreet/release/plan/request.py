@@ -9,13 +9,13 @@ from fractions import Fraction
 from typing import Any, TypeAlias, TypedDict, Unpack
 
 from ...errors import InvalidInput, InWords, WrongType, arg
+from ...exact.integers import is_integer
 from ...exact.rationals import as_fraction, read_epsilon
 from ...ledger.budget import RELATIONS
 from ...losses import Loss
 from ...mechanism import Mechanism
 from ...names import find_name
 from ...ptables.table import PTable
-from ...spaces import is_integer
 from ..noise.accuracy import read_level
 from ..noise.cells import OUTPUTS, cell_mechanism
 from .protection import WHOSE
