@@ -136,7 +136,7 @@ def terms_in_words(terms: Terms) -> tuple[tuple[str, str], ...]:
     if terms.rho is not None:
         budget += f", added up as rho = {short(terms.rho, up=False)} (filter zcdp)"
     who = "one row" if terms.unit == "row" else f"one person (column {terms.unit})"
-    return (("data", terms.dataset), ("protects", f"{who}, {RELATIONS[terms.relation]}"), ("budget", budget))
+    return (("data", terms.dataset), ("protects", f"{who}, {RELATIONS[terms.relation].change}"), ("budget", budget))
 
 
 def release_line(path: str | Path, number: int) -> str:

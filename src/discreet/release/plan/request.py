@@ -188,7 +188,7 @@ def _texts(questions: str | Sequence[str]) -> tuple[str, ...]:
 
 def _relation(written: str | None, sizes: object) -> str:
     relation = None if not written else find_name(written, RELATIONS, "a neighbour relation", argument="relation")
-    if sizes is not None and relation == "add-remove":
+    if sizes is not None and relation is not None and RELATIONS[relation].hides_presence:
         raise InvalidInput(
             "with public sizes the relation is substitution: the number of units in each group is known, so nobody can "
             f"join or leave unseen. Leave {arg('relation')} out, or {arg('sizes')}"
