@@ -27,7 +27,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
-from ..errors import DiscreetError, InvalidInput, SourceFailed, named
+from ..errors import DiscreetError, InvalidInput, SourceFailed
 from ..exact.arrays import IntArray
 from ..names import find_table
 from ..questions.conditions import Condition
@@ -69,7 +69,7 @@ class Counting:
 
     def __post_init__(self) -> None:
         if self.max_groups < 1:
-            raise InvalidInput(f"{named('max_groups')} must be at least 1; got {self.max_groups}.")
+            raise InvalidInput.must_be("max_groups", "at least 1", self.max_groups)
         most = MOST_COMBINATIONS // self.groups.size
         if self.unit != ROW and 2 ** len(self.conditions) > most:
             raise InvalidInput(

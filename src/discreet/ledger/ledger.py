@@ -27,11 +27,12 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from ..errors import BudgetExceeded, DiscreetError, InvalidInput, UnreadableFile, WrongType, arg
-from .books import VERSION, Books, Entry, LedgerReport, Recorded, Reservation, read_reason
+from ..errors import BudgetExceeded, DiscreetError, InvalidInput, InWords, UnreadableFile, WrongType, arg
+from .books import VERSION, Books, read_reason
 from .budget import Cost, Terms, lifetime_budget, read_name, typed
 from .chain import Event, canonical_json, digest_of, next_event
 from .copying import close_and_copy
+from .entries import Entry, LedgerReport, Recorded, Reservation
 from .statement import LedgerStatement, release_line
 from .stores.base import Session, Store, StoreUnavailable
 from .stores.opening import create_store, open_store
@@ -200,7 +201,7 @@ class Ledger:
         question has one answer. What was reserved for it stays spent.
         """
         if not isinstance(answer, bytes):
-            raise WrongType(f"an answer is kept as bytes; got {type(answer).__name__}.")
+            raise WrongType.must_be("answer", "bytes", InWords(type(answer).__name__))
 
         def step(session: Session) -> Recorded:
             books = self._own(session, reservation, "commit")
