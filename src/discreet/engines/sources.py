@@ -11,6 +11,7 @@ from ..errors import WrongType, arg
 from .base import Counting, Source
 from .duckdb.files import open_counted_files
 from .postgres.source import open_database
+from .spark.source import open_session, open_spark
 
 __all__ = ["Counting", "Source", "columns_of", "open_source"]
 
@@ -20,6 +21,7 @@ OPENERS: Mapping[str, Callable[[Address], Source]] = {
     FILE: open_counted_files,
     "duckdb": open_counted_files,
     "postgresql": open_database,
+    "spark": open_spark,
 }
 
 
@@ -27,7 +29,8 @@ def open_source(data: object) -> Source:
     """Open the data behind an address (``addresses.py``); a source passes as it is.
 
     ``.csv`` or ``.tsv`` (also ``.gz``, ``.zst``); ``.parquet``: a file, a folder of such files, or a pattern like
-    ``visits_*.parquet``; ``.duckdb`` or ``.db``, or any name behind ``duckdb:``; ``postgresql://user@host/study``.
+    ``visits_*.parquet``; ``.duckdb`` or ``.db``, or any name behind ``duckdb:``; ``postgresql://user@host/study``;
+    ``spark://host:7077?table=visits``.
 
     >>> open_source("visits.xlsx")
     Traceback (most recent call last):
@@ -38,6 +41,8 @@ def open_source(data: object) -> Source:
         if address.scheme not in OPENERS:
             raise no_engine(address)
         return OPENERS[address.scheme](address)
+    if _is_spark_session(data):
+        return open_session(data)  # type: ignore[arg-type]
     _refuse_in_memory(data)
     return cast(Source, data)
 
@@ -48,6 +53,11 @@ def columns_of(data: str | Path | Address) -> set[str] | None:
     if not address.may_be_opened:
         return None
     return open_source(address).column_names()
+
+
+def _is_spark_session(data: object) -> bool:
+    """Whether this is a session of Spark, which was imported if there is one."""
+    return type(data).__name__ == "SparkSession" and type(data).__module__.startswith("pyspark.sql.")
 
 
 def _refuse_in_memory(data: object) -> None:

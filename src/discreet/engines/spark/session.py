@@ -43,6 +43,7 @@ PINNED: Mapping[str, str] = {
     "spark.sql.optimizer.dynamicPartitionPruning.enabled": "false",
     "spark.sql.optimizer.runtime.bloomFilter.enabled": "false",
     "spark.sql.sources.bucketing.enabled": "false",
+    "spark.sql.constraintPropagation.enabled": "false",
     "spark.sql.cbo.enabled": "false",
     "spark.sql.cbo.planStats.enabled": "false",
     "spark.databricks.delta.stats.skipping": "false",
@@ -63,8 +64,10 @@ PINNED: Mapping[str, str] = {
     "spark.sql.ansi.enabled": "true",
     "spark.sql.ansi.doubleQuotedIdentifiers": "false",
     "spark.sql.caseSensitive": "true",
-    "spark.sql.timestampType": "TIMESTAMP_LTZ",
+    "spark.sql.timestampType": "TIMESTAMP_NTZ",
     "spark.sql.parser.escapedStringLiterals": "false",
+    "spark.sql.parser.singleCharacterPipeOperator.enabled": "false",
+    "spark.sql.optimizer.inSetConversionThreshold": "2147483647",  # a set tells -0.0 from 0.0
     # what is said meanwhile
     "spark.sql.debug.maxToStringFields": "0",
 }
