@@ -153,7 +153,7 @@ ENGINES = (
             holds,
             "discreet.engines.spark.source.count",
             refuses=True,
-            tables=2,
+            tables=1,
             questions=4,
             group="spark",
         )

@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import os
 import random
+import re
+import shlex
 import shutil
 import sys
 import traceback
@@ -28,8 +30,10 @@ from command_line import run
 from discreet.engines.base import Counting
 from discreet.engines.reference import count_rows, read_value
 from discreet.engines.sources import open_source
+from discreet.engines.spark import files
 from discreet.engines.spark import session as sessions
 from discreet.engines.spark.dialect import SPARK, SparkDialect
+from discreet.engines.spark.files import Files
 from discreet.engines.spark.plans import examine
 from discreet.errors import DiscreetError, InvalidInput, SourceFailed, Unsupported
 from discreet.questions.groups import TOTAL, groups_from
@@ -159,18 +163,16 @@ def test_a_process_has_one_spark(spark: Any) -> None:
 # ------------------------------------------------------------------------------------------------ the whole path
 
 
-def test_the_command_line_goes_from_question_to_verify(tmp_path) -> None:
-    """In processes of its own, where Spark is started."""
+def test_what_the_page_about_engines_says_happens(tmp_path, monkeypatch) -> None:
+    """From the ledger to the bundle and its verification, in processes of its own, where Spark is started."""
     rows = {"person": [f"p{i % 50}" for i in range(600)], "city": [["Rome", "Oslo", "Bonn"][i % 3] for i in range(600)]}
     pq.write_table(pa.table(rows), tmp_path / "visits.parquet")
-    dc.Ledger.create(tmp_path / "study.ledger", dataset="visits", unit="person", epsilon=3)
-    done = run(
-        "release", "SELECT city, COUNT(*) FROM visits GROUP BY city", "--data",
-        f"spark:local[*]?parquet={tmp_path / 'visits.parquet'}", "--unit", "person", "--max-groups", "1", "--domain",
-        "city=Rome,Oslo,Bonn", "--epsilon", "1", "--ledger", tmp_path / "study.ledger", "-o", tmp_path / "by_city",
-    )  # fmt: skip
-    assert "spent epsilon 1" in done.stdout and done.stderr == ""
-    run("verify", tmp_path / "by_city", "--ledger", tmp_path / "study.ledger")
+    page = (Path(__file__).parents[2] / "docs" / "howto_engines.md").read_text(encoding="utf-8")
+    (commands,) = re.findall(r"^```sh\n([^`]*spark:local.*?)^```$", page, re.S | re.M)
+    monkeypatch.chdir(tmp_path)
+    done = [run(*shlex.split(line.removeprefix("$ discreet "))) for line in commands.splitlines()]
+    assert len(done) == 3 and "spent epsilon 1" in done[1].stdout and [each.stderr for each in done] == [""] * 3
+    assert (tmp_path / "on_spark" / "index.html").is_file()
 
 
 def test_a_given_session_is_counted_by_the_names_of_its_catalogue(spark: Any, tmp_path) -> None:
@@ -212,6 +214,15 @@ def test_folders_name_partitions_which_are_texts(spark: Any, tmp_path) -> None:
 
 
 # ------------------------------------------------------------------------------------------------ one state of files
+
+
+def test_many_files_are_listed_as_few_are(spark: Any, tmp_path, monkeypatch) -> None:
+    for i in range(3):
+        written(tmp_path / "t", {"x": [i]}, f"{i} é.parquet")
+    own, place = sessions.own_session(spark), Files(str(tmp_path / "t"), "parquet")
+    few = place.listed(own)
+    monkeypatch.setattr(files, "_ASKED_ONE_BY_ONE", 0)
+    assert place.listed(own) == few and len(few) == 3
 
 
 def test_files_that_change_meanwhile_are_not_released(spark: Any, tmp_path) -> None:
@@ -397,7 +408,7 @@ def test_numbers_dates_and_moments_at_the_ends_of_their_types_fail_nowhere(spark
     days = pa.array([-(2**31), 2**31 - 1, -719529, 0, None], pa.int32()).cast(pa.date32())
     moments = pa.array([-(2**63), 2**63 - 1, -62198755200000000, 0, None], pa.int64()).cast(pa.timestamp("us"))
     columns = {
-        "n": pa.array([Decimal(10**38 - 1), Decimal(1 - 10**38), Decimal(2**63), Decimal(0), None], pa.decimal128(38, 0)),
+        "n": pa.array([Decimal(10**38 - 1), Decimal(1 - 10**38), Decimal(2**63), 0, None], pa.decimal128(38, 0)),
         "k": pa.array([Decimal("9.5"), Decimal("-9.5"), Decimal(0), Decimal(1), None], pa.decimal128(38, 30)),
         "f": pa.array([float("inf"), -float("inf"), 5e-324, NAN, -0.0]), "d": days, "m": moments,
         "z": moments.cast(pa.timestamp("us", "UTC")), "i": pa.array([2**63 - 1, -(2**63), 0, 1, 2]),

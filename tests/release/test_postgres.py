@@ -108,7 +108,7 @@ def test_what_the_page_about_engines_says_happens(pg: Server, tmp_path, monkeypa
     """Its SQL is executed by the owner, its commands by the curator, with this server in the place of the example's."""
     page = (Path(__file__).parents[2] / "docs" / "howto_engines.md").read_text(encoding="utf-8")
     (grants,) = re.findall(r"^```sql\n(.*?)^```$", page, re.S | re.M)
-    (commands,) = re.findall(r"^```sh\n(.*?)^```$", page, re.S | re.M)
+    commands, *_ = re.findall(r"^```sh\n(.*?)^```$", page, re.S | re.M)
     name = pg.database(*VISITS, "DROP ROLE IF EXISTS curator", grants)
     monkeypatch.chdir(tmp_path)
     lines = [line.removeprefix("$ discreet ") for line in commands.splitlines()]

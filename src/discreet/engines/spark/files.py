@@ -8,12 +8,11 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from ...errors import InvalidInput, SourceFailed
 from .dialect import SPARK
-from .plans import number_of_roots
+from .plans import leaves
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameReader, SparkSession
@@ -21,6 +20,8 @@ if TYPE_CHECKING:
 
 #: Signs by which Hadoop tells patterns from names. Such a name can be read as other files than it says.
 _PATTERN = re.compile(r"[*?\[\]{}\\]")
+
+_ASKED_ONE_BY_ONE = 100
 
 #: How CSV is read: every line is a record whatever the others hold, quotes are doubled, and all is text.
 _CSV = {
@@ -31,11 +32,11 @@ _CSV = {
 
 @dataclass(frozen=True)
 class File:
-    """A file in one state."""
+    """A file in one state: its length in bytes, and when it was last written to, in milliseconds since 1970."""
 
     path: str
     length: int
-    modified: datetime
+    modified: int
 
 
 @dataclass(frozen=True)
@@ -65,11 +66,10 @@ class Files:
             If there are none, or one would be read in another way than its name says.
         """
         if _PATTERN.search(self.root):
-            raise InvalidInput(
-                f"{self.root} has a sign of patterns ({_PATTERN.pattern[1:-1]}). Name a file or a folder."
-            )
-        found = session.read.format("binaryFile").load(self.root).select("path", "length", "modificationTime").collect()
-        files = tuple(sorted((File(*row) for row in found), key=lambda file: file.path))
+            raise InvalidInput(f"{self.root} is a pattern. Name a file or a folder, without any of * ? [ ] {{ }}.")
+        states = _states(session.read.format("binaryFile").load(self.root))
+        shown = [file for file in states if not os.path.basename(file.path).startswith((".", "_"))]  # as Spark does
+        files = tuple(sorted(shown, key=lambda file: file.path))
         for file in files:
             if _PATTERN.search(file.path):
                 raise InvalidInput(f"{file.path} has a sign of patterns in its name. Rename the file.")
@@ -106,7 +106,8 @@ class Files:
         if self.format == "csv":
             reader = reader.options(**{**_CSV, **self.options})
         rows = reader.load(present)
-        if number_of_roots(rows) != len(present):
+        (scan,) = leaves(rows)
+        if scan.relation().location().rootPaths().size() != len(present):
             raise SourceFailed(f"{self.root} would be read as other files than it has, and nothing was spent.")
         if self.format == "csv":  # an empty field is a missing one, in quotes as well
             rows = rows.select([nullif(rows[SPARK.quoted(name)], lit("")).alias(name) for name in rows.columns])
@@ -124,6 +125,16 @@ class Files:
 def empty(session: SparkSession, schema: StructType) -> DataFrame:
     """A table of the same columns without rows."""
     return session.createDataFrame(session.sparkContext.emptyRDD(), schema)
+
+
+def _states(listed: DataFrame) -> list[File]:
+    """Few files are asked one by one, which is faster than the executors that list many."""
+    (index,) = (leaf.relation().location() for leaf in leaves(listed))
+    found = index.allFiles()
+    if found.size() > _ASKED_ONE_BY_ONE:
+        return [File(*row) for row in listed.selectExpr("path", "length", "unix_millis(modificationTime)").collect()]
+    states = (found.apply(place) for place in range(found.size()))
+    return [File(str(one.getPath().toString()), int(one.getLen()), int(one.getModificationTime())) for one in states]
 
 
 def _refuse_links(files: Sequence[File]) -> None:

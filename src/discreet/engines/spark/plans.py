@@ -40,7 +40,7 @@ def examine(query: DataFrame) -> None:
     """
     if not is_pinned(query.sparkSession):
         raise Unsupported("the settings of the session were changed after it was opened. Open the data again.")
-    for leaf in _leaves(query):
+    for leaf in leaves(query):
         kind = str(leaf.getClass().getName())
         if kind in _MADE_HERE:
             continue
@@ -54,15 +54,11 @@ def examine(query: DataFrame) -> None:
             raise _refusal("with conditions handed to the reader of files, which may skip rows by statistics of others")
 
 
-def number_of_roots(query: DataFrame) -> int:
-    """How many files or folders the scans of a query start from."""
-    return sum(int(leaf.relation().location().rootPaths().size()) for leaf in _leaves(query))
-
-
-def _leaves(query: DataFrame) -> Iterator[Any]:
-    leaves = query._jdf.queryExecution().sparkPlan().collectLeaves()
-    for place in range(leaves.size()):
-        yield leaves.apply(place)
+def leaves(query: DataFrame) -> Iterator[Any]:
+    """What the physical plan of a query reads."""
+    found = query._jdf.queryExecution().sparkPlan().collectLeaves()
+    for place in range(found.size()):
+        yield found.apply(place)
 
 
 def _refusal(how: str) -> Unsupported:

@@ -239,6 +239,22 @@ def _launched(driver: Any, master: str) -> SparkSession:
 
 
 @contextmanager
+def logs_withheld() -> Iterator[None]:
+    """While this is open, PySpark logs no error of a query: it would quote what the executors said about a row."""
+    from pyspark.logger import PySparkLogger
+
+    loggers = [PySparkLogger.getLogger(name) for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger")]
+    before = [logger.disabled for logger in loggers]
+    try:
+        for logger in loggers:
+            logger.disabled = True
+        yield
+    finally:
+        for logger, was in zip(loggers, before, strict=True):
+            logger.disabled = was
+
+
+@contextmanager
 def _silent_stderr() -> Iterator[None]:
     """What the Java process writes goes nowhere: it has the stderr of the moment it is started."""
     sys.stderr.flush()

@@ -19,7 +19,7 @@ from .counting import count, query
 from .dialect import SPARK, SparkDialect
 from .files import File, Files, empty
 from .schema import columns_of
-from .session import TABLE, Place, own_session, pyspark_driver, read_place, start_session
+from .session import TABLE, Place, logs_withheld, own_session, pyspark_driver, read_place, start_session
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -153,7 +153,8 @@ class CountedSpark(Source):
     def snapshot(self) -> Iterator[Snapshot]:
         if self._place is not None and not self._relations:
             self.relation(self.tables()[0])
-        yield _Listed(self, {name: self._listed(one) for name, one in self._relations.items()})
+        with logs_withheld():
+            yield _Listed(self, self.relist())
 
     def relist(self) -> dict[str, tuple[File, ...]]:
         """The files of all tables that were asked about, as they are now."""
@@ -193,7 +194,8 @@ def _in_full_words(name: str) -> Iterator[None]:
     """Spark's words about names, footers and first lines are passed on: no row has been read."""
     reason = None
     try:
-        yield
+        with logs_withheld():
+            yield
     except DiscreetError:
         raise
     except Exception as problem:
