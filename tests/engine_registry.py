@@ -20,6 +20,7 @@ from discreet.engines.sources import open_source
 from discreet.errors import InvalidInput
 from postgres_server import INSTALLED
 from postgres_tables import in_postgres
+from spark_session import on_spark
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,10 @@ class Engine:
         What it calls the table ``t``.
     refuses
         Whether it refuses, by the schema alone, what it would answer otherwise than other engines.
+    tables, questions
+        How many tables the fast tests make in a batch, and how many questions they ask of each.
+    group
+        Tests of engines of one group run in one process, after each other.
     """
 
     name: str
@@ -51,6 +56,9 @@ class Engine:
     counts_by: str
     table: str = "t"
     refuses: bool = False
+    tables: int = 8
+    questions: int = 20
+    group: str | None = None
 
     def __str__(self) -> str:
         return self.name
@@ -118,6 +126,11 @@ def as_stored(value: Any, kind: pa.DataType) -> Any:
     return float(np.float32(value)) if value is not None and kind == pa.float32() else value
 
 
+def as_replaced(value: Any, kind: pa.DataType) -> Any:
+    """Bytes that are no UTF-8 are replacement signs."""
+    return value.decode(errors="replace") if isinstance(value, bytes) else as_stored(value, kind)
+
+
 def as_written(value: Any, kind: pa.DataType) -> str | None:
     """All of CSV is text, and an empty field is NULL."""
     text = "" if value is None else value.decode() if isinstance(value, bytes) else str(value)
@@ -149,5 +162,19 @@ ENGINES = (
             refuses=True,
         )
         for version in INSTALLED
+    ),
+    *(
+        Engine(
+            f"Spark over {name}",
+            tuple(map(on_spark, writers)),
+            open_source,
+            holds,
+            "discreet.engines.spark.source.count",
+            refuses=True,
+            tables=1,
+            questions=4,
+            group="spark",
+        )
+        for name, writers, holds in (("Parquet", awkward.PARQUET, as_replaced), ("CSV", awkward.CSV, as_written))
     ),
 )

@@ -4,26 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TypeAlias, cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from ..addresses import FILE, Address, no_engine, read_address
+from ..errors import InvalidInput, arg
 from .arrow.foreign import not_a_table
 from .arrow.source import open_table
 from .arrow.tables import ArrowStream, table_in_memory
 from .base import Counting, Source
 from .duckdb.files import open_counted_files
 from .postgres.source import open_database
+from .spark.session import is_session
+from .spark.source import open_session, open_spark
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 __all__ = ["Counting", "Data", "Source", "columns_of", "open_source"]
 
-#: What a release reads: an address, a table in memory, or a source that is open already.
-Data: TypeAlias = str | Path | Source | ArrowStream
+#: What a release reads: an address, a table in memory, a session of Spark, or a source that is open already.
+Data: TypeAlias = "str | Path | Source | ArrowStream | SparkSession"
 
 #: The schemes of data -> how its engine opens it.
 OPENERS: Mapping[str, Callable[[Address], Source]] = {
     FILE: open_counted_files,
     "duckdb": open_counted_files,
     "postgresql": open_database,
+    "spark": open_spark,
 }
 
 
@@ -31,8 +38,9 @@ def open_source(data: object, dataset: str | None = None) -> Source:
     """Open the data behind an address (``addresses.py``), or a table in memory; a source passes as it is.
 
     ``.csv`` or ``.tsv`` (also ``.gz``, ``.zst``); ``.parquet``: a file, a folder of such files, or a pattern like
-    ``visits_*.parquet``; ``.duckdb`` or ``.db``, or any name behind ``duckdb:``; ``postgresql://user@host/study``.
-    A DataFrame of pandas or polars and a table of pyarrow are called as ``dataset`` says.
+    ``visits_*.parquet``; ``.duckdb`` or ``.db``, or any name behind ``duckdb:``; ``postgresql://user@host/study``;
+    ``spark://host:7077?table=visits``. A DataFrame of pandas or polars, a table of pyarrow and the catalogue of a Spark
+    session are called as ``dataset`` says.
 
     >>> open_source("visits.xlsx")
     Traceback (most recent call last):
@@ -46,9 +54,14 @@ def open_source(data: object, dataset: str | None = None) -> Source:
     if hasattr(data, "rehearse"):
         return cast(Source, data)
     table = table_in_memory(data)
-    if table is None:
+    if table is None and not is_session(data):
         raise not_a_table(data)
-    return open_table(table, dataset)
+    if dataset is None:
+        what = "a table in memory" if table is not None else "a session of Spark"
+        raise InvalidInput(
+            f"{what} has no name of its own. Name the data set, as its ledger does: {arg('dataset', 'visits')}."
+        )
+    return open_table(table, dataset) if table is not None else open_session(cast("SparkSession", data), dataset)
 
 
 def columns_of(data: str | Path | Address) -> set[str] | None:
