@@ -7,7 +7,8 @@ address                                       what it names
 ``duckdb:study.db``                           data: a DuckDB database, whatever its file is called
 ``sqlite:study.ledger``                       a ledger: an SQLite file
 ``postgresql://user@host/study``              data, or a ledger: a PostgreSQL database (extra ``postgres``)
-``spark://host:7077/visits``                  data: a table of a Spark cluster (extra ``spark``)
+``spark://host:7077?table=visits``            data: a table of a Spark cluster (extra ``spark``)
+``spark:local[*]?parquet=visits``             data: files that Spark reads (``parquet``, ``orc``, ``csv``)
 ============================================  ============================================================
 
 A scheme has at least two letters, so that ``C:\\visits.csv`` is a file. A file that exists under the very name is meant
@@ -61,7 +62,7 @@ SCHEMES: dict[str, Scheme] = {
     "duckdb": Scheme("duckdb:study.db", frozenset({"data"})),
     "sqlite": Scheme("sqlite:study.ledger", frozenset({"ledger"})),
     "postgresql": Scheme("postgresql://user@host/study", frozenset({"data", "ledger"}), False, "postgres"),
-    "spark": Scheme("spark://host:7077/visits", frozenset({"data"}), False, "spark"),
+    "spark": Scheme("spark://host:7077?table=visits", frozenset({"data"}), False, "spark"),
 }
 _OTHER_NAMES = {"postgres": "postgresql"}
 
@@ -113,9 +114,14 @@ class Address:
 
         >>> read_address("data/visits.csv.gz").dataset, read_address("duckdb:data/study.db").dataset
         ('visits', 'study')
+        >>> [read_address(f"spark:local[*]?{place}").dataset for place in ("table=study.visits", "orc=data/v.orc")]
+        ['study.visits', 'v']
         """
         if self.in_files:
             return _stem(self.path)
+        if self.scheme == "spark" and "=" in self.rest:
+            what, _, name = str(self).partition("?")[2].partition("=")
+            return name if what == "table" else _stem(Path(name)).removesuffix(".orc")
         place = str(self).partition(":")[2].strip("/").rpartition("@")[2]  # without the user and the password
         host, *parts = re.split(r"[?#]", place)[0].split("/")
         return unquote(parts[-1] if parts else host.split(":")[0])
@@ -196,8 +202,8 @@ def read_address(given: str | Path | Address, use: str = "data") -> Address:
 def no_engine(address: Address) -> Unsupported:
     """The error for an address of a known scheme that this version cannot open; it names the extra that brings it.
 
-    >>> print(no_engine(read_address("spark://host:7077/visits")))
-    this version cannot open spark://host:7077/visits. What it needs comes with: pip install 'discreet[spark]'
+    >>> print(no_engine(read_address("spark://host:7077?table=visits")))
+    this version cannot open spark://host:7077?table=visits. What it needs comes with: pip install 'discreet[spark]'
     """
     extra = SCHEMES[address.scheme].extra
     needs = "" if extra is None else f" What it needs comes with: pip install 'discreet[{extra}]'"
