@@ -197,7 +197,9 @@ class ColumnSource(ABC):
         return f"SELECT {named} FROM {relation}"
 
     @abstractmethod
-    def _tally(self, readings: Sequence[Reading], groups: Sequence[str | None], tell: Tell | None) -> Tally:
+    def _tally(
+        self, spaces: Sequence[Space], readings: Sequence[Reading], groups: Sequence[str | None], tell: Tell | None
+    ) -> Tally:
         """Count all rows."""
 
     def counts(self, space: Space, tell: Tell | None = None) -> dict[Any, int]:
@@ -220,7 +222,7 @@ class ColumnSource(ABC):
         """
         if len({is_text(space) for space in spaces}) > 1:
             raise InvalidInput("some of the mechanisms report whole numbers and others text; estimate them apart.")
-        found = self._tally([self.reading(space) for space in spaces], groups, tell)
+        found = self._tally(spaces, [self.reading(space) for space in spaces], groups, tell)
         if found.wrong:
             raise self.of_rows(found.wrong)
         if not found.counts:

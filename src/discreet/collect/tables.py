@@ -180,7 +180,9 @@ class Source(ColumnSource):
             )
         return UnreadableFile(f"{self.path}: the engine could not read it to its end; it may be damaged. {withheld}")
 
-    def _tally(self, readings: Sequence[Reading], groups: Sequence[str | None], tell: Tell | None) -> Tally:
+    def _tally(
+        self, spaces: Sequence[Space], readings: Sequence[Reading], groups: Sequence[str | None], tell: Tell | None
+    ) -> Tally:
         found = self._count_values(readings[0], tell)
         if isinstance(found, DiscreetError):
             raise found
