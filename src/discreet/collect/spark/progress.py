@@ -39,6 +39,7 @@ def watched(session: SparkSession, tell: Tell | None) -> Iterator[None]:
     watcher.start()
     try:
         yield
+        tell(1.0)
     finally:
         stop.set()
         watcher.join()

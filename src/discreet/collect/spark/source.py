@@ -13,6 +13,7 @@ from ...addresses import Address
 from ...engines.spark.session import TABLE, own_session, pyspark_driver, read_place, start_session
 from ...errors import InvalidInput, SourceFailed, UnreadableFile, Unsupported, WrongType, arg
 from ...sources.files import open_engine
+from ...sources.sql import quoted
 from ...spaces import Space
 from ..columns import ColumnSource, Tally, Tell
 from ..readings import Reading
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 _BATCH_ROWS = "100000"
 
 #: Settings under which rows would be lost -> the value they must have, or none at all.
-_LOSSLESS = {"spark.sql.files.ignoreCorruptFiles": "false", "spark.sql.files.ignoreMissingFiles": "false"}
+LOSSLESS = {"spark.sql.files.ignoreCorruptFiles": "false", "spark.sql.files.ignoreMissingFiles": "false"}
 
 
 class SparkSource(ColumnSource):
@@ -60,7 +61,8 @@ class SparkSource(ColumnSource):
         names = Counter(name.casefold() for name in frame.columns)
         own = [name for name in frame.columns if names[name.casefold()] == 1]
         super().__init__(place, own, [name for name, times in names.items() if times > 1], column, group)
-        self.frame = frame.select(*map(spark_name, self.needed))
+        # by number, because Spark takes a dot in a name for a part of it
+        self.frame = frame.selectExpr(*(f"{spark_name(name)} AS c{k}" for k, name in enumerate(self.needed)))
         self.kinds = self._read_kinds()[: len(self.columns)]
 
     @property
@@ -82,7 +84,9 @@ class SparkSource(ColumnSource):
 
     def rows(self, spaces: Sequence[Space], readings: Sequence[Reading], groups: Sequence[str | None]) -> Rows:
         """How tasks read the rows."""
-        return Rows(self.select(readings[0], BATCH), tuple(spaces), tuple(readings), tuple(groups), self.group)
+        named = ", ".join(f"c{k} AS {quoted(name)}" for k, name in enumerate(self.needed))
+        sql = self.select(readings[0], f"(SELECT {named} FROM {BATCH}) AS named")
+        return Rows(sql, tuple(spaces), tuple(readings), tuple(groups), self.group)
 
     def _tally(
         self, spaces: Sequence[Space], readings: Sequence[Reading], groups: Sequence[str | None], tell: Tell | None
@@ -92,7 +96,7 @@ class SparkSource(ColumnSource):
 
     def tally(self, counting: Counting, tell: Tell | None = None) -> Tally:
         """Count on the executors; the sums come here."""
-        refuse_settings(self.session, _LOSSLESS)
+        refuse_settings(self.session, LOSSLESS)
         failure, lines = None, list[Any]()
         try:
             with watched(self.session, tell):

@@ -22,6 +22,7 @@ from ..readings import Reading
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch  # type: ignore[import-untyped]
+    from pyspark import Accumulator
 
     Batches = Iterator[RecordBatch]
 
@@ -155,10 +156,13 @@ class Drawing:
         How the true values are read.
     devices
         What people's devices use: the mechanisms as they were proved, with their exact numbers.
+    drawn
+        Adds up how many reports there are. Spark counts each task once, however often it was tried.
     """
 
     rows: Rows
     devices: Devices
+    drawn: Accumulator[int]
 
     @property
     def schema(self) -> Schema:
@@ -176,6 +180,7 @@ class Drawing:
         if batch is None:
             raise SourceFailed  # they were checked before; what is said is said elsewhere
         names = [] if batch.groups is None else [np.array(self.devices.names, object)[batch.groups]]
+        self.drawn.add(len(batch.indices))
         return _record_batch(self.schema, [*names, self.devices.reports(batch)])
 
 

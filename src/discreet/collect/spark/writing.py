@@ -21,7 +21,7 @@ from ...wording import plural
 from ..columns import Devices, Tell
 from .executors import check_executors
 from .progress import watched
-from .source import SparkSource, mapped, refuse_settings
+from .source import LOSSLESS, SparkSource, mapped, refuse_settings
 from .tasks import Counting, Drawing, declared
 
 if TYPE_CHECKING:
@@ -77,7 +77,8 @@ def perturb_on_spark(
     """Write one report for each value of a column: what each person's device would send.
 
     The output is a folder of Parquet files with the column ``report``, and the column of groups before it if there is
-    one, in no particular order. All true values are checked first, so that a mistake in one leaves nothing behind.
+    one, in no particular order. A mistake in one true value leaves nothing behind, and the error says in how many rows
+    there are mistakes.
 
     Parameters
     ----------
@@ -103,45 +104,42 @@ def perturb_on_spark(
     reading = source.reading(devices.truths)
     readings, names = [reading for _ in devices.names], [None] if source.group is None else devices.names
     rows = source.rows([devices.truths for _ in devices.names], readings, names)
-    refuse_settings(session, _COMMITTING)
+    refuse_settings(session, {**_COMMITTING, **LOSSLESS})
     folder.refuse_unfit()
     check_executors(session)
-    checked = source.tally(Counting(rows, by_value=False), tell)
-    if checked.wrong:
-        raise source.of_rows(checked.wrong)
-    total = checked.counts.total()
-    if not total:
-        raise source.no_rows()
-    drawing = Drawing(rows, devices)
-    failure = _write(source, drawing, folder, total, tell)
-    if failure is not None:
-        raise failure
-    return SparkReports(folder.read(drawing), total)
+    drawing = Drawing(rows, devices, session.sparkContext.accumulator(0))
+    written = _write(source, drawing, folder, tell)
+    if isinstance(written, DiscreetError):
+        wrong = source.tally(Counting(rows, by_value=False)).wrong
+        raise source.of_rows(wrong) if wrong else written
+    return SparkReports(folder.read(drawing), written)
 
 
-def _write(
-    source: SparkSource, drawing: Drawing, folder: _Folder, total: int, tell: Tell | None
-) -> DiscreetError | None:
-    """Draw and write; returns what went wrong, if something did, and leaves nothing behind then."""
-    finished, failure = False, source.failed()
+def _write(source: SparkSource, drawing: Drawing, folder: _Folder, tell: Tell | None) -> int | DiscreetError:
+    """Draw and write; returns how many there are, or what went wrong, and leaves nothing behind then."""
+    drawn, found, done = None, 0, False
     folder.claim()
     try:
         with watched(source.session, tell):
             reports = mapped(source.frame, drawing, drawing.schema)
             reports.write.mode("append").options(**_WRITING).parquet(folder.name)
+        drawn = drawing.drawn.value
         found = folder.read(drawing).count() if folder.is_complete() else 0
-        finished = found == total
-        if not finished:
-            failure = SourceFailed(
-                f"of {plural(total, 'report')}, {found:,} could be read back from {folder.name}; what was written is "
-                "deleted. Name a folder that all executors and this process share, and data that does not change "
-                "meanwhile."
-            )
+        done = 0 < drawn == found
     except Exception:
         pass  # its words could quote a row
     finally:
-        folder.leave() if finished else folder.delete()
-    return None if finished else failure
+        folder.leave() if done else folder.delete()
+    if drawn is None:
+        return source.failed()
+    if not drawn:
+        return source.no_rows()
+    if not done:
+        return SourceFailed(
+            f"of {plural(drawn, 'report')}, {found:,} could be read back from {folder.name}, and all were deleted. "
+            "Name a folder that all executors and this process share."
+        )
+    return drawn
 
 
 class _Folder:
