@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 import awkward
+import independence
 from discreet.engines.base import Counting, Source
 from discreet.engines.reference import Row
 from discreet.engines.sources import open_source
@@ -88,6 +89,14 @@ class Engine:
         with tempfile.TemporaryDirectory() as folder:
             return self.open(table.write(Path(folder), table)).count(list(map(self.asked, countings)))
 
+    def violations(self, seed: int, key: bytes) -> list[str]:
+        """Where a table made from a seed breaks the promise that a row counts for itself; twenty questions of each."""
+        chance = random.Random(seed)
+        table = self.random_table(chance)
+        countings = self.answered(table, awkward.random_countings(chance, 20, key))
+        found = independence.violations(chance, table, countings, self.counts, self.counts(table, countings))
+        return [f"seed {seed}, {words}" for words in found]
+
     def plain_rows(self, table: awkward.Table) -> list[Row]:
         """The rows as the engine holds them, for the reference counter."""
         return [
@@ -128,11 +137,20 @@ def as_written(value: Any, kind: pa.DataType) -> str | None:
     return text or None
 
 
+def open_in_memory(table: Any) -> Source:
+    """A table in memory, called t."""
+    return open_source(table, "t")
+
+
 DUCKDB_COUNT = "discreet.engines.duckdb.files.count"
+ARROW_COUNT = "discreet.engines.arrow.source.count"
 ENGINES = (
     Engine("DuckDB over CSV", awkward.CSV, open_source, as_written, DUCKDB_COUNT),
     Engine("DuckDB over Parquet", awkward.PARQUET, open_source, as_stored, DUCKDB_COUNT),
     Engine("DuckDB over its own file", awkward.DATABASE, open_source, as_stored, DUCKDB_COUNT),
+    Engine("a table of pyarrow", (awkward.in_pyarrow,), open_in_memory, as_stored, ARROW_COUNT),
+    Engine("a DataFrame of polars", (awkward.in_polars,), open_in_memory, as_stored, ARROW_COUNT),
+    Engine("a DataFrame of pandas", (awkward.in_pandas,), open_in_memory, as_stored, ARROW_COUNT),
     *(
         Engine(
             f"PostgreSQL {version}",

@@ -97,7 +97,7 @@ def test_a_scheme_alone_names_nothing(text: str) -> None:
 
 @pytest.mark.parametrize("given_", [3, None, ["a.csv"], b"a.csv"])
 def test_what_is_no_text_is_no_address(given_: object) -> None:
-    with pytest.raises(WrongType, match="an address is a text or a path"):
+    with pytest.raises(WrongType, match="an address must be a text or a path"):
         read_address(given_)  # type: ignore[arg-type]
 
 

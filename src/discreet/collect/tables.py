@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import DiscreetError, InvalidInput, UnreadableFile, arg
+from ..errors import DiscreetError, InvalidInput, InWords, UnreadableFile, arg
 from ..exact.arrays import IntArray
 from ..mechanism import Mechanism
 from ..names import nearest
@@ -105,11 +105,13 @@ class Source:
         """The column of groups is written as it is, so it must never be one of true values, in whatever case."""
         names = [name.casefold() for name in self.columns]
         if len(set(names)) < len(names):
-            raise InvalidInput(f"a place needs two different columns; got {self.column}.")
+            raise InvalidInput.must_be("columns", "two different ones for a place", InWords(self.column))
         if self.group is not None and self.group.casefold() in names:
-            raise InvalidInput(
-                f"the group column must differ from the value column; got {self.group!r} for both. It names each "
-                "person's mechanism, and is written as it is."
+            raise InvalidInput.must_be(
+                "group",
+                "another column than that of the values",
+                InWords(f"{self.group!r} for both"),
+                "It names each person's mechanism, and is written as it is.",
             )
 
     def _refuse_data_as_heading(self, names: Sequence[str], problem: str = "") -> None:
@@ -389,7 +391,9 @@ def perturb_column(
     file = Path(output)
     ending = next((ending for ending in _COPY_OPTIONS if file.name.lower().endswith(ending)), None)
     if ending is None:
-        raise InvalidInput(f"reports are written to .parquet, .csv, .tsv (.gz) or .duckdb files; got {file.name!r}.")
+        raise InvalidInput.must_be(
+            "output", "a .parquet, .csv, .tsv (.gz) or .duckdb file", file.name, meaning="where reports go"
+        )
     if file.exists():
         raise InvalidInput(f"{file} exists already; it is not overwritten. Choose another name, or remove it.")
     if not file.parent.is_dir():

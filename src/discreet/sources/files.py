@@ -25,7 +25,7 @@ import glob
 import gzip
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -205,20 +205,8 @@ class Files(ABC):
         memory
             The most memory it takes, of the machine's or in bytes.
         """
-        import duckdb
-
-        own = {"preserve_insertion_order": str(ordered).lower(), "memory_limit": memory}
-        engine = duckdb.connect(":memory:", config={**_SETTINGS, **own})
-        try:
-            self._admit(engine)
-            _switch_off_what_reads_statistics(engine)
-            engine.execute("SET enable_progress_bar_print = false")  # beside our own output
-            engine.execute(f"SET enable_progress_bar = {str(watched).lower()}")
-            engine.execute("SET enable_external_access = false")
-            engine.execute("SET lock_configuration = true")
+        with open_engine(self._admit, ordered=ordered, watched=watched, memory=memory) as engine:
             yield engine
-        finally:
-            engine.close()
 
     def _admit(self, engine: Any) -> None:
         """Open the files, before everything outside is closed."""
@@ -245,6 +233,40 @@ _SETTINGS: dict[str, str] = {
     "enable_external_file_cache": "false",
     "allow_persistent_secrets": "false",
 }
+
+
+@contextmanager
+def open_engine(
+    admit: Callable[[Any], None] = lambda engine: None,
+    *,
+    ordered: bool = False,
+    watched: bool = False,
+    memory: str = "50%",
+) -> Iterator[Any]:
+    """A DuckDB connection in memory that writes nowhere, loads nothing and acts on no statistics of rows.
+
+    Parameters
+    ----------
+    admit
+        Opens what the connection may read, before everything outside is closed.
+    ordered, watched, memory
+        As for :meth:`Files.engine`.
+    """
+    import duckdb
+
+    own = {"preserve_insertion_order": str(ordered).lower(), "memory_limit": memory}
+    engine = duckdb.connect(":memory:", config={**_SETTINGS, **own})
+    try:
+        admit(engine)
+        _switch_off_what_reads_statistics(engine)
+        engine.execute("SET enable_progress_bar_print = false")  # beside our own output
+        engine.execute(f"SET enable_progress_bar = {str(watched).lower()}")
+        engine.execute("SET enable_external_access = false")
+        engine.execute("SET lock_configuration = true")
+        yield engine
+    finally:
+        engine.close()
+
 
 #: The rules of the engine's optimiser that stay on: they choose columns and expressions, and look at nothing else.
 _HARMLESS_RULES = ("unused_columns", "column_lifetime", "common_subexpressions")

@@ -5,18 +5,17 @@ A record of CSV that cannot be read vanishes: a release must not fail because of
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 from ...addresses import Address
-from ...errors import InvalidInput
 from ...exact.arrays import IntArray
 from ...sources.files import Files, open_files
 from ..base import Counting, Snapshot, Source
 from .counting import count
 from .dialect import DUCKDB, DuckDbDialect
+from .types import kind_of, refuse_as_unit
 
 
 def open_counted_files(address: Address) -> CountedFiles:
@@ -42,18 +41,13 @@ class CountedFiles(Source):
         return self._files.tables()
 
     def table(self, name: str) -> Mapping[str, str]:
-        return {column: _kind(stored) for column, stored in self._files.columns(name).items()}
+        return {column: kind_of(stored) for column, stored in self._files.columns(name).items()}
 
     def view(self, name: str) -> str | None:
         return self._files.view(name)
 
     def check_unit(self, table: str, column: str) -> None:
-        stored = self._files.columns(table)[column]
-        if not _NAMES_PEOPLE.fullmatch(stored.upper()):
-            raise InvalidInput(
-                f"{column!r} is stored as {stored} and cannot name people: two values may have one text, or one value "
-                "two. Store it as text or whole numbers (of a pandas column of numbers: .astype('Int64'))."
-            )
+        refuse_as_unit(column, self._files.columns(table)[column])
 
     def check_whole(self) -> None:
         self._files.check_whole()
@@ -90,33 +84,3 @@ class _OpenFiles(Snapshot):
 
     def unchanged(self) -> bool:
         return self._files.states() == self._before
-
-
-#: The types whose text tells any two values apart and is the same whenever the values are: not floats (0.0 and -0.0,
-#: NaN), not moments with a time zone (written in the reader's zone), nothing nested, no UNION or VARIANT.
-_NAMES_PEOPLE = re.compile(
-    r"U?(TINYINT|SMALLINT|INTEGER|BIGINT|HUGEINT)|VARCHAR|BOOLEAN|DATE|TIMESTAMP(_S|_MS|_NS)?|UUID"
-    r"|DECIMAL\([0-9, ]+\)|ENUM\(.*\)",
-    re.DOTALL,
-)
-
-
-def _kind(stored: str) -> str:
-    """What a column of a DuckDB type is, as far as reading it matters (one of ``expressions.KINDS``)."""
-    stored = stored.upper()
-    if stored in _KINDS:
-        return _KINDS[stored]
-    return "number" if stored.startswith("DECIMAL") and stored.endswith(")") else "other"
-
-
-_KINDS = {
-    **dict.fromkeys(
-        ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"),
-        "integer",
-    ),
-    **dict.fromkeys(("FLOAT", "DOUBLE"), "number"),
-    "TIMESTAMP": "timestamp",  # coarser and finer ones are read through their text: the engine rounds when it casts
-    "VARCHAR": "text",
-    "BOOLEAN": "boolean",
-    "DATE": "date",
-}
