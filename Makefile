@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
+# discreet alone, without what only its tests need
+ALONE  := $(VENV)/.alone
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-slow test-cores lint types check format bench docs clean
@@ -15,9 +17,14 @@ $(READY): pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,plots,docs,accounting]'
 	@touch $@
 
+$(ALONE): pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
 setup: $(READY)  ## create the environment in .venv and install discreet into it
 
-demo: $(READY)  ## release private counts from real data, from the question to the page
+demo: $(ALONE)  ## release private counts from real data, from the question to the page
 	$(BIN)/discreet demo
 
 # One thread per worker: two workers already fill two cores.

@@ -23,7 +23,7 @@ GROUPS = {"site": range(1000), "county": range(100), "health": HEALTH, "year": r
 PEOPLE = 1_000_000
 
 
-def _write(file: Path, rows: int) -> None:
+def write_rows(file: Path, rows: int) -> None:
     """People's rows in no order: every person, site, county and state of health comes up at random."""
     with duckdb.connect() as engine:
         engine.execute(
@@ -52,12 +52,12 @@ def _bare(file: Path, by: tuple[str, ...], counted: str) -> Callable[[], Any]:
 def lines(rows: int = 100_000_000) -> Iterator[Line]:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "t.parquet"
-        _write(file, rows)
+        write_rows(file, rows)
         for by in (("site",), ("county", "health")):
             yield _rows(file, by, rows)
         yield _memory(file, rows)
         rows //= 10
-        _write(file, rows)
+        write_rows(file, rows)
         for by in (("site",), ("county", "health")):
             yield _rows_over(file, by, rows)
         for by in (("site",), ("county",), ("health",), ("year",)):

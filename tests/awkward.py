@@ -91,7 +91,7 @@ def random_table(chance: random.Random, writers: Sequence[Writer] | None = None,
     """A table as one of the writers writes it; without any, one of all."""
     writer = chance.choice(WRITERS if writers is None else writers)
     columns: dict[str, tuple[pa.DataType, list[Any]]] = {"person": PERSON[chance.choice(sorted(PERSON))], **POOLS}
-    if writer not in (pyarrow, parts):  # the others refuse to write such texts, or mend them
+    if writer not in (pyarrow, parts, in_pyarrow):  # the others refuse to write such texts, or mend them
         columns = {name: (kind, [v for v in pool if _is_utf8(v)]) for name, (kind, pool) in columns.items()}
     size = chance.choice(sizes)
     drawn = {name: _column(chance, name, pool, size) for name, (_, pool) in columns.items()}
@@ -221,6 +221,57 @@ def as_csv(chance: random.Random) -> Callable[[Path, Table], Path]:
                 if random.Random(place).random() < blank:
                     file.write(ends)
         return folder / "t.csv"
+
+    return write
+
+
+def in_pyarrow(chance: random.Random) -> Callable[[Path, Table], Any]:
+    """A table in memory, in several chunks, its texts in one of the forms that Arrow has for them."""
+    kind, several = chance.choice(["string", "large_string", "string_view", "dictionary"]), chance.randint(1, 3)
+
+    def write(folder: Path, table: Table) -> Any:
+        parts = [table.arrow(lambda place, k=k: place % several == k) for k in range(several)]
+        return _with_texts(pa.concat_tables(parts), kind)
+
+    return write
+
+
+def _with_texts(table: pa.Table, kind: str) -> pa.Table:
+    """A table whose columns of texts are of another type of Arrow, whatever their bytes are."""
+    for place, field in enumerate(table.schema):
+        if field.type == pa.string():
+            column = table.column(place)
+            if kind == "dictionary":
+                column = pa.chunked_array([chunk.dictionary_encode() for chunk in column.chunks])
+            elif kind != "string":
+                column = column.cast(kind, safe=False)
+            table = table.set_column(place, field.name, column)
+    return table
+
+
+def in_polars(chance: random.Random) -> Callable[[Path, Table], Any]:
+    kind, again = chance.choice([polars.String, polars.Categorical]), chance.choice([True, False])
+
+    def write(folder: Path, table: Table) -> Any:
+        frame = polars.from_arrow(table.arrow(), rechunk=again)
+        assert isinstance(frame, polars.DataFrame)
+        return frame.with_columns(polars.col(polars.String).cast(kind))
+
+    return write
+
+
+def in_pandas(chance: random.Random) -> Callable[[Path, Table], Any]:
+    """A frame of Arrow's types, or of pandas' own where these tell missing values from others; with any index."""
+    own = {pa.string(): "str", pa.int64(): "Int64", pa.int32(): "Int32", pa.int8(): "Int8", pa.uint64(): "UInt64"}
+    own |= {pa.bool_(): "boolean", pa.timestamp("us"): "datetime64[us]"}
+    form, text = chance.choice(["arrow", "own"]), chance.choice(["str", "string", "category"])
+
+    def write(folder: Path, table: Table) -> Any:
+        frame = table.arrow().to_pandas(types_mapper=pandas.ArrowDtype)
+        if form == "own":
+            kinds = {f.name: text if own[f.type] == "str" else own[f.type] for f in table.schema if f.type in own}
+            frame = frame.astype({name: "str" for name, kind in kinds.items() if kind == "category"}).astype(kinds)
+        return frame.set_index(pandas.Index([0] * len(frame)))
 
     return write
 

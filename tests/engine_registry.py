@@ -13,12 +13,14 @@ import numpy as np
 import pyarrow as pa
 
 import awkward
+import independence
 from discreet.engines.base import Counting, Source
 from discreet.engines.reference import Row
 from discreet.engines.sources import open_source
 from discreet.errors import InvalidInput
 from postgres_server import INSTALLED
 from postgres_tables import in_postgres
+from spark_session import on_spark
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,10 @@ class Engine:
         What it calls the table ``t``.
     refuses
         Whether it refuses, by the schema alone, what it would answer otherwise than other engines.
+    tables, questions
+        How many tables the fast tests make in a batch, and how many questions they ask of each.
+    group
+        Tests of engines of one group run in one process, after each other.
     """
 
     name: str
@@ -50,6 +56,9 @@ class Engine:
     counts_by: str
     table: str = "t"
     refuses: bool = False
+    tables: int = 8
+    questions: int = 20
+    group: str | None = None
 
     def __str__(self) -> str:
         return self.name
@@ -80,6 +89,14 @@ class Engine:
         with tempfile.TemporaryDirectory() as folder:
             return self.open(table.write(Path(folder), table)).count(list(map(self.asked, countings)))
 
+    def violations(self, seed: int, key: bytes) -> list[str]:
+        """Where a table made from a seed breaks the promise that a row counts for itself; twenty questions of each."""
+        chance = random.Random(seed)
+        table = self.random_table(chance)
+        countings = self.answered(table, awkward.random_countings(chance, 20, key))
+        found = independence.violations(chance, table, countings, self.counts, self.counts(table, countings))
+        return [f"seed {seed}, {words}" for words in found]
+
     def plain_rows(self, table: awkward.Table) -> list[Row]:
         """The rows as the engine holds them, for the reference counter."""
         return [
@@ -109,17 +126,31 @@ def as_stored(value: Any, kind: pa.DataType) -> Any:
     return float(np.float32(value)) if value is not None and kind == pa.float32() else value
 
 
+def as_replaced(value: Any, kind: pa.DataType) -> Any:
+    """Bytes that are no UTF-8 are replacement signs."""
+    return value.decode(errors="replace") if isinstance(value, bytes) else as_stored(value, kind)
+
+
 def as_written(value: Any, kind: pa.DataType) -> str | None:
     """All of CSV is text, and an empty field is NULL."""
     text = "" if value is None else value.decode() if isinstance(value, bytes) else str(value)
     return text or None
 
 
+def open_in_memory(table: Any) -> Source:
+    """A table in memory, called t."""
+    return open_source(table, "t")
+
+
 DUCKDB_COUNT = "discreet.engines.duckdb.files.count"
+ARROW_COUNT = "discreet.engines.arrow.source.count"
 ENGINES = (
     Engine("DuckDB over CSV", awkward.CSV, open_source, as_written, DUCKDB_COUNT),
     Engine("DuckDB over Parquet", awkward.PARQUET, open_source, as_stored, DUCKDB_COUNT),
     Engine("DuckDB over its own file", awkward.DATABASE, open_source, as_stored, DUCKDB_COUNT),
+    Engine("a table of pyarrow", (awkward.in_pyarrow,), open_in_memory, as_stored, ARROW_COUNT),
+    Engine("a DataFrame of polars", (awkward.in_polars,), open_in_memory, as_stored, ARROW_COUNT),
+    Engine("a DataFrame of pandas", (awkward.in_pandas,), open_in_memory, as_stored, ARROW_COUNT),
     *(
         Engine(
             f"PostgreSQL {version}",
@@ -131,5 +162,19 @@ ENGINES = (
             refuses=True,
         )
         for version in INSTALLED
+    ),
+    *(
+        Engine(
+            f"Spark over {name}",
+            tuple(map(on_spark, writers)),
+            open_source,
+            holds,
+            "discreet.engines.spark.source.count",
+            refuses=True,
+            tables=1,
+            questions=4,
+            group="spark",
+        )
+        for name, writers, holds in (("Parquet", awkward.PARQUET, as_replaced), ("CSV", awkward.CSV, as_written))
     ),
 )

@@ -14,6 +14,8 @@ import signal
 import subprocess
 import tempfile
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.util import find_spec
@@ -56,12 +58,15 @@ class Server:
     ----------
     folder
         Where its data, its socket and its log are.
+    launch
+        Starts its postmaster.
     process
         The postmaster.
     """
 
     folder: Path
-    process: subprocess.Popen[bytes]
+    launch: Callable[[], subprocess.Popen[bytes]]
+    process: subprocess.Popen[bytes] = field(init=False)
     numbers: Any = field(default_factory=count)
 
     @property
@@ -83,6 +88,29 @@ class Server:
             for statement in statements:
                 base.execute(statement.encode())
         return name
+
+    def start(self) -> None:
+        """Start the postmaster, and wait until it lets somebody in."""
+        self.process = self.launch()
+        for _ in range(600):
+            try:
+                self.connect().close()
+                return
+            except psycopg.OperationalError:
+                if self.process.poll() is not None:  # memory of a server that was killed is not free at once
+                    self.process = self.launch()
+                time.sleep(0.05)
+        raise AssertionError(self.log)
+
+    def kill(self) -> None:
+        """End the postmaster and all its children at once, as if the machine had failed under them."""
+        doomed = [self.process.pid, *_children(self.process.pid)]
+        for process in doomed:
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+        self.process.wait()
+        while any(_is_alive(process) for process in doomed[1:]):
+            time.sleep(0.01)
 
     def stop(self) -> None:
         if self.process.poll() is None:
@@ -112,21 +140,35 @@ def start(installed: Path, **settings: str) -> Server:
     )  # fmt: skip
     assert made.returncode == 0, made.stderr
     given = [f"--{name}={value}" for name, value in {**_SETTINGS, **settings}.items()]
-    with open(folder / "log", "wb") as log:
-        process = subprocess.Popen(
-            [installed / "bin" / "postgres", "-D", folder / "data", "-k", folder, *given],
-            stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, cwd=folder, **other,
-        )  # fmt: skip
-    server = Server(folder, process)
+
+    def launch() -> subprocess.Popen[bytes]:
+        with open(folder / "log", "ab") as log:
+            return subprocess.Popen(
+                [installed / "bin" / "postgres", "-D", folder / "data", "-k", folder, *given],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, cwd=folder, **other,
+            )  # fmt: skip
+
+    server = Server(folder, launch)
     atexit.register(server.stop)
-    for _ in range(600):
-        try:
-            server.connect().close()
-            return server
-        except psycopg.OperationalError:
-            assert process.poll() is None, server.log
-            time.sleep(0.05)
-    raise AssertionError(server.log)
+    server.start()
+    return server
+
+
+def _children(parent: int) -> list[int]:
+    """The processes that a process has started."""
+    found = []
+    for file in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            if int(file.read_text().rpartition(")")[2].split()[1]) == parent:
+                found.append(int(file.parent.name))
+    return found
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 def _within_reach(installed: Path, folder: Path, other: dict[str, Any]) -> Path:

@@ -51,6 +51,8 @@ def session() -> Any:
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "OFF",
         "spark.driver.host": "127.0.0.1",
+        # many small queries: a better compiler would take longer than it saves
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "spark.sql.shuffle.partitions": "2",
         "spark.default.parallelism": "2",
         "spark.sql.warehouse.dir": tempfile.mkdtemp(prefix="spark-"),

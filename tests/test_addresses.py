@@ -58,7 +58,9 @@ def test_a_file_that_exists_under_the_very_name_is_meant_before_a_scheme(name: s
         ("postgresql://ann@host:5432/study?sslmode=require", "postgresql", "study"),
         ("postgres://host/study", "postgresql", "study"),
         ("postgresql://ann:secret@host", "postgresql", "host"),
-        ("spark://host:7077/visits", "spark", "visits"),
+        ("spark://host:7077?table=study.visits", "spark", "study.visits"),
+        ("spark:local[*]?parquet=/data/visits.parquet", "spark", "visits"),
+        ("Spark:local[2]?orc=hdfs://name/data/visits/", "spark", "visits"),
     ],
 )
 def test_addresses_of_data_name_their_scheme_and_data_set(text: str, scheme: str, dataset: str) -> None:
@@ -82,7 +84,7 @@ def test_an_unknown_scheme_is_refused_with_those_there_are() -> None:
 def test_a_ledger_is_no_data_and_data_is_no_ledger() -> None:
     with pytest.raises(InvalidInput, match=r"sqlite: names a ledger\. Write data like one of: visits\.csv, duckdb:"):
         read_address("sqlite:study.ledger")
-    for address in ("duckdb:study.db", read_address("spark://host:7077/visits")):
+    for address in ("duckdb:study.db", read_address("spark://host:7077?table=visits")):
         with pytest.raises(InvalidInput, match=r"names data\. Write ledger like one of: visits\.csv, sqlite:study"):
             read_address(address, "ledger")
 
@@ -95,25 +97,39 @@ def test_a_scheme_alone_names_nothing(text: str) -> None:
 
 @pytest.mark.parametrize("given_", [3, None, ["a.csv"], b"a.csv"])
 def test_what_is_no_text_is_no_address(given_: object) -> None:
-    with pytest.raises(WrongType, match="an address is a text or a path"):
+    with pytest.raises(WrongType, match="an address must be a text or a path"):
         read_address(given_)  # type: ignore[arg-type]
 
 
 # ------------------------------------------------------------------------------------------------ opening
 
 
-@pytest.mark.parametrize(("text", "extra"), [("spark://ann:hush@host:7077/visits", "spark")])
-def test_a_scheme_that_is_not_there_yet_names_the_extra_that_brings_it(text: str, extra: str, tmp_path) -> None:
-    ask = {"unit": "row", "epsilon": 1}
+def test_an_engine_that_is_not_installed_names_the_extra_that_brings_it(tmp_path, monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyspark.sql", None)
+    text, ask = "spark://host:7077?table=study", {"unit": "row", "epsilon": 1}
     for act in (
         lambda: open_source(text),
-        lambda: files.open_files(text, skip_unreadable=True),
         lambda: dc.plan_release("SELECT COUNT(*) FROM study", data=text, **ask),
         lambda: dc.release_counts("SELECT COUNT(*) FROM study", data=text, ledger=tmp_path / "x.ledger", **ask),
     ):
-        with pytest.raises(Unsupported, match=rf"pip install 'discreet\[{extra}\]'") as refusal:
+        with pytest.raises(MissingExtra, match=r"pip install 'discreet\[spark\]'"):
             act()
-        assert "hush" not in "".join(traceback.format_exception_only(refusal.value))
+    with pytest.raises(Unsupported, match="this version cannot open"):
+        files.open_files(text, skip_unreadable=True)
+
+
+@pytest.mark.parametrize(
+    "text", ["spark://host:7077/visits", "spark:local[*]", "spark:nowhere?table=x", "spark:local?x=y"]
+)
+def test_an_address_of_spark_says_which_cluster_and_which_data(text: str) -> None:
+    with pytest.raises(InvalidInput, match="does not say where the data is"):
+        open_source(text)
+
+
+def test_an_address_of_spark_with_a_password_is_refused_and_never_shown() -> None:
+    with pytest.raises(InvalidInput, match="holds a password") as refusal:
+        open_source("spark://ann:hush@host:7077?table=visits")
+    assert "hush" not in "".join(traceback.format_exception_only(refusal.value))
 
 
 def test_a_ledger_elsewhere_names_the_extra_and_one_in_sqlite_may_say_so(tmp_path, monkeypatch) -> None:
@@ -138,9 +154,8 @@ def test_a_duckdb_file_of_any_name_is_opened_by_its_scheme(tmp_path) -> None:
     assert source.count([counting])[0].tolist() == [[3]]
 
 
-def test_every_scheme_of_data_in_files_has_an_engine_and_every_ending_a_format() -> None:
-    served = {name for name, scheme in SCHEMES.items() if "data" in scheme.uses and scheme.extra is None}
-    assert {*served, "postgresql"} == set(OPENERS)
+def test_every_scheme_of_data_has_an_engine_and_every_ending_a_format() -> None:
+    assert {name for name, scheme in SCHEMES.items() if "data" in scheme.uses} == set(OPENERS)
     assert set(ENDINGS) == set(files._FORMATS)
     assert all(scheme.extra is not None for name, scheme in SCHEMES.items() if not scheme.in_files)
 

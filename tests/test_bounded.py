@@ -19,7 +19,7 @@ from discreet.mechanisms import bounded as formulas
 from discreet.mechanisms.bounded import growth, mixture_law, moment, paper_formulas, two_point_law, two_point_shares
 from discreet.mechanisms.gaussian import law_variance
 from discreet.optimise.noise.bounded import KINDS
-from discreet.optimise.noise.programs import Wanted, least_delta
+from discreet.optimise.noise.programs import NoiseRequirements, least_delta
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -95,7 +95,7 @@ def test_the_corrected_delta_star_is_reached_and_cannot_be_improved(epsilon, sta
     assert sum(s.corrected_alphas) == 1 and min(s.corrected_alphas) >= 0
     for near, far in itertools.pairwise(p):
         assert near <= E * far + delta and far <= E * near + delta
-    found = least_delta(Wanted(epsilon, reach, reach, reach, stay, single_event=True))
+    found = least_delta(NoiseRequirements(epsilon, reach, reach, reach, stay, single_event=True))
     assert float(found.value) == pytest.approx(float(delta), rel=1e-9)
     assert float(found.bound) <= float(delta) * (1 + 1e-9)
 
@@ -137,7 +137,7 @@ def test_every_unbiased_law_is_a_mixture_of_two_point_laws(down, up, data):
 def test_the_programs_for_small_counts(row, column, first, shared, single):
     eta, reach, eps = Fraction(row["eta"]), int(row["D"]), Fraction(row["eps"])
     symmetric = column == "nge1_n0D"  # these values were computed for a symmetric shared law
-    wanted = Wanted(eps, reach, first, shared * reach, eta, single_event=single, symmetric=symmetric)
+    wanted = NoiseRequirements(eps, reach, first, shared * reach, eta, single_event=single, symmetric=symmetric)
     found = least_delta(wanted)
     assert close(found.value, row[column])
     if symmetric:
@@ -165,12 +165,12 @@ def test_one_mechanism_for_every_count(row):
 
 def test_a_shared_law_is_symmetric_where_that_costs_no_delta_and_only_there():
     for epsilon in ("0.5", "1.5", "2.5"):
-        wanted = Wanted(Fraction(epsilon), 4, 0, 8, Fraction(1, 2))
+        wanted = NoiseRequirements(Fraction(epsilon), 4, 0, 8, Fraction(1, 2))
         even, free = least_delta(replace(wanted, symmetric=True)), least_delta(wanted)
         assert free.laws[-1].symmetric and float(even.value) == pytest.approx(float(free.value), rel=1e-12)
     for wanted in (
-        Wanted(Fraction("1.5"), 4, 1, 4, Fraction(1, 2)),
-        Wanted(Fraction("0.18"), 3, 0, 6, Fraction("0.26")),
+        NoiseRequirements(Fraction("1.5"), 4, 1, 4, Fraction(1, 2)),
+        NoiseRequirements(Fraction("0.18"), 3, 0, 6, Fraction("0.26")),
     ):
         even, free = least_delta(replace(wanted, symmetric=True)), least_delta(wanted)
         assert free.value < even.value and not free.laws[-1].symmetric
@@ -329,7 +329,7 @@ def test_zeros_left_untouched_are_refused_with_the_bound():
     with pytest.raises(NotPrivate, match=r"at least 0\.828571 at every epsilon"):
         dc.bounded_noise("2.5", "0.8", 6, keep_zeros=True)
     # and it is true of the noise for counts from 1 on with zeros added as they are
-    laws = least_delta(Wanted(Fraction("2.5"), 6, 1, 12, Fraction(4, 5))).laws
+    laws = least_delta(NoiseRequirements(Fraction("2.5"), 6, 1, 12, Fraction(4, 5))).laws
     assert 1 - laws[0].probability(-1) >= formulas.zeros_bound(Fraction(4, 5), 6)
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 from typer.testing import CliRunner
 
 import discreet as dc
@@ -90,6 +91,52 @@ def test_mistakes_are_told_in_the_options_of_the_verb(
     assert not re.search(r"\w=(\.\.\.|True|'|Counts|\[)", said)
 
 
+#: The titles of a form's fields.
+TITLES = {"epsilon": "Privacy budget", "n": "Largest count", "level": "Coverage", "alpha": "Ratio", "unit": "Protects"}
+
+REFUSED = {
+    "epsilon": (lambda: dc.geometric(4, epsilon=700), "700", "between 1e-9 and 500", "Smaller means more private"),
+    "n": (lambda: dc.geometric(-3, epsilon=1), "-3", "at least 1", ""),
+    "alpha": (lambda: dc.geometric(4, alpha=2), "2", "strictly between 0 and 1", "Closer to 1 means more private"),
+    "level": (
+        lambda: dc.plan_release("SELECT COUNT(*) FROM v", data="v", unit="row", epsilon=1, level=2), "2", "0.5 to", "",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("argument", REFUSED)
+def test_a_refusal_is_written_for_python_for_options_and_for_a_form_from_the_same_parts(argument: str) -> None:
+    make, given, allowed, advice = REFUSED[argument]
+    with pytest.raises(InvalidInput) as caught:
+        make()
+    problem = caught.value
+    assert problem.argument == argument and str(problem).startswith(argument)
+    assert in_options(problem.message, {argument: "--option"}).startswith("--option")
+    field = problem.form_field(lambda mention: TITLES[mention.name])
+    assert field["field"] == TITLES[argument] and str(field["message"]).startswith(TITLES[argument])
+    assert field["given"] == given and allowed in str(field["allowed"]) and advice in (field["advice"] or "")
+    for part in ("given", "allowed", "advice"):
+        assert (field[part] or "") in str(field["message"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "option", "given"),
+    [
+        (["design", "--family", "geometric", "-n", 4, "--epsilon", 700, "--json"], "--epsilon", "'700'"),
+        (["compare", "-n", 4, "--json", "--alpha", 3], "--alpha", "'3'"),
+        (["release", "SELECT COUNT(*) FROM v", "--data", "v", "--unit", "row", "--plan", "--json"], "--epsilon", None),
+    ],
+)
+def test_a_program_that_asked_for_json_gets_the_parts_of_the_error(
+    arguments: list[object], option: str, given: str | None
+) -> None:
+    done = run(*arguments, code=2)
+    told = json.loads(done.stdout)
+    Draft202012Validator(json.loads((SOURCE / "schemas" / "error.json").read_text())).validate(told)
+    assert told["field"] == option and told["given"] == given and told["kind"] == "InvalidInput"
+    assert done.stderr == f"discreet: {told['message']}\n"
+
+
 def test_python_users_keep_their_arguments() -> None:
     with pytest.raises(InvalidInput, match=r"epsilon=\.\.\. and alpha=\.\.\."):
         dc.geometric(4)
@@ -109,6 +156,20 @@ def test_no_message_of_the_library_names_an_option() -> None:
                 text = ast.unparse(node.exc)
                 assert not re.search(r"(?<![\w-])--[a-z]", text) or "discreet " in text, (file.name, text)
     assert seen > 300
+
+
+def test_messages_of_the_common_shape_are_put_together_from_their_parts() -> None:
+    """What an error says and the parts it states cannot differ where there is only one of them."""
+    composed = 0
+    for file in SOURCE.rglob("*.py"):
+        if file.name == "errors.py":
+            continue
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
+                text = ast.unparse(node.exc)
+                composed += ".must_be(" in text
+                assert not re.search(r"must (be|lie) .*; got ", text), (file.name, node.lineno)
+    assert composed > 120
 
 
 # ------------------------------------------------------------------------------------------------ pipes
@@ -198,8 +259,10 @@ def test_a_file_that_does_not_have_what_it_says_does_not_hold(how: str, mechanis
     else:
         mechanism.write_text(mechanism.read_text(encoding="utf-8").replace("10/11", "9/11"), encoding="utf-8")
     assert "DOES NOT HOLD" in run("verify", mechanism, code=1).stdout
-    told = json.loads(run("verify", mechanism, "--json", code=1).stdout)
+    page = mechanism.with_suffix(".html")
+    told = json.loads(run("verify", mechanism, "--json", "--page", page, code=1).stdout)
     assert told["holds"] is False and told["problem"]
+    assert "DOES NOT HOLD" in page.read_text(encoding="utf-8")
     for verb in (["check"], ["explain"]):  # for any other purpose it is a file that cannot be used
         run(*verb, mechanism, code=2)
     with pytest.raises(DiscreetError):
@@ -232,7 +295,7 @@ def test_every_verb_takes_every_spelling_of_a_mechanism(written: str) -> None:
     found = told("calibrate", "--family", written, "-n", 4, "--truth", "0.5")
     assert found["family"] == "explicit_fair"
     plan = told(*ASKED, "--epsilon", 1, "--mechanism", written, "--bound", 9)
-    assert "explicit_fair" in plan["tables"][0]["noise"]
+    assert plan["tables"][0]["noise"]["mechanisms"][0]["family"] == "explicit_fair"
 
 
 @pytest.mark.parametrize("written", ["WH,CM", "WH+CM", "wh cm", "wh;Cm", "Weakly_Honest, column monotone"])

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import io
 import pickle
+import sqlite3
 import zipfile
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.dataset
 import pytest
 
 import discreet as dc
@@ -163,24 +166,29 @@ PEOPLE = {"person": [1, 2, 3], "site": [1, 2, 2]}
 @pytest.mark.parametrize(
     ("table", "words"),
     [
-        (pd.DataFrame(PEOPLE), r"a DataFrame. Save it, and give that file: df\.to_csv\('people\.csv', index=False\)"),
-        (pl.DataFrame(PEOPLE), r"a DataFrame. Save it, and give that file: df\.write_parquet\('people\.parquet'\)"),
-        (pl.DataFrame(PEOPLE).lazy(), r"a LazyFrame. .*sink_parquet\('people\.parquet'\)"),
-        (pa.table(PEOPLE), r"a Table. .*pyarrow\.parquet\.write_table\(table, 'people\.parquet'\)"),
-        (PEOPLE, r"a dict. Save it as \.csv or \.parquet"),
-        (pd.DataFrame(PEOPLE)["site"], r"a Series. .*to_csv"),
+        (pl.DataFrame(PEOPLE).lazy(), r"a LazyFrame\. It can hold a LIMIT or a window.*data=query\.collect\(\)"),
+        (pa.table(PEOPLE).to_batches()[0], r"a RecordBatch\. .*pyarrow\.Table\.from_batches"),
+        (pa.table(PEOPLE).to_reader(), r"a RecordBatchReader\. .*read only once"),
+        (pa.dataset.dataset(pa.table(PEOPLE)), r"a InMemoryDataset\. .*dataset\.to_table\(\)"),
+        (pa.dataset.dataset(pa.table(PEOPLE)).scanner(), r"a Scanner\. .*LIMIT"),
+        (duckdb.connect(), r"a DuckDBPyConnection\. Give the database file"),
+        (duckdb.sql("SELECT 1 AS person, 1 AS site"), r"a DuckDBPyRelation\. .*one row evicts another"),
+        (sqlite3.connect(":memory:"), r"a Connection\. Save the table"),
+        (PEOPLE, r"a dict\. Save it as \.csv or \.parquet"),
+        ([PEOPLE], r"a list\. Save it as \.csv or \.parquet"),
+        (pd.DataFrame(PEOPLE)["site"], r"a Series\. .*series\.to_frame\(\)"),
     ],
 )
-def test_a_release_from_a_table_in_memory_is_refused_with_what_to_type(table: Any, words: str, tmp_path: Path) -> None:
-    """A ledger is bound to a file; nothing is planned, reserved or read."""
+def test_what_is_no_table_is_refused_with_what_to_give_instead(table: Any, words: str, tmp_path: Path) -> None:
+    """Nothing is planned, reserved or read."""
     book = tmp_path / "people.ledger"
     ledger = dc.Ledger.create(book, dataset="people", unit="person", epsilon=2)
     asked: dict[str, Any] = {"unit": "person", "domain": {"site": [1, 2]}, "epsilon": 1, "max_groups": 1}
     question = "SELECT site, COUNT(*) FROM people GROUP BY site"
-    with pytest.raises(WrongType, match=f"data must be a file; got {words}"):
-        dc.release_counts(question, data=table, ledger=book, **asked)
-    with pytest.raises(WrongType, match=f"data must be a file; got {words}"):
-        dc.plan_release(question, data=table, **asked)
+    with pytest.raises(WrongType, match=f"data must be a file, .*; got {words}"):
+        dc.release_counts(question, data=table, dataset="people", ledger=book, **asked)
+    with pytest.raises(WrongType, match=f"data must be a file, .*; got {words}"):
+        dc.plan_release(question, data=table, dataset="people", **asked)
     assert ledger.entries() == []
 
 

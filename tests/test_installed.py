@@ -293,6 +293,20 @@ def test_a_distance_on_a_map_says_how_to_install_its_extra(installed: Installed,
     assert "pip install 'discreet[transport]'" in done.stdout, done.stderr
 
 
+def test_what_is_no_table_is_refused_where_no_library_of_tables_is_installed(
+    installed: Installed, tmp_path: Path
+) -> None:
+    script = tmp_path / "rows.py"
+    script.write_text(
+        "import discreet as dc\n"
+        "try:\n    dc.plan_release('SELECT COUNT(*) FROM t', data=[{'a': 1}], dataset='t', unit='row', epsilon=1)\n"
+        "except dc.errors.WrongType as refused:\n    print(refused)\n",
+        encoding="utf-8",
+    )
+    done = installed.run(f"{shlex.quote(str(installed.python))} {shlex.quote(str(script))}", tmp_path)
+    assert "a table of pandas, polars or pyarrow; got a list. Save it as .csv" in done.stdout, done.stderr
+
+
 def test_the_commands_of_the_readme_run_without_extras(installed: Installed, tmp_path: Path) -> None:
     """All but pictures, which name the extra."""
     shutil.copytree(ROOT / "data", tmp_path / "data")

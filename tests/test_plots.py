@@ -7,6 +7,7 @@ import json
 import re
 import struct
 import sys
+from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ import pytest
 import discreet as dc
 from discreet import plots
 from discreet.errors import ForeignValue, InvalidInput, MissingExtra, Unsupported, WrongType
-from discreet.plots.chart import CONFIG, PALETTE, RAMP, Chart
+from discreet.plots.chart import CONFIG, INK, PALETTE, RAMP, Chart
 from discreet.utility import bias, expected_loss, tail, variance
 
 BLOOD = dc.Labels(["A", "B", "AB", "O, which is the most common of all"])
@@ -235,6 +236,29 @@ def test_the_colours_fall_in_equal_steps_of_lightness() -> None:
     np.testing.assert_allclose(steps, steps.mean(), atol=0.6)
     assert steps.mean() < -9
     assert lightness(RAMP[0]) < 97  # white is kept for zero
+
+
+def test_digits_on_cells_have_a_contrast_of_four_and_a_half_on_light_and_dark_pages() -> None:
+    def luminance(colour: str) -> float:
+        channels = np.array([int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)])
+        return float(
+            np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
+            @ [0.2126, 0.7152, 0.0722]
+        )
+
+    def contrast(first: float, second: float) -> float:
+        return (max(first, second) + 0.05) / (min(first, second) + 0.05)
+
+    digits = next(
+        layer for layer in plots.heatmap(dc.geometric(3, epsilon=1)).spec["layer"] if "text" in str(layer["mark"])
+    )
+    condition = digits["encoding"]["color"]["condition"]
+    limit = float(condition["test"].rpartition("> ")[2])
+    cells = np.linspace(0, 1, 1001)
+    found = [contrast(cell, luminance(condition["value"]) if cell > limit else 1.0) for cell in cells]
+    assert min(found) >= 4.5
+    style = (files("discreet.pages") / "templates" / "style.css").read_text(encoding="utf-8")
+    assert condition["value"] not in style and INK in style  # ink turns light on a dark page, cells do not
 
 
 def test_a_map_holds_the_reports_of_its_cell_with_south_at_the_bottom() -> None:

@@ -396,9 +396,9 @@ def test_unknown_codes_list_the_known_ones():
         ([[0.9, 0.9], [0.1, 0.1]], "transpose"),
         ([[1.0], [1.0]], "at least two"),
         ([0.5, 0.5], "at least two"),
-        ("matrix", "expected a mechanism"),
+        ("matrix", "must be a mechanism"),
         (None, "at least two|expected a mechanism"),
-        ([[1, 0], [1]], "expected a mechanism"),
+        ([[1, 0], [1]], "must be a mechanism"),
     ],
 )
 def test_bad_matrices_are_refused(bad, words):

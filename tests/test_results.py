@@ -18,7 +18,8 @@ from discreet.estimation.method_table import METHODS
 from discreet.optimise.design.describing import Design
 from discreet.optimise.noise.ptable import DesignedTable
 from discreet.ptables.table import PTable
-from discreet.report import Bar, Bullets, Code, Fact, Picture, Prose, Report, Result, Section, Table, Terms
+from discreet.report import Bar, Bullets, Code, Fact, Picture, Prose, Refusal, Report, Result, Section, Table, Terms
+from discreet.verification import Refutation
 
 SCHEMAS = {
     file.name.removesuffix(".json"): json.loads(file.read_text()) for file in files("discreet.schemas").iterdir()
@@ -44,6 +45,14 @@ def _bundle(folder: Path) -> Result:
     found = dc.verify(folder / "out")
     assert found.holds
     return found
+
+
+def _refused() -> Result:
+    try:
+        dc.geometric(4, epsilon=700)
+    except dc.errors.InvalidInput as problem:
+        return Refusal(problem, lambda mention: f"the field {mention.name}")
+    raise AssertionError("it was not refused")
 
 
 def _explained() -> Result:
@@ -77,6 +86,9 @@ RESULTS: dict[str, tuple[str, Callable[[Path], Result]]] = {
     "map": ("mechanism", lambda folder: dc.planar_geometric(dc.Grid(2, 3, cell=10.0), epsilon=0.1)),
     "verdict": ("verdict", lambda folder: dc.verify(dc.geometric(4, epsilon=1), "local")),
     "verdict of a file": ("verdict", _file_verdict),
+    "refutation": ("verdict", lambda folder: Refutation("m.json", "m.json", "it was altered.")),
+    "error": ("error", lambda folder: _refused()),
+    "error in prose": ("error", lambda folder: Refusal(dc.errors.Unsupported("not here."), lambda one: one.python)),
     "checks": ("checks", lambda folder: dc.check(dc.geometric(4, epsilon=1))),
     "explanation": ("explanation", lambda folder: dc.explain(dc.geometric(4, epsilon=1))),
     "composition": ("composition", lambda folder: dc.compose([(dc.geometric(4, epsilon=1), 3)])),
@@ -236,6 +248,12 @@ def test_what_is_for_pages_only_is_not_in_the_terminal() -> None:
     text, page = Report("t", sections=sections).text(), Report("t", sections=sections).page()
     assert "shown" in text and "more" not in text
     assert "<h2>more</h2>" in page and "<summary>c</summary>" in page
+
+
+def test_a_long_note_is_wrapped_under_its_label() -> None:
+    lines = Report("t", notes=("a note of many words " * 9,)).text(width=60).splitlines()
+    assert len(lines) > 3 and max(map(len, lines)) <= 60
+    assert lines[1].startswith("note      a note") and all(line.startswith(" " * 10) for line in lines[2:])
 
 
 def test_words_between_backticks_are_code_on_pages() -> None:

@@ -16,7 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.errors import ForeignValue, InvalidInput, Unsupported, WrongType
-from discreet.spaces import LARGEST_INTEGER, Counts, Grid, Integers, Labels, read_integers, space_from
+from discreet.exact.integers import read_integers
+from discreet.spaces import LARGEST_INTEGER, Counts, Grid, Integers, Labels, space_from
 
 SPACES = {"counts": Counts(200), "integers": Integers(), "from zero": Integers(low=0), "grid": Grid(20, 20)}
 spaces = pytest.mark.parametrize("space", SPACES.values(), ids=list(SPACES))

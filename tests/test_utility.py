@@ -316,8 +316,8 @@ def test_kantorovich_takes_counts_and_tiny_differences():
     ("p", "q", "space", "error", "words"),
     [
         ([0.5, 0.5], [0.5, 0.4], Counts(1), InvalidInput, "same mass"),
-        ([0.5, 0.5], [1.0], Counts(1), InvalidInput, "q needs one number for each of the 2"),
-        ([0.5, 0.5, 0], [1, 0, 0], Counts(1), InvalidInput, "p needs"),
+        ([0.5, 0.5], [1.0], Counts(1), InvalidInput, "q must be one number for each of the 2"),
+        ([0.5, 0.5, 0], [1, 0, 0], Counts(1), InvalidInput, "p must be one number"),
         ([np.nan, 0.5], [0.5, 0.5], Counts(1), InvalidInput, "p must hold finite"),
         ([1.5, -0.5], [0.5, 0.5], Grid(1, 2), InvalidInput, "number 1 is -0.5"),
         ([1, 0], [0, 1], 1, WrongType, "space must be"),

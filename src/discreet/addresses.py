@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote
 
-from .errors import InvalidInput, Unsupported, WrongType
+from .errors import InvalidInput, InWords, Unsupported, WrongType
 from .names import nearest
 
 #: What follows the name of a file of data, and what follows that if it is compressed.
@@ -186,7 +186,7 @@ def read_address(given: str | Path | Address, use: str = "data") -> Address:
     if isinstance(given, Address):
         return _refuse_other_use(given, use)
     if not isinstance(given, str | os.PathLike):
-        raise WrongType(f"an address is a text or a path; got a {type(given).__name__}.")
+        raise WrongType.must_be("an address", "a text or a path", InWords(f"a {type(given).__name__}"))
     text = os.fspath(given)
     found = _SCHEME.fullmatch(text)
     if found is None or Path(text).exists():

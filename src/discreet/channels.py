@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .errors import ON_A_RANGE, InvalidInput, Unsupported, WrongType
+from .errors import ON_A_RANGE, InvalidInput, InWords, Unsupported, WrongType
 from .exact.arrays import FloatArray
 from .exact.kernels import Noise, refuse_large
 from .exact.tables import Table
@@ -110,7 +110,12 @@ def _is_exact(subject: object) -> bool:
 
 def _counts(shape: tuple[int, ...]) -> tuple[Counts, Counts]:
     if len(shape) != 2 or min(shape) < 2:
-        raise InvalidInput(f"a mechanism needs at least two true and two reported values; got shape {shape}.")
+        raise InvalidInput.must_be(
+            "a mechanism",
+            "for at least two true and two reported values",
+            InWords(f"shape {shape}"),
+            argument="mechanism",
+        )
     return Counts(shape[0] - 1), Counts(shape[1] - 1)
 
 
@@ -119,8 +124,8 @@ def read_stochastic(values: object) -> FloatArray:
     try:
         matrix = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
-        raise WrongType(
-            f"expected a mechanism, an exact Table or a matrix of probabilities; got {type(values).__name__}."
+        raise WrongType.must_be(
+            "mechanism", "a mechanism, an exact Table or a matrix of probabilities", InWords(type(values).__name__)
         ) from None
     _counts(matrix.shape)
     if isinstance(values, np.ma.MaskedArray) or not np.all(np.isfinite(matrix)):

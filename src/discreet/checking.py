@@ -98,7 +98,7 @@ def check(
     """
     channel = Channel.of(mechanism).written_out()
     if tolerance is not None and not 0 <= tolerance < 1:
-        raise InvalidInput(f"a tolerance must be in [0, 1); got {tolerance!r}.")
+        raise InvalidInput.must_be("tolerance", "in [0, 1)", tolerance)
     if properties is None:
         chosen: list[Any] = [p for p in PROPERTIES.values() if p.why_not(channel) is None]
         if not chosen:

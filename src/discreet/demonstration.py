@@ -30,9 +30,8 @@ def show(data: Path, epsilon: str, folder: Path | None = None) -> None:
     """Print the whole path: question, plan, noisy counts, guarantee, proof, budget, a refusal, the page."""
     asked = as_fraction(epsilon, "epsilon")
     if asked > LARGEST_EPSILON:
-        raise InvalidInput(
-            f"the demo takes an epsilon of at most {LARGEST_EPSILON}; got {epsilon!r}. Beyond it hardly any noise is "
-            "left."
+        raise InvalidInput.must_be(
+            "epsilon", f"at most {LARGEST_EPSILON} in the demo", epsilon, "Beyond it hardly any noise is left."
         )
     if not data.is_file():
         raise UnreadableFile(_NO_FILE.format(data))

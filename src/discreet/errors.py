@@ -18,10 +18,11 @@
 
     WeakLocalPrivacy (UserWarning)    a mechanism proved for counts is used on people's own values
 
-Every message says what was given, what is allowed and what to do next. No message quotes a true value:
-it might be one that must not be logged. Its position is given instead. A message mentions arguments by :func:`arg` and
-:func:`named`, and calls by :func:`call`. ``str(problem)`` writes them as Python does; the command line writes its
-options and verbs in their place, a form the titles of its fields (``problem.written``).
+Every message says what was given, what is allowed and what to do next; :meth:`InvalidInput.must_be` puts it together
+from these parts. No message quotes a true value: it might be one that must not be logged. Its position is given
+instead. A message mentions arguments by :func:`arg` and :func:`named`, and calls by :func:`call`. ``str(problem)``
+writes them as Python does; the command line writes its options and verbs in their place (``problem.written``), a form
+the titles of its fields (``problem.form_field``).
 
 >>> import discreet as dc
 >>> try:
@@ -34,7 +35,7 @@ a value is not a count in 0..10. Give values in that range, or build for a large
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, Self, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -125,6 +126,15 @@ def subject(what: str) -> str:
     return named(what) if what.isidentifier() else what
 
 
+def meant(name: str, meaning: str) -> str:
+    """An argument by its name, and what it is in a few words, to begin a sentence with.
+
+    >>> in_python(meant("n", "the largest count") + " must be at least 1.")
+    'n, the largest count, must be at least 1.'
+    """
+    return f"{named(name)}, {meaning},"
+
+
 def _marked(mention: Mention) -> str:
     return f"{_BEGIN}{_BETWEEN.join(mention)}{_END}"
 
@@ -152,6 +162,19 @@ def in_python(text: str) -> str:
 ON_A_RANGE = call("m.on(Counts(n), clamp=True)", "m.on(Counts(n), clamp=True) in Python")
 
 
+class InWords(str):
+    """What was given, said in words; everything else that is given is shown as Python writes it.
+
+    >>> print(InvalidInput.must_be("scores", "a matrix", InWords("a list of texts")))
+    scores must be a matrix; got a list of texts.
+    """
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
 class DiscreetError(Exception):
     """The root of every error raised on purpose by this package.
 
@@ -159,14 +182,14 @@ class DiscreetError(Exception):
     ----------
     argument
         The argument it is about, by its name in Python: as stated, or the first one that the message mentions.
-    given, allowed, advice
-        What was given, what is allowed, and what to do next, where the error states them apart.
+    message
+        The message with its mentions, for :meth:`written`.
 
     Examples
     --------
-    >>> problem = InvalidInput(f"{named('level')} must be below 1", argument="level", given=2, allowed="0.5 to 1")
+    >>> problem = InvalidInput(f"leave {arg('level')} out of this", given=2)
     >>> str(problem), problem.argument, problem.given, problem.allowed
-    ('level must be below 1', 'level', 2, '0.5 to 1')
+    ('leave level=... out of this', 'level', 2, None)
     """
 
     def __init__(
@@ -181,11 +204,53 @@ class DiscreetError(Exception):
         super().__init__(in_python(message))
         self.message = message
         self.argument = argument or next((one.name for one in mentions(message) if one.kind != "call"), None)
-        self.given, self.allowed, self.advice = given, allowed, advice
+        self._given, self._allowed, self._advice = given, allowed, advice
+
+    @property
+    def given(self) -> object:
+        """What was given; None where the error does not state it apart."""
+        return InWords(in_python(self._given)) if isinstance(self._given, InWords) else self._given
+
+    @property
+    def allowed(self) -> str | None:
+        """What is allowed; None where the error does not state it apart."""
+        return None if self._allowed is None else in_python(self._allowed)
+
+    @property
+    def advice(self) -> str | None:
+        """What to do next; None where the error does not state it apart."""
+        return None if self._advice is None else in_python(self._advice)
 
     def written(self, write: Writer) -> str:
         """The message for some reader: ``write`` says how each mention is written."""
         return written(self.message, write)
+
+    def form_field(self, write: Writer) -> dict[str, str | None]:
+        """The error for a form or a program: which field it is about, the message, and its parts as text.
+
+        Parameters
+        ----------
+        write
+            How each mention is written; the field is named as a mention of the argument by its name is.
+
+        Examples
+        --------
+        >>> problem = InvalidInput.must_be("max_groups", "at least 1", 0, f"Or take {arg('unit', 'row')}.")
+        >>> titles = {"max_groups": "Groups per person", "unit": "Protected unit"}
+        >>> found = problem.form_field(lambda mention: titles[mention.name] + f" {mention.value}".rstrip())
+        >>> found["field"], found["given"], found["allowed"], found["advice"]
+        ('Groups per person', '0', 'at least 1', 'Or take Protected unit row.')
+        >>> found["message"]
+        'Groups per person must be at least 1; got 0. Or take Protected unit row.'
+        """
+        parts = {
+            "field": None if self.argument is None else named(self.argument),
+            "message": self.message,
+            "given": None if self._given is None else repr(self._given),
+            "allowed": self._allowed,
+            "advice": self._advice,
+        }
+        return {name: None if part is None else written(part, write) for name, part in parts.items()}
 
 
 class InvalidInput(DiscreetError, ValueError):
@@ -196,6 +261,40 @@ class InvalidInput(DiscreetError, ValueError):
     Traceback (most recent call last):
     discreet.errors.InvalidInput: give exactly one of epsilon=... and alpha=... (alpha = e^-epsilon); got neither.
     """
+
+    @classmethod
+    def must_be(
+        cls, what: str, allowed: str, got: object, advice: str = "", *, meaning: str = "", argument: str | None = None
+    ) -> Self:
+        """The error of an argument that is not what it must be; its message is put together from the parts.
+
+        Parameters
+        ----------
+        what
+            The argument's name in Python, or words where the reader knows it by another name.
+        allowed
+            What it must be, as it stands after these words.
+        got
+            What was given, which is never a value out of somebody's data; :class:`InWords` where its own writing would
+            not help.
+        advice
+            What to do next, in a sentence.
+        meaning
+            What the argument is, in a few words, where its name does not say it.
+        argument
+            Its name in Python, if ``what`` is not.
+
+        Examples
+        --------
+        >>> problem = InvalidInput.must_be("n", "a positive integer", -3, "Try 10.", meaning="the largest count")
+        >>> print(problem)
+        n, the largest count, must be a positive integer; got -3. Try 10.
+        >>> problem.argument, problem.allowed, problem.given, problem.advice
+        ('n', 'a positive integer', -3, 'Try 10.')
+        """
+        about = meant(what, meaning) if meaning else subject(what)
+        message = f"{about} must be {allowed}; got {got!r}." + (f" {advice}" if advice else "")
+        return cls(message, argument=argument, given=got, allowed=allowed, advice=advice or None)
 
 
 class ForeignValue(InvalidInput):

@@ -8,12 +8,13 @@ from fractions import Fraction
 from typing import Any
 
 from .errors import InvalidInput, Unsupported
+from .exact.integers import positive_integer
 from .exact.rationals import as_fraction, bound_up, claimed, exp_bounds, float_up, text_up
 from .mechanism import Mechanism
 from .privacy.certificate import Certificate
 from .privacy.verify import verify
 from .report import Bullets, Code, Fact, Prose, Report, Result, Section, plain, stamped
-from .spaces import Grid, Labels, Space, positive_integer
+from .spaces import Grid, Labels, Space
 from .wording import percent
 
 _FORMULAS = (
@@ -138,7 +139,7 @@ def explain(
     space = subject.inputs if isinstance(subject, Mechanism) else None
     belief = as_fraction(prior, "prior")
     if not 0 < belief < 1:
-        raise InvalidInput(f"prior is a belief strictly between 0 and 1; got {prior!r}.")
+        raise InvalidInput.must_be("prior", "a belief strictly between 0 and 1", prior)
     times = _times(certificate, space, positive_integer(people, "people"), distance)
     odds = _odds(certificate, times)
     posterior = 1.0
@@ -176,7 +177,7 @@ def _times(certificate: Certificate, space: Space | None, people: int, distance:
         return Fraction(1) if space is None else space.unit
     times = as_fraction(distance, "distance")
     if times <= 0:
-        raise InvalidInput(f"distance must be positive; got {distance!r}.")
+        raise InvalidInput.must_be("distance", "positive", distance)
     return times
 
 
@@ -244,10 +245,10 @@ def _meaning(
 def fold(odds: float) -> str:
     """A ratio of odds for people, rounded up: three digits of what it is beyond 1.
 
-    >>> fold(2.7182818), fold(1.010050167)
-    ('2.72', '1.0102')
+    >>> fold(2.7182818), fold(1.010050167), fold(math.inf)
+    ('2.72', '1.0101', 'infinity')
     """
-    beyond = max(odds - 1, 1e-12)
+    beyond = min(max(odds - 1, 1e-12), 1.0)
     return text_up(odds, 3 + max(0, math.ceil(-math.log10(beyond))))
 
 

@@ -35,7 +35,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import ON_A_RANGE, InvalidInput, Unsupported, WrongType
+from .errors import ON_A_RANGE, InvalidInput, Unsupported, WrongType, meant
 from .exact.arrays import FloatArray, IntArray
 from .exact.rationals import Number, as_fraction
 from .spaces import Counts, Integers, Space
@@ -288,10 +288,10 @@ def power(p: Number) -> Loss:
     >>> power(3).exact(1, 4)
     Fraction(27, 1)
     """
-    exponent = as_fraction(p, "p, the power,")
+    exponent = as_fraction(p, meant("p", "the power"))
     if exponent < 0:
-        raise InvalidInput(
-            f"p, the power, must not be negative, or errors would cost less the larger they are; got {p!r}."
+        raise InvalidInput.must_be(
+            "p", "0 or more, or errors would cost less the larger they are", p, meaning="the power"
         )
     return _Power(exponent)
 
@@ -304,9 +304,9 @@ def beyond(d: Number) -> Loss:
     >>> beyond(1).exact(1, 2), beyond(1).exact(1, 3)
     (Fraction(0, 1), Fraction(1, 1))
     """
-    radius = as_fraction(d, "d, the largest error that costs nothing,")
+    radius = as_fraction(d, meant("d", "the largest error that costs nothing"))
     if radius < 0:
-        raise InvalidInput(f"d, the largest error that costs nothing, must not be negative; got {d!r}.")
+        raise InvalidInput.must_be("d", "0 or more", d, meaning="the largest error that costs nothing")
     return _Beyond(radius)
 
 
@@ -360,7 +360,9 @@ def resolve(loss: object) -> Loss:
     elif isinstance(loss, np.ndarray | list | tuple):
         return matrix(loss)
     elif callable(loss):
-        raise WrongType(f"a loss is not a function; got {loss!r}. Fill a matrix with it and give losses.matrix(L).")
+        raise WrongType.must_be(
+            "loss", "a name or a loss, not a function", loss, "Fill a matrix with it and give losses.matrix(L)."
+        )
     raise InvalidInput(
         f"{loss!r} is not a loss. Give 'L0' (wrong or not), 'L1' (absolute error), 'L2' (squared error), 'L0_1' "
         "(off by more than 1), 'L3' and so on, or in Python an object of dc.losses."

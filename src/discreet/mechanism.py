@@ -21,9 +21,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .errors import ON_A_RANGE, InvalidInput, Unsupported
+from .errors import ON_A_RANGE, InvalidInput, InWords, Unsupported
 from .exact.arrays import FloatArray
 from .exact.bits import Bits, SecureBits, SeededBits
+from .exact.integers import is_integer
 from .exact.kernels import Kernel, Noise
 from .exact.rationals import claimed, text_up
 from .exact.sampling import CHUNK, Sampler
@@ -31,7 +32,7 @@ from .privacy.certificate import Certificate, certify, certify_at
 from .privacy.notions import BETWEEN
 from .privacy.verify import verify
 from .report import Fact, Picture, Report, Result, Section, Terms
-from .spaces import Counts, Integers, Space, is_integer, space_from
+from .spaces import Counts, Integers, Space, space_from
 
 _SECURE = SecureBits()
 
@@ -145,9 +146,9 @@ class Mechanism(Result):
             raise Unsupported(f"{what}: there are infinitely many. Choose a range with {ON_A_RANGE} first.")
         vector = np.asarray(values, dtype=float)
         if vector.shape != (space.size,):
-            raise InvalidInput(f"{what} must be {space.size} numbers; got an array of shape {vector.shape}.")
+            raise InvalidInput.must_be(what, f"{space.size} numbers", InWords(f"an array of shape {vector.shape}"))
         if not np.isfinite(vector).all():
-            raise InvalidInput(f"{what} must be finite numbers; got NaN or infinity.")
+            raise InvalidInput.must_be(what, "finite numbers", InWords("NaN or infinity"))
         return vector
 
     # ---------------------------------------------------------------- drawing
@@ -212,7 +213,7 @@ class Mechanism(Result):
         elif isinstance(space, Integers):
             low, high = space.low, None  # type: ignore[assignment]
         else:
-            raise InvalidInput(f"a range of counts is needed, Counts(n) or Integers(...); got {space!r}.")
+            raise InvalidInput.must_be("space", "a range of counts, Counts(n) or Integers(...)", space)
         if self.kernel.own and self.kernel.truths[0] != low:
             raise Unsupported(f"this noise has its own laws from {self.kernel.truths[0]} on; start the range there.")
         outputs: Space = space if clamp else Integers()
@@ -349,5 +350,5 @@ def read_count(n: object) -> int:
     if isinstance(n, Counts):
         return n.n
     if not is_integer(n):
-        raise InvalidInput(f"n, the largest count, must be a positive integer or Counts(n); got {n!r}.")
+        raise InvalidInput.must_be("n", "a positive integer or Counts(n)", n, meaning="the largest count")
     return Counts(int(n)).n  # type: ignore[call-overload]

@@ -10,7 +10,7 @@ import difflib
 import re
 from collections.abc import Iterable, Mapping
 
-from .errors import InvalidInput, WrongType
+from .errors import InvalidInput, InWords, WrongType
 
 #: How much of two names must be alike for one to be offered for the other.
 LEAST_LIKENESS = 0.7
@@ -37,7 +37,13 @@ def nearest(written: str, known: Iterable[str]) -> str | None:
 
 
 def find_name(
-    written: object, known: Iterable[str], what: str, others: Mapping[str, str] | None = None, *, listed: str = ""
+    written: object,
+    known: Iterable[str],
+    what: str,
+    others: Mapping[str, str] | None = None,
+    *,
+    listed: str = "",
+    argument: str | None = None,
 ) -> str:
     """The known name that is meant, in its own spelling; an unknown name is refused with the nearest one.
 
@@ -53,6 +59,8 @@ def find_name(
         Further names -> what they stand for (which counts only where it is known).
     listed
         The names there are as the message lists them, where more should be said of each.
+    argument
+        The argument that was given this name, for the error.
 
     Examples
     --------
@@ -66,7 +74,9 @@ def find_name(
     """
     names = list(known)
     if not isinstance(written, str):
-        raise WrongType(f"{what} is named by a text, one of {', '.join(names)}; got {type(written).__name__}.")
+        raise WrongType.must_be(
+            what, f"named by a text, one of {', '.join(names)}", InWords(type(written).__name__), argument=argument
+        )
     own = {plain(name): name for name in names}
     read = {plain(name): own[plain(full)] for name, full in (others or {}).items() if plain(full) in own} | own
     if plain(written) in read:
@@ -76,6 +86,7 @@ def find_name(
     text = written if len(written) <= 60 else written[:57] + "..."
     raise InvalidInput(
         f"{text!r} is not {what}; {meant}{'C' if near else 'c'}hoose from {listed or ', '.join(names)}.",
+        argument=argument,
         given=written,
         allowed=listed or ", ".join(names),
         advice=meant.strip() or None,

@@ -27,11 +27,12 @@ from typing import Any, Literal
 import numpy as np
 
 from .channels import Channel
-from .errors import Unsupported, WrongType
+from .errors import InWords, Unsupported, WrongType
 from .exact.arrays import FloatArray, IntArray
+from .exact.integers import positive_integer
 from .exact.tables import Table
 from .names import find_name, plain
-from .spaces import Counts, positive_integer
+from .spaces import Counts
 
 __all__ = ["PATHOLOGIES", "PROPERTIES", "CheckResult", "Property", "Rows", "resolve"]
 
@@ -460,7 +461,9 @@ def find(item: Any, known: dict[str, Any], kind: Any = Property | NoGaps, others
     if isinstance(item, str):
         shown = ", ".join(f"{code} ({p.name})" if code != p.name else repr(code) for code, p in known.items()) + others
         names = {p.name: code for code, p in known.items()}
-        return known[find_name(item, known, "the code of a property", names, listed=shown)]
+        return known[find_name(item, known, "the code of a property", names, listed=shown, argument="properties")]
     if isinstance(item, kind):
         return item
-    raise WrongType(f"a property is a code such as 'WH' or a Property object; got {type(item).__name__}.")
+    raise WrongType.must_be(
+        "a property", "a code such as 'WH' or a Property object", InWords(type(item).__name__), argument="properties"
+    )

@@ -20,7 +20,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from .errors import InvalidInput
+from .errors import DiscreetError, InvalidInput, InWords, Writer
 
 #: Where a section is shown: everywhere; on pages; or on pages, closed until somebody opens it.
 Depth = Literal["everywhere", "pages", "folded"]
@@ -180,7 +180,7 @@ class Report:
         """Write the page (.html), or the text (.txt)."""
         file = Path(path)
         if file.suffix.lower() not in (".html", ".htm", ".txt"):
-            raise InvalidInput(f"a report is saved as .html or .txt; got the name {file.name!r}.")
+            raise InvalidInput.must_be("path", "a .html or .txt file for a report", InWords(f"the name {file.name!r}"))
         file.write_text(self.text() + "\n" if file.suffix.lower() == ".txt" else self.page(), encoding="utf-8")
         return file
 
@@ -208,6 +208,39 @@ class Result:
 
     def _repr_html_(self) -> str:
         return self.report().html()
+
+
+@dataclass(frozen=True)
+class Refusal(Result):
+    """An error as a result: which field it is about, what was given, what is allowed and what to do next.
+
+    Attributes
+    ----------
+    problem
+        What was raised.
+    write
+        How its reader writes the arguments it mentions: as Python does, as options, as the titles of a form.
+
+    Examples
+    --------
+    >>> refusal = Refusal(InvalidInput.must_be("level", "below 1", 2), lambda mention: f"--{mention.name}")
+    >>> refusal.to_json()["field"], refusal.to_json()["message"]
+    ('--level', '--level must be below 1; got 2.')
+    """
+
+    problem: DiscreetError
+    write: Writer
+
+    def to_json(self) -> dict[str, Any]:
+        """The kind of error, its argument in Python, and the error as for a field of a form."""
+        said = {"kind": type(self.problem).__name__, "argument": self.problem.argument}
+        return stamped("error", 1, {**said, **self.problem.form_field(self.write)})
+
+    def report(self) -> Report:
+        """The message, and its parts where they are known."""
+        parts = self.problem.form_field(self.write)
+        known = tuple((name, text) for name, text in parts.items() if text is not None and name != "message")
+        return Report(str(parts["message"]), "Cannot be used", sections=(Section(parts=(Terms(known),)),))
 
 
 def stamped(kind: str, version: int, content: Mapping[str, Any]) -> dict[str, Any]:

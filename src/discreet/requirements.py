@@ -32,11 +32,11 @@ from typing import Any
 import numpy as np
 
 from . import properties
-from .errors import InvalidInput, arg
+from .errors import InvalidInput, InWords, arg
 from .exact.arrays import IntArray
+from .exact.integers import is_integer
 from .exact.rationals import Number, as_fraction
 from .properties import Property, Rows
-from .spaces import is_integer
 
 __all__ = ["REQUIREMENTS", "bias", "mean_squared_error", "resolve", "steps", "support", "truth", "zeros"]
 
@@ -47,14 +47,14 @@ _ALONE = np.array([1])
 def _nonnegative(value: object, what: str) -> Fraction:
     number = as_fraction(value, what)
     if number < 0:
-        raise InvalidInput(f"{what} must not be negative; got {value!r}.")
+        raise InvalidInput.must_be(what, "0 or more", value)
     return number
 
 
 def _whole(value: object) -> int:
     number = as_fraction(value, "the largest error")
     if number.denominator != 1:
-        raise InvalidInput(f"the largest error must be a whole number, 0 or more; got {value!r}.")
+        raise InvalidInput.must_be("the largest error", "a whole number, 0 or more", value)
     return int(number)
 
 
@@ -113,7 +113,7 @@ def support(within: int) -> Property:
     [[2], [6]]
     """
     if not is_integer(within) or int(within) < 0:
-        raise InvalidInput(f"the largest error must be a whole number, 0 or more; got {within!r}.")
+        raise InvalidInput.must_be("the largest error", "a whole number, 0 or more", within)
     reach = int(within)
 
     def build(truths: int, reports: int) -> Rows:
@@ -138,7 +138,7 @@ def truth(at_least: Number | None = None, *, exactly: Number | None = None) -> P
         raise InvalidInput(f"give the least probability of truth, or {arg('exactly')}; one of them.")
     share = as_fraction(at_least if exactly is None else exactly, "a probability of truth")
     if not 0 <= share <= 1:
-        raise InvalidInput(f"a probability of truth lies between 0 and 1; got {share}.")
+        raise InvalidInput.must_be("a probability of truth", "between 0 and 1", InWords(share))
 
     def build(truths: int, reports: int) -> Rows:
         diagonal = (np.arange(truths) * (reports + 1))[:, None]
@@ -161,7 +161,7 @@ def steps(ratio: Number) -> Property:
     """
     least = as_fraction(ratio, "the least ratio between neighbouring reports")
     if not 0 < least <= 1:
-        raise InvalidInput(f"the least ratio between neighbouring reports lies in (0, 1]; got {ratio!r}.")
+        raise InvalidInput.must_be("the least ratio between neighbouring reports", "in (0, 1]", ratio)
 
     def build(truths: int, reports: int) -> Rows:
         places, _ = _every_truth(truths, reports)

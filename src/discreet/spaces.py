@@ -18,19 +18,17 @@ compare them without rounding.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .errors import ForeignValue, InvalidInput, Unsupported, WrongType, subject
-from .exact.arrays import BoolArray, IntArray
+from .errors import ForeignValue, InvalidInput, InWords, Unsupported, WrongType, meant
+from .exact.arrays import Array, BoolArray, IntArray
+from .exact.integers import is_integer, positive_integer, read_integers, refuse_masked, to_numpy
 from .exact.rationals import as_fraction
-
-Array = NDArray[Any]
 
 #: Values of unbounded spaces stay within this distance of zero, so that adding noise cannot overflow 64 bits.
 LARGEST_INTEGER = 2**62
@@ -77,128 +75,6 @@ class Space(Protocol):
         """The parameters, as plain JSON values."""
 
 
-# ------------------------------------------------------------------------------------------------ reading values
-
-
-def is_integer(value: object) -> bool:
-    """Whether this is one integer: a Python int or a NumPy integer, and not a boolean."""
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)
-
-
-def _refuse_kind(kind: str, what: str) -> WrongType:
-    advice = {
-        "float": "convert deliberately first, for instance with .astype(int) after checking that nothing is lost",
-        "boolean": "convert deliberately first, for instance with int(...)",
-    }.get(kind, "give whole numbers")
-    return WrongType(f"{what} must be integers; got {kind} values. To use them, {advice}.")
-
-
-def read_integers(values: object, what: str = "values") -> Array:
-    """Read a scalar, list, NumPy array, or pandas/polars/Arrow column as an integer array, copying only if needed.
-
-    Refused, because each has silently changed somebody's counts before: floats (even 3.0), NaN, booleans, masked or
-    missing values, and objects that merely look like numbers.
-    """
-    _refuse_masked(values, what)
-    if isinstance(values, np.ndarray):
-        array = np.asarray(values)  # subclasses have shapes of their own
-    elif isinstance(values, list | tuple | range):
-        array = _read_sequence(values, what)
-    elif is_integer(values):
-        array = _as_array(int(values), what)  # type: ignore[call-overload]
-    elif isinstance(
-        values, bool | float | complex | str | bytes | bytearray | np.generic | None | dict | set | frozenset
-    ):
-        raise _refuse_kind(_kind_of(values), what)
-    else:
-        array = _read_column(values, what)
-    if array.dtype.kind in "iu":
-        return array
-    if array.dtype.kind == "O":
-        plain = _read_sequence(array.ravel().tolist(), what)
-        if plain.ndim != 1:
-            raise _refuse_kind("lists as single", what)
-        return plain.reshape(array.shape)
-    if array.size == 0 and array.dtype.kind == "f":  # np.asarray([]) is float
-        return array.astype(np.int64)
-    kinds = {"f": "float", "b": "boolean", "c": "complex", "U": "text", "S": "text", "M": "date", "m": "time"}
-    raise _refuse_kind(kinds.get(array.dtype.kind, str(array.dtype)), what)
-
-
-def _refuse_masked(values: object, what: str) -> None:
-    if isinstance(values, np.ma.MaskedArray):
-        raise WrongType(
-            f"{what} must not be masked; got a masked array. Drop the masked entries, or decide what they are."
-        )
-
-
-def _kind_of(value: object) -> str:
-    if value is None:
-        return "missing"
-    for types, kind in (
-        ((bool, np.bool_), "boolean"),
-        ((float, np.floating), "float"),
-        ((str, bytes, bytearray), "text"),
-    ):
-        if isinstance(value, types):
-            return kind
-    return type(value).__name__
-
-
-def _as_array(values: Any, what: str) -> Array:
-    try:
-        return np.asarray(values, dtype=np.int64)
-    except OverflowError:
-        raise ForeignValue(f"{what} must fit in 64 bits; got an integer beyond that.") from None
-
-
-def _read_sequence(values: Sequence[Any], what: str) -> Array:
-    if isinstance(values, range):
-        return _as_array(values, what)
-    kinds = set(map(type, values))
-    if kinds & {list, tuple, range, np.ndarray}:
-        rows = [read_integers(row, what) for row in values]
-        if len({row.shape for row in rows}) > 1:
-            raise InvalidInput(f"{what} must form a full array; got rows of different lengths.")
-        return np.stack(rows)
-    for kind in kinds:
-        if not issubclass(kind, int | np.integer) or issubclass(kind, bool):
-            example = next(v for v in values if type(v) is kind)
-            raise _refuse_kind(_kind_of(example), what)
-    return _as_array(values if kinds <= {int} else [int(v) for v in values], what)
-
-
-def _read_column(values: Any, what: str) -> Array:
-    """A pandas, polars or Arrow column, recognised by what it can do, so that none of them is imported here."""
-    nulls = getattr(values, "null_count", None)  # an attribute in Arrow, a method in polars
-    missing = nulls() if callable(nulls) else nulls
-    if missing is not None and not is_integer(missing):  # a polars table counts by column
-        raise WrongType(f"{what} must be one column; got a whole {type(values).__name__}. Choose a column.")
-    if missing is None and hasattr(values, "isna"):
-        missing = int(np.asarray(values.isna()).sum())
-    if missing:
-        raise WrongType(
-            f"{what} must not be missing; the column has missing entries. Drop them, or decide what they are."
-        )
-    if hasattr(values, "to_numpy"):
-        dtype = str(getattr(values, "dtype", ""))
-        if dtype.startswith(("Int", "UInt")) and hasattr(values, "isna"):  # pandas' nullable integers
-            return np.asarray(values.to_numpy(dtype=np.int64 if dtype.startswith("Int") else np.uint64))
-        return _to_numpy(values)
-    if hasattr(values, "__array__"):
-        return np.asarray(values)
-    if isinstance(values, Iterable):
-        return _read_sequence(list(values), what)
-    raise _refuse_kind(type(values).__name__, what)
-
-
-def _to_numpy(column: Any) -> Array:
-    try:
-        return np.asarray(column.to_numpy(zero_copy_only=False))  # Arrow
-    except TypeError:
-        return np.asarray(column.to_numpy())
-
-
 def _single(indices: Array, value: object) -> int:
     """The index of one value; refuses many."""
     if indices.ndim:
@@ -209,21 +85,6 @@ def _single(indices: Array, value: object) -> int:
 def _first(wrong: BoolArray) -> str:
     """Which value is meant, without quoting it: a true value must not end up in a message or a log."""
     return "a value" if wrong.ndim == 0 else f"the value at position {int(np.flatnonzero(wrong.ravel())[0])}"
-
-
-def positive_integer(value: object, what: str, least: int = 1) -> int:
-    """One integer parameter that must be at least ``least``."""
-    if not is_integer(value):
-        raise WrongType(f"{subject(what)} must be an integer; got {value!r}.", given=value, allowed="an integer")
-    number = int(value)  # type: ignore[call-overload]
-    if number < least:
-        raise InvalidInput(
-            f"{subject(what)} must be at least {least}; got {number}.", given=number, allowed=f"at least {least}"
-        )
-    return int(number)
-
-
-# ------------------------------------------------------------------------------------------------ the spaces
 
 
 class _Line:
@@ -267,9 +128,9 @@ class Counts(_Line):
     name: ClassVar[str] = "counts"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "n", positive_integer(self.n, "n, the largest count,"))
+        object.__setattr__(self, "n", positive_integer(self.n, meant("n", "the largest count")))
         if self.n > LARGEST_INTEGER:
-            raise InvalidInput(f"n, the largest count, must be at most 2**62; got {self.n}.")
+            raise InvalidInput.must_be("n", "at most 2**62", self.n, meaning="the largest count")
 
     @property
     def size(self) -> int:
@@ -320,11 +181,11 @@ class Integers(_Line):
 
     def __post_init__(self) -> None:
         if self.low is not None and not is_integer(self.low):
-            raise WrongType(f"low must be an integer or None; got {self.low!r}.")
+            raise WrongType.must_be("low", "an integer or None", self.low)
         if self.low is not None:
             object.__setattr__(self, "low", int(self.low))
             if abs(self.low) >= LARGEST_INTEGER:
-                raise InvalidInput(f"low must lie within 2**62 of zero; got {self.low}.")
+                raise InvalidInput.must_be("low", "within 2**62 of zero", self.low)
 
     @property
     def size(self) -> None:
@@ -377,10 +238,12 @@ class Grid:
         object.__setattr__(self, "rows", positive_integer(self.rows, "rows"))
         object.__setattr__(self, "cols", positive_integer(self.cols, "cols"))
         if not 2 <= self.rows * self.cols <= 2**31:
-            raise InvalidInput(f"a grid needs 2 to 2**31 cells; got {self.rows} x {self.cols}.")
-        unit = as_fraction(self.cell, "cell, the side of a cell,")
+            raise InvalidInput.must_be(
+                "a grid", "of 2 to 2**31 cells", InWords(f"{self.rows} x {self.cols}"), argument="rows"
+            )
+        unit = as_fraction(self.cell, meant("cell", "the side of a cell"))
         if unit <= 0:
-            raise InvalidInput(f"cell, the side of a cell, must be positive; got {self.cell}.")
+            raise InvalidInput.must_be("cell", "positive", InWords(self.cell), meaning="the side of a cell")
         object.__setattr__(self, "unit", unit)
 
     @property
@@ -408,8 +271,8 @@ class Grid:
 
     def locate(self, x: Any, y: Any) -> Any:
         """The cell number of the place x to the east and y to the north of the south-west corner."""
-        _refuse_masked(x, "places")
-        _refuse_masked(y, "places")
+        refuse_masked(x, "places")
+        refuse_masked(y, "places")
         col = np.floor(np.asarray(x, float) / float(self.unit))
         row = np.floor(np.asarray(y, float) / float(self.unit))
         inside = (col >= 0) & (col < self.cols) & (row >= 0) & (row < self.rows)
@@ -460,18 +323,20 @@ class Labels:
 
     def __init__(self, labels: Iterable[Hashable]) -> None:
         if isinstance(labels, str | bytes):
-            raise WrongType(f"labels must be a list of labels; got the text {labels!r}. Write [{labels!r}, ...].")
+            raise WrongType.must_be(
+                "labels", "a list of labels", InWords(f"the text {labels!r}"), f"Write [{labels!r}, ...]."
+            )
         values = tuple(labels)
         for label in values:
             if label is None or isinstance(label, float) or not isinstance(label, str | int | np.integer | np.str_):
-                raise WrongType(f"a label must be text or an integer; got {label!r}.")
+                raise WrongType.must_be("a label", "text or an integer", label, argument="labels")
         plain = tuple(_plain_label(v) for v in values)
         position = {label: k for k, label in enumerate(plain)}
         if len(position) != len(plain):
             twice = next(v for k, v in enumerate(plain) if position[v] != k)
             raise InvalidInput(f"every label must be given once; {twice!r} is given twice.")
         if len(plain) < 2:
-            raise InvalidInput(f"at least two labels are needed; got {len(plain)}.")
+            raise InvalidInput.must_be("labels", "at least two", len(plain))
         object.__setattr__(self, "labels", plain)
         object.__setattr__(self, "_position", position)
 
@@ -492,10 +357,10 @@ class Labels:
         return number
 
     def indices(self, values: object) -> Array:
-        _refuse_masked(values, "labels")
+        refuse_masked(values, "labels")
         if isinstance(values, str | int) or np.ndim(values) == 0:  # type: ignore[arg-type]
             return np.asarray(self.index(values.item() if isinstance(values, np.ndarray) else values))
-        items = _to_numpy(values) if hasattr(values, "to_numpy") else values
+        items = to_numpy(values) if hasattr(values, "to_numpy") else values
         listed = np.asarray(items, dtype=object)
         return np.fromiter((self.index(v) for v in listed.ravel()), np.int64, listed.size).reshape(listed.shape)
 

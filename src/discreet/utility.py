@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from . import losses
 from .channels import Channel
-from .errors import DiscreetError, InvalidInput, MissingExtra, Unsupported, WrongType, arg
+from .errors import DiscreetError, InvalidInput, InWords, MissingExtra, Unsupported, WrongType, arg
 from .exact.arrays import FloatArray
 from .exact.rationals import Number, as_fraction
 from .losses import Loss
@@ -48,10 +48,10 @@ def _read_masses(values: object, size: int, what: str) -> FloatArray:
     except (TypeError, ValueError):
         listed = values.tolist() if isinstance(values, np.ndarray) else values
         if not isinstance(listed, list | tuple) or not any(isinstance(value, str) for value in listed):
-            raise WrongType(f"{what} must be a list of numbers; got {type(values).__name__}.") from None
+            raise WrongType.must_be(what, "a list of numbers", InWords(type(values).__name__)) from None
         masses = np.array([float(as_fraction(value, f"every number of {what}")) for value in listed])
     if masses.shape != (size,):
-        raise InvalidInput(f"{what} needs one number for each of the {size} values; got shape {masses.shape}.")
+        raise InvalidInput.must_be(what, f"one number for each of the {size} values", InWords(f"shape {masses.shape}"))
     wrong = ~(np.isfinite(masses) & (masses >= 0))
     if isinstance(values, np.ma.MaskedArray) or wrong.any():
         k = int(wrong.argmax())
@@ -313,7 +313,7 @@ def kantorovich(p: Sequence[float] | NDArray[Any], q: Sequence[float] | NDArray[
     2.0
     """
     if not isinstance(space, Space):
-        raise WrongType(f"space must be Counts(n), Grid(rows, cols, cell) or Labels([...]); got {space!r}.")
+        raise WrongType.must_be("space", "Counts(n), Grid(rows, cols, cell) or Labels([...])", space)
     if space.size is None:
         raise Unsupported("a distribution over all integers cannot be listed; give Counts(n) as the space.")
     first, second = _read_masses(p, space.size, "p"), _read_masses(q, space.size, "q")

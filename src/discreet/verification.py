@@ -16,7 +16,7 @@ from .privacy import verify as judging
 from .privacy.verify import Verdict
 from .privacy.witness import Witness
 from .ptables.table import PTable
-from .report import Fact, Report, Section, Terms, stamped
+from .report import Fact, Report, Result, Section, Terms, stamped
 from .spaces import Space
 
 if TYPE_CHECKING:
@@ -156,6 +156,34 @@ class FileVerdict(Verdict):
         return [Section(parts=(of_probabilities(self.subject),), depth="pages")]
 
 
+@dataclass(frozen=True)
+class Refutation(Result):
+    """A file that is not as it was written, or claims more than its numbers prove: an answer to whoever asked.
+
+    Attributes
+    ----------
+    file
+        Its path, or - for standard input.
+    name
+        What to call it.
+    problem
+        What is wrong, in a sentence.
+    """
+
+    file: str
+    name: str
+    problem: str
+
+    def to_json(self) -> dict[str, Any]:
+        """The verdict, as plain JSON values."""
+        return stamped("verdict", 1, {"file": self.file, "holds": False, "problem": self.problem})
+
+    def report(self) -> Report:
+        """That it does not hold, and why."""
+        lines = Section(parts=(Terms((("problem", self.problem),)),))
+        return Report(f"{self.name}: DOES NOT HOLD", "Verdict", (Fact("does NOT hold", self.name),), (lines,))
+
+
 @overload
 def verify(
     mechanism: str | Path,
@@ -247,6 +275,10 @@ def verify(
         return verify_bundle(path, ledger)
     if ledger is not None:
         raise InvalidInput(f"{arg('ledger')} goes with a bundle, the folder that a release wrote.")
+    if (path.parent / "request.json").is_file():
+        from .release.publish.bundle import refuse_part_of_bundle
+
+        refuse_part_of_bundle(path)
     subject, notes = read_subject(path)
     return judge_subject(
         subject, str(path), notes, notion=notion, epsilon=epsilon, delta=delta, inputs=inputs, exact=exact

@@ -49,8 +49,10 @@ def test_the_verbs_say_what_they_did_and_what_it_protects(tmp_path: Path, mechan
     out = run("perturb", "visits", "--data", data, "--mechanism", mechanism, "-o", reports).stdout
     assert "300 reports" in out and "not written" in out
     assert "Between any two true values epsilon is 20." in out and "Per unit it is 1" in out
-    page = tmp_path / "page.html"
-    out = run("estimate", reports, "--mechanism", mechanism, "--report", page).stdout
+    page, numbers = tmp_path / "page.html", tmp_path / "numbers.json"
+    out = run("estimate", reports, "--mechanism", mechanism, "--page", page, "-o", numbers).stdout
+    assert f"report    {numbers}\npage      {page}" in out and json.loads(numbers.read_text())["people"] == 300
+    assert "each report has epsilon 1 between adjacent counts" in out
     for words in ("maximum likelihood", "mean", "median", "95% interval", "probability", "population"):
         assert words in out
     text = page.read_text(encoding="utf-8")

@@ -280,7 +280,7 @@ def test_reports_go_to_a_folder_that_does_not_exist(people: SparkSource, tmp_pat
     assert [file.name for file in (tmp_path / "r").iterdir()] == ["mine"]
     (tmp_path / "r" / "_writing").touch()
     assert "another run is writing it, or was stopped" in str(refused(people, tmp_path / "r"))
-    assert "a folder of Parquet files" in str(refused(people, tmp_path / "r.csv"))
+    assert "must be a new folder, for Parquet files" in str(refused(people, tmp_path / "r.csv"))
     assert "does not know such a place" in str(refused(people, "nowhere:///r"))  # type: ignore[arg-type]
 
 

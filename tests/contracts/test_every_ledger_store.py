@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -308,8 +308,13 @@ class ShelfStore(Store):
         self.name = str(address)
 
     @classmethod
-    def create(cls, address: str | Path, first: Row, secret: bytes) -> ShelfStore:
-        cls.shelves[str(address)] = Shelf([first], secret)
+    def create(
+        cls, address: str | Path, first: Row, secret: bytes, fill: Callable[[Session], None] | None = None
+    ) -> ShelfStore:
+        shelf = Shelf([first], secret)
+        if fill is not None:
+            fill(ShelfSession(shelf))
+        cls.shelves[str(address)] = shelf
         return cls(address)
 
     def exists(self) -> bool:

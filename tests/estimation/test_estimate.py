@@ -326,7 +326,7 @@ FREE = dc.two_sided_geometric(epsilon=1)
         ({"counts": [1, 0, 2, 0, 0, 0, 3], "mechanism": dc.random_rounding(6)}, InvalidInput, "cannot come from any"),
         ({"counts": {1: 2}, "mechanism": FREE}, InvalidInput, "over=Counts"),
         ({"counts": [1, 2], "mechanism": FREE, "over": dc.Counts(1)}, InvalidInput, "mapping"),
-        ({"counts": {1: 2}, "mechanism": FREE, "over": 5}, WrongType, "over is"),
+        ({"counts": {1: 2}, "mechanism": FREE, "over": 5}, WrongType, "over must be"),
         ({"counts": [1, 2, 3], "mechanism": RR, "over": dc.Counts(5)}, InvalidInput, "drop over"),
         ({"reports": [99], "mechanism": dc.discrete_gaussian(sigma2=1), "over": dc.Counts(3)}, InvalidInput, "over="),
         ({"counts": [1, 2, 3], "mechanism": RR, "method": "bayes"}, InvalidInput, "'mle'"),

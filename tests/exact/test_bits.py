@@ -104,7 +104,7 @@ def test_seeds_must_be_integers(bad):
 
 
 def test_seeds_must_not_be_negative():
-    with pytest.raises(InvalidInput, match="negative"):
+    with pytest.raises(InvalidInput, match="0 or more"):
         SeededBits(-1)
 
 

@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
+import zlib
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from fractions import Fraction
+from typing import Any
 
+import psycopg
 import pytest
 
 import discreet as dc
 from command_line import run
 from discreet.errors import BudgetExceeded, DiscreetError, InvalidInput, UnreadableFile
 from discreet.ledger.budget import Cost
-from discreet.ledger.stores.base import StoreUnavailable
+from discreet.ledger.chain import canonical_json, digest_of
+from discreet.ledger.ledger import Reservation
+from discreet.ledger.stores import base as stores_base
+from discreet.ledger.stores.base import StoreUnavailable, WriteConflict
+from discreet.ledger.stores.postgres import PostgresStore
 from postgres_server import Server, server
 
 pytestmark = pytest.mark.xdist_group("postgres")
@@ -148,16 +159,149 @@ print(paid)
 """
 
 
-def test_eight_processes_that_race_for_the_last_budget_win_exactly_what_fits(address: str) -> None:
+def test_eight_processes_on_two_connections_that_race_for_the_last_budget_win_exactly_what_fits(
+    pg: Server, address: str
+) -> None:
     make(address, 2)
-    command = [sys.executable, "-c", RACER, address]
-    racers = [subprocess.Popen([*command, str(k)], stdout=subprocess.PIPE, text=True) for k in range(8)]
+    with pg.connect() as base:
+        base.execute(b"DROP ROLE IF EXISTS second")
+        base.execute(b"CREATE ROLE second LOGIN SUPERUSER")
+    addresses = [address, address.replace("owner@", "second@")]
+    racers = [
+        subprocess.Popen([sys.executable, "-c", RACER, addresses[k % 2], str(k)], stdout=subprocess.PIPE, text=True)
+        for k in range(8)
+    ]
     paid = [int(racer.communicate(timeout=240)[0]) for racer in racers]
     assert sum(paid) == 20 and [racer.returncode for racer in racers] == [0] * 8
     ledger = dc.Ledger.open(address)
     assert ledger.left().epsilon == 0 and ledger.verify().holds
     with pytest.raises(BudgetExceeded):
         ledger.reserve("one more", {}, Cost(Fraction(1, 1000)))
+
+
+# ------------------------------------------------------------------------------------------------ undone by the server
+
+
+@pytest.fixture
+def tried(monkeypatch) -> list[str]:
+    """One entry for each writing transaction: how it ended."""
+    ends: list[str] = []
+    writing = PostgresStore.writing
+
+    @contextmanager
+    def watched(self: PostgresStore) -> Iterator[Any]:
+        try:
+            with writing(self) as session:
+                yield session
+            ends.append("written")
+        except Exception as problem:
+            ends.append(type(problem).__name__)
+            raise
+
+    monkeypatch.setattr(PostgresStore, "writing", watched)
+    return ends
+
+
+def keep_first(other: psycopg.Connection[Any], content: bytes) -> None:
+    """Begin to keep a content that a ledger is about to keep, so that its writer waits for this transaction."""
+    other.execute(b"BEGIN")
+    values = [digest_of(content), len(content), zlib.compress(content)]
+    other.execute(b"INSERT INTO discreet_main.contents VALUES (%s, %s, %s)", values)
+
+
+def wait_until_it_waits(pg: Server, number: int = 1) -> None:
+    """Until so many sessions of the server wait for a lock."""
+    with pg.connect() as base:
+        for _ in range(1000):
+            sql = b"SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+            if base.execute(sql).fetchone() == (number,):
+                return
+            time.sleep(0.01)
+    raise AssertionError("nothing waits")
+
+
+REQUEST = {"question": "which"}
+ASKED = canonical_json(REQUEST, floats=True).encode()
+
+
+def test_a_reservation_that_the_server_undoes_is_made_once_all_the_same(pg: Server, address: str, tried) -> None:
+    """SQLSTATE 40001 from a real server: what the writer would keep was kept by another one meanwhile."""
+    ledger, before = make(address), pg.log.count("could not serialize access")
+    with pg.connect(database_of(address)) as other, ThreadPoolExecutor() as pool:
+        keep_first(other, ASKED)
+        paid = pool.submit(ledger.reserve, "q", REQUEST, Cost(Fraction(1)))
+        wait_until_it_waits(pg)
+        other.execute(b"COMMIT")
+        reservation = paid.result(timeout=60)
+    assert tried == ["WriteConflict", "written"] and pg.log.count("could not serialize access") == before + 1
+    assert isinstance(reservation, Reservation) and [e.reservation for e in ledger.entries()] == [reservation]
+    assert ledger.left().epsilon == 1 and ledger.verify().holds
+
+
+def test_a_reservation_that_loses_a_deadlock_is_made_once_all_the_same(pg: Server, address: str, tried) -> None:
+    """SQLSTATE 40P01: the other one waits for the events, which the writer has locked."""
+    ledger = make(address)
+    with pg.connect(database_of(address)) as other, ThreadPoolExecutor() as pool:
+        other.execute(b"SET deadlock_timeout = '1min'")  # so that the writer finds it first
+        keep_first(other, ASKED)
+        paid = pool.submit(ledger.reserve, "q", REQUEST, Cost(Fraction(1)))
+        wait_until_it_waits(pg)
+        other.execute(b"LOCK TABLE discreet_main.events IN EXCLUSIVE MODE")
+        other.execute(b"ROLLBACK")
+        paid.result(timeout=60)
+    assert tried == ["WriteConflict", "written"] and "deadlock detected" in pg.log
+    assert len(ledger.entries()) == 1 and ledger.left().epsilon == 1 and ledger.verify().holds
+
+
+def test_an_answer_that_the_server_undoes_is_drawn_once_and_recorded(pg: Server, address: str, tried) -> None:
+    """The noise was seen by nobody when the transaction was undone, and it is not drawn anew."""
+    ledger, drawn = make(address), []
+    with pg.connect(database_of(address)) as other, ThreadPoolExecutor() as pool:
+
+        def draw() -> bytes:
+            drawn.append(True)
+            keep_first(other, b"noisy")
+            return b"noisy"
+
+        answer = pool.submit(ledger.answer, "q", {}, Cost(Fraction(1)), draw)
+        while not drawn:
+            time.sleep(0.01)
+        wait_until_it_waits(pg)
+        other.execute(b"COMMIT")
+        assert answer.result(timeout=60).answer == b"noisy"
+    assert tried == ["written", "written", "WriteConflict", "written"] and len(drawn) == 1
+    assert ledger.left().epsilon == 1 and ledger.verify().holds
+
+
+def test_a_step_that_is_undone_again_and_again_is_given_up_in_words(address: str, monkeypatch) -> None:
+    ledger, begun = make(address), []
+
+    @contextmanager
+    def conflicting(self: PostgresStore) -> Iterator[Any]:
+        begun.append(True)
+        raise WriteConflict("was written by others at the same time. Nothing was written; try again.")
+        yield
+
+    with monkeypatch.context() as patch:
+        patch.setattr(stores_base, "WAITS", (0.0, 0.0))
+        patch.setattr(PostgresStore, "writing", conflicting)
+        with pytest.raises(StoreUnavailable, match="Nothing was written; try again"):
+            ledger.reserve("q", {}, Cost(Fraction(1)))
+    assert len(begun) == 3 and ledger.entries() == []
+
+
+def test_what_may_have_been_written_is_not_done_again(pg: Server, address: str, tried) -> None:
+    """The connection is ended while the writer waits: no answer came back, so nothing is repeated."""
+    ledger = make(address)
+    with pg.connect(database_of(address)) as other, ThreadPoolExecutor() as pool:
+        keep_first(other, ASKED)
+        paid = pool.submit(ledger.reserve, "q", REQUEST, Cost(Fraction(1)))
+        wait_until_it_waits(pg)
+        other.execute(b"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
+        with pytest.raises(StoreUnavailable, match="may be there or not: see discreet ledger show"):
+            paid.result(timeout=60)
+        other.execute(b"ROLLBACK")
+    assert tried == ["StoreUnavailable"] and ledger.entries() == []
 
 
 def test_the_command_line_makes_spends_and_shows_it(address: str, tmp_path) -> None:

@@ -80,7 +80,7 @@ def test_sharing_noise_later_costs_no_delta_and_is_a_choice_with_its_own_bound()
     for m, shared in ((early, 6), (late, 12)):
         least = NoiseModel(0.357, 3, 0.261, shared=shared).least_delta()
         assert m.certificate.delta == pytest.approx(least, rel=1e-8)
-    with pytest.raises(InvalidInput, match="shared_from goes from 3"):
+    with pytest.raises(InvalidInput, match="shared_from must be from 3"):
         dc.bounded_noise(1, "1/2", 3, shared_from=2)
     with pytest.raises(InvalidInput, match="kind='all-counts'"):
         dc.bounded_noise(1, "1/2", 3, kind="optimal", shared_from=6)

@@ -210,7 +210,7 @@ def test_labels_are_judged_between_any_two():
     ("arguments", "error", "words"),
     [
         ({"privacy": 0}, InvalidInput, "positive.*0"),
-        ({"privacy": -1}, InvalidInput, "negative.*-1"),
+        ({"privacy": -1}, InvalidInput, "0 or more.*-1"),
         ({"privacy": math.nan}, InvalidInput, "finite.*nan"),
         ({"privacy": True}, WrongType, "boolean True"),
         ({"privacy": "much"}, InvalidInput, "'much'"),
@@ -229,7 +229,7 @@ def test_bad_requests_are_refused(arguments, error, words):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"epsilon": -1}, "negative.*-1"),
+        ({"epsilon": -1}, "0 or more.*-1"),
         ({"epsilon": 1, "delta": 1}, "below 1.*1"),
         ({"epsilon": 1, "delta": -0.1}, "below 1.*-0.1"),
         ({"epsilon": 1, "notion": "global"}, "central, local, metric.*'global'"),

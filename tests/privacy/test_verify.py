@@ -481,7 +481,7 @@ def test_verdicts_and_witnesses_read_as_sentences():
         (lambda: dc.verify([[0.5, 0.5], [0.5, 0.5]], inputs=dc.Counts(4)), InvalidInput, "2 rows.*5 values"),
         (lambda: dc.verify(Table.from_rows([[1], [1]]), inputs=dc.Counts(4)), InvalidInput, "2 rows.*5 values"),
         (lambda: dc.verify(dc.uniform(3), inputs=dc.Counts(4)), InvalidInput, "own space"),
-        (lambda: dc.verify([[0.5, 0.5], [0.5, 0.5]]).holds(-1), InvalidInput, "negative.*-1"),
+        (lambda: dc.verify([[0.5, 0.5], [0.5, 0.5]]).holds(-1), InvalidInput, "0 or more.*-1"),
         (lambda: dc.verify([[0.5, 0.5], [0.5, 0.5]]).holds(1, 2), InvalidInput, "between 0 and 1.*2"),
         (lambda: dc.verify([[0.5, 0.5], [0.5, 0.5]]).delta(math.nan), InvalidInput, "finite.*nan"),
         (lambda: dc.verify([[0.5, 0.5], [0.5, 0.5]]).delta(True), InvalidInput, "number.*True"),

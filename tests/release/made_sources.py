@@ -6,6 +6,11 @@ from __future__ import annotations
 class Ready:
     """A source that has nothing to rehearse and takes any column for people's names."""
 
+    has_own_name = True
+
+    def column_notes(self, table, columns) -> list[str]:
+        return []
+
     def check_column(self, table, column) -> None:
         pass
 

@@ -341,7 +341,7 @@ def test_many_cells_are_the_same_as_one_at_a_time():
 
 @pytest.mark.parametrize("level", [0, 0.4, 1, "1.5", -1])
 def test_levels_that_make_no_sense_are_refused(level):
-    with pytest.raises(InvalidInput, match="level is how often"):
+    with pytest.raises(InvalidInput, match="how often an interval covers"):
         read_level(level)
 
 

@@ -361,7 +361,7 @@ def test_requests_that_make_no_sense_are_refused():
         percentage([1, 2], noise, None, [True, False], [False, True])
     with pytest.raises(InvalidInput, match="the status of 1"):
         total([1, 2], noise, ["A"], [True, True])
-    with pytest.raises(InvalidInput, match="level is how often"):
+    with pytest.raises(InvalidInput, match="how often an interval covers"):
         total([1, 2], noise, None, [True, True], 2)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import discreet as dc
+from discreet.ledger.budget import RELATIONS, Relation
 from discreet.questions.groups import TOTAL, groups_from
 from discreet.questions.question import read_question
 from discreet.release.plan.protection import Protection
@@ -120,3 +121,15 @@ def test_with_a_delta_outcomes_are_bounded_and_values_by_two_steps() -> None:
 def test_a_guarantee_claims_no_more_than_holds_at_any_epsilon() -> None:
     said = guarantee(TWO_GROUPS, epsilon=20)
     assert "cannot tell" not in said
+
+
+def test_a_neighbour_relation_is_one_entry(tmp_path, monkeypatch):
+    monkeypatch.setitem(RELATIONS, "removal", Relation("removed", moves=1, hides_presence=True))
+    (tmp_path / "visits.csv").write_text("person,site\nann,1\nbob,2\n", encoding="utf-8")
+    book = dc.Ledger.create(tmp_path / "l", dataset="visits", unit="person", epsilon=2, relation="removal")
+    asked = {"unit": "person", "domain": {"site": range(1, 4)}, "max_groups": 1, "epsilon": 1, "relation": "Removal"}
+    sql = "SELECT site, COUNT(*) FROM visits GROUP BY site"
+    released = dc.release_counts(sql, data=tmp_path / "visits.csv", ledger=book, out=tmp_path / "out", **asked)
+    assert "neighbouring tables differ by one person removed." in " ".join(released.guarantee)
+    assert "one person (column person), removed" in book.statement().describe()
+    assert released.plan.tables[0].sensitivity == 1 and dc.verify_bundle(tmp_path / "out", book).holds

@@ -58,3 +58,17 @@ def test_a_request_is_complete_and_takes_no_more_keywords() -> None:
     request = dc.ReleaseRequest(questions=(ASKED,), unit="row", epsilon=1)  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match="leave epsilon out"):
         dc.plan_release(request, data="visits", epsilon=2)
+
+
+def test_a_release_that_nothing_pays_for_says_how_a_ledger_is_made(tmp_path: Path) -> None:
+    (tmp_path / "visits.csv").write_text("person,site\nann,1\n", encoding="utf-8")
+    with pytest.raises(InvalidInput, match=r"ledger='PATH'.*dc\.Ledger\.create.*unit='person'") as caught:
+        dc.release_counts(ASKED, data=tmp_path / "visits.csv", **FIELDS)  # type: ignore[arg-type]
+    assert caught.value.argument == "ledger"
+
+
+def test_a_plan_states_its_noise_in_parts_that_a_program_can_read() -> None:
+    noise = dc.plan_release(ASKED, data="visits", **FIELDS).to_json()["tables"][0]["noise"]  # type: ignore[arg-type]
+    (mechanism,) = noise["mechanisms"]
+    assert mechanism["family"] == "two_sided_geometric" and mechanism["epsilon"] == pytest.approx(0.5)
+    assert "alpha" in mechanism["parameters"] and noise["output"] == "clamped" and "epsilon 0.5" in noise["sentence"]

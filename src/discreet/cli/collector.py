@@ -12,7 +12,7 @@ import typer
 
 from ..estimation.method_table import METHODS
 from ..wording import listed
-from .output import Json, print_json, refuse_unwritable, say
+from .output import Json, Page, print_json, refuse_unwritable, say
 
 if TYPE_CHECKING:
     from ..explanation import LocalGuarantee
@@ -106,7 +106,7 @@ def _mechanisms(given: list[str], group: str | None) -> dict[str, Mechanism]:
     for text in given:
         name, sign, file = text.partition("=")
         if not sign or not name or not file:
-            raise InvalidInput(f"with --group, a mechanism is given as --mechanism NAME=FILE; got {text!r}.")
+            raise InvalidInput.must_be("mechanism", "NAME=FILE for each with --group", text)
         if name in made:
             raise InvalidInput(f"the group {name!r} has two mechanisms; give one for each group.")
         made[name] = load(file)
@@ -131,7 +131,13 @@ def estimate(
     method: Annotated[str, typer.Option(help=f"{listed(list(METHODS), 'or')}.")] = "mle",
     iterations: Annotated[int | None, typer.Option(help="For ibu: how many updates.", min=1)] = None,
     level: Annotated[float, typer.Option(help="The level of the intervals: 0.95 for 95%.")] = 0.95,
-    report: Annotated[Path | None, typer.Option(help="Write a report: .html, .png, .svg or .json.")] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            "--report", "-o", "--output", help="Write a page, its chart or its numbers: .html, .png, .svg or .json."
+        ),
+    ] = None,
+    page: Page = None,
     html: Annotated[Path | None, typer.Option(hidden=True)] = None,
     json: Json = False,
 ) -> None:
@@ -154,8 +160,9 @@ def estimate(
     if html is not None:
         raise InvalidInput(f"there is no --html; a page is written by --report {html.with_suffix('.html')}")
     refuse_unwritable(report, (".html", ".png", ".svg", ".json"), "a report", (".png", ".svg"))
+    refuse_unwritable(page, (".html",), "a page")
     read_share(level, "level", inside=True)
-    options: dict[str, Any] = {"method": find_name(method, METHODS, "a method")}
+    options: dict[str, Any] = {"method": find_name(method, METHODS, "a method", argument="method")}
     if iterations is not None:
         options["iterations"] = iterations
     if over is not None:
@@ -169,14 +176,16 @@ def estimate(
         else _in_groups(reports, made, column, table, group)
     )
     found = reconstruct(*groups[0], **options) if len(groups) == 1 else reconstruct(groups, **options)
-    if report is not None:
-        found.save(report, level, origin=Origin(tuple(map(_short, reports)), tuple(names)))
+    written = {"report": report, "page": page}
+    for file in filter(None, written.values()):
+        found.save(file, level, origin=Origin(tuple(map(_short, reports)), tuple(names)))
     if json:
         print_json(found.to_json(level))
         return
     say(found.describe(level))
-    if report is not None:
-        say(f"\nreport    {report}")
+    lines = [f"{what:<10}{path}" for what, path in written.items() if path is not None]
+    if lines:
+        say("\n" + "\n".join(lines))
 
 
 def _refuse_range(mechanism: Mechanism, over: int | None) -> None:

@@ -227,9 +227,11 @@ def _named_choice(option: str, written: Any) -> Any:
     from ..names import find_name
 
     if option == "border":
-        return find_name(written, ("remap", "normalise"), "a treatment of the border", {"normalize": "normalise"})
+        return find_name(
+            written, ("remap", "normalise"), "a treatment of the border", {"normalize": "normalise"}, argument="border"
+        )
     if option == "kind":
-        return find_name(written, ("all-counts", "optimal", "sadeghi"), "a kind of bounded noise")
+        return find_name(written, ("all-counts", "optimal", "sadeghi"), "a kind of bounded noise", argument="kind")
     return written
 
 
@@ -240,7 +242,7 @@ def _space(given: dict[str, Any]) -> Any:
     if given["labels"] is not None:
         labels = [label.strip() for label in given["labels"].split(",")]
         if "" in labels:
-            raise InvalidInput(f"--labels lists answers with one comma between two; got {given['labels']!r}.")
+            raise InvalidInput.must_be("labels", "answers with one comma between two", given["labels"])
         return Labels(labels)
     return Counts(given["n"]) if given["n"] is not None else _grid(given["grid"])
 
@@ -252,7 +254,7 @@ def _grid(text: str | None) -> Any:
 
     match = re.fullmatch(r"(\d+)x(\d+)x([\d./]+)", text or "")
     if match is None:
-        raise InvalidInput(f"--grid is ROWSxCOLSxCELL, such as 30x30x150; got {text!r}.")
+        raise InvalidInput.must_be("grid", "ROWSxCOLSxCELL, such as 30x30x150", text)
     return Grid(int(match[1]), int(match[2]), as_fraction(match[3], "cell"))  # type: ignore[arg-type]
 
 
@@ -281,6 +283,7 @@ def compare(
         Path | None,
         typer.Option("--report", "-o", "--output", help="Write a page or its charts: .html, .png, .svg or .json."),
     ] = None,
+    page: Page = None,
     json: Json = False,
 ) -> None:
     """Put mechanisms side by side: costs, properties, error by true count, tight epsilon.
@@ -294,6 +297,7 @@ def compare(
     from ..errors import InvalidInput
 
     refuse_unwritable(report, PICTURES, "a report", DRAWN)
+    refuse_unwritable(page, (".html",), "a page")
     if not _several(loss):
         raise InvalidInput("--loss names at least one loss, such as L0,L1,L2; it is empty.")
     names = None if families is None else _several(families)
@@ -311,7 +315,7 @@ def compare(
         comparison = put(n, alpha=alpha, epsilon=epsilon, families=names, loss=_several(loss))
     if report is not None:
         comparison.save(report)
-    hand_over(comparison, None, json)
+    hand_over(comparison, page, json)
     if report is not None and not json:
         say(f"report    {report}")
 
@@ -392,5 +396,5 @@ def _pair(text: str, option: str, form: str) -> tuple[str, str]:
 
     first, colon, second = text.partition(":")
     if not (first and colon and second):
-        raise InvalidInput(f"{option} is {form}; got {text!r}.")
+        raise InvalidInput.must_be(option, form, text, argument=option.lstrip("-"))
     return first, second

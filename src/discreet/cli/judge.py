@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .output import Json, Page, decide, hand_over, print_json, refuse_unwritable, say
+from .output import Json, Page, decide, hand_over, refuse_unwritable
 
 if TYPE_CHECKING:
     from ..release.publish.audit import BundleReport
@@ -50,11 +50,11 @@ def verify(
     from ..errors import Altered, NotPrivate
     from ..names import find_name
     from ..privacy.notions import NOTIONS
-    from ..verification import FileVerdict, verify_text
+    from ..verification import FileVerdict, Refutation, verify_text
     from ..verification import verify as judge
 
     refuse_unwritable(page, (".html",), "a page")
-    named = None if notion is None else find_name(notion, NOTIONS, "a notion")
+    named = None if notion is None else find_name(notion, NOTIONS, "a notion", argument="notion")
     try:
         if str(file) == "-":
             data = sys.stdin.buffer.read()
@@ -64,7 +64,8 @@ def verify(
         else:
             found = judge(file, named, epsilon=epsilon, delta=delta, ledger=ledger)
     except (Altered, NotPrivate) as problem:
-        _refuted(file, str(problem), json)
+        hand_over(Refutation(str(file), _name(file), str(problem)), page, json)
+        decide(False)
     hand_over(found, page, json)
     decide(found.claim_holds if isinstance(found, FileVerdict) else found.holds)
 
@@ -78,18 +79,6 @@ def _subject(file: Path) -> tuple[Any, tuple[str, ...]]:
     from ..files import read_subject, subject_from_text
 
     return subject_from_text(sys.stdin.buffer.read(), _name(file)) if str(file) == "-" else read_subject(file)
-
-
-def _refuted(file: Path, problem: str, json: bool) -> NoReturn:
-    """A file that does not have what it says is an answer to whoever asked for it to be verified."""
-    from ..report import Report, Section, Terms, stamped
-
-    if json:
-        print_json(stamped("verdict", 1, {"file": str(file), "holds": False, "problem": problem}))
-    else:
-        lines = Terms((("problem", problem),))
-        say(Report(f"{_name(file)}: DOES NOT HOLD", sections=(Section(parts=(lines,)),)).text())
-    decide(False)
 
 
 def check(

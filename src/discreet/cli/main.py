@@ -12,8 +12,10 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
+from ..errors import DiscreetError
+from ..report import Refusal
 from . import collector, design, judge, ledger, release
-from .output import in_options
+from .output import in_options, print_json, writer
 
 app = typer.Typer(
     name="discreet",
@@ -101,7 +103,7 @@ def _reader_left(leaving: BaseException | None) -> bool:
 
 
 def _run() -> NoReturn:
-    from ..errors import BudgetExceeded, DiscreetError
+    from ..errors import BudgetExceeded
 
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -110,14 +112,11 @@ def _run() -> NoReturn:
         app()
     except BrokenPipeError:
         raise
-    except BudgetExceeded as problem:  # an answer: the ledger says no
-        _tell(problem.message)
-        sys.exit(1)
     except DiscreetError as problem:
-        _tell(problem.message)
-        sys.exit(2)
+        _tell(problem)
+        sys.exit(1 if isinstance(problem, BudgetExceeded) else 2)  # 1 is an answer: the ledger says no
     except OSError as problem:
-        _tell(f"{problem.filename or 'a file'}: {problem.strerror or problem}.")
+        _tell(DiscreetError(f"{problem.filename or 'a file'}: {problem.strerror or problem}."))
         sys.exit(2)
     except Exception:  # not a user's mistake, and not an answer: neither 1 nor 2
         traceback.print_exc()
@@ -126,9 +125,12 @@ def _run() -> NoReturn:
     sys.exit(0)
 
 
-def _tell(message: str) -> None:
-    """A mistake, in the words of the verb's options."""
-    typer.echo(f"discreet: {in_options(message, _options_of_the_verb())}", err=True)
+def _tell(problem: DiscreetError) -> None:
+    """A mistake, in the words of the verb's options; for programs that asked for JSON its parts too."""
+    options = _options_of_the_verb()
+    typer.echo(f"discreet: {in_options(problem.message, options)}", err=True)
+    if options.get("json") in sys.argv:
+        print_json(Refusal(problem, writer(options)).to_json())
 
 
 #: Arguments whose option has another name.

@@ -13,7 +13,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from ..errors import Mention, in_python, written
+from ..errors import Mention, Writer, in_python, written
 from ..report import Result
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for programs instead.")]
@@ -84,16 +84,8 @@ def waiting(what: str) -> Iterator[None]:
         yield
 
 
-def in_options(text: str, options: Mapping[str, str]) -> str:
-    """A text with the arguments it mentions written as the options of a verb; other arguments stay as Python has them.
-
-    >>> from discreet.errors import arg, named
-    >>> options = {"epsilon": "-e", "alpha": "--alpha", "notion": "--notion", "over": "--over"}
-    >>> in_options(f"give exactly one of {arg('epsilon')} and {arg('alpha')}; got none.", options)
-    'give exactly one of -e and --alpha; got none.'
-    >>> in_options(f"ask for {arg('notion', 'local')}, or {arg('over', 'Counts(n)', 'n')}", options)
-    'ask for --notion local, or --over n'
-    """
+def writer(options: Mapping[str, str]) -> Writer:
+    """Writes the arguments that a message mentions as the options of a verb; others stay as Python has them."""
 
     def write(mention: Mention) -> str:
         if mention.kind == "call":
@@ -104,7 +96,20 @@ def in_options(text: str, options: Mapping[str, str]) -> str:
         plain = re.fullmatch(r"[\w.,=/:@%+-]*", mention.value)
         return f"{flag} {mention.value if plain else shlex.quote(mention.value)}".strip()
 
-    shown = written(text, write)
+    return write
+
+
+def in_options(text: str, options: Mapping[str, str]) -> str:
+    """A text with the arguments it mentions written as the options of a verb; other arguments stay as Python has them.
+
+    >>> from discreet.errors import arg, named
+    >>> options = {"epsilon": "-e", "alpha": "--alpha", "notion": "--notion", "over": "--over"}
+    >>> in_options(f"give exactly one of {arg('epsilon')} and {arg('alpha')}; got none.", options)
+    'give exactly one of -e and --alpha; got none.'
+    >>> in_options(f"ask for {arg('notion', 'local')}, or {arg('over', 'Counts(n)', 'n')}", options)
+    'ask for --notion local, or --over n'
+    """
+    shown = written(text, writer(options))
     # three dots at the end of a sentence were its full stop as well
     return shown + "." if in_python(text).endswith("=...") and not shown.endswith(".") else shown
 

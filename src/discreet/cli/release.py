@@ -95,7 +95,7 @@ def release(
     from ..errors import InvalidInput
     from ..ledger.budget import amount_text
     from ..ledger.ledger import Ledger
-    from ..release.counts import release_counts
+    from ..release.counts import release_counts, without_ledger
     from ..release.plan.planning import plan_request
     from ..release.plan.protection import WHOSE
     from ..release.plan.request import read_request
@@ -115,10 +115,7 @@ def release(
         _show_plan(plan_request(request, data), data, ledger, out, page, json)
         return
     if ledger is None:
-        raise InvalidInput(
-            "a release needs the ledger that pays for it: --ledger PATH. Make one with: discreet ledger init PATH "
-            f"--data {read_address(data)} --unit {unit} --epsilon TOTAL. With --plan you see the cost first."
-        )
+        raise without_ledger(str(read_address(data)), unit)
     if out is None and not json:
         raise InvalidInput("say where the bundle goes: -o FOLDER (or --json to print the counts).")
     released = release_counts(request, data=data, ledger=ledger, out=out)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import DiscreetError, InvalidInput, arg
+from ..errors import DiscreetError, InvalidInput, InWords, arg
 from ..exact.arrays import IntArray
 from ..mechanism import Mechanism
 from ..names import nearest
@@ -149,11 +149,13 @@ class ColumnSource(ABC):
         """The column of groups is written as it is, so it must never be one of true values, in whatever case."""
         names = [name.casefold() for name in self.columns]
         if len(set(names)) < len(names):
-            raise InvalidInput(f"a place needs two different columns; got {self.column}.")
+            raise InvalidInput.must_be("columns", "two different ones for a place", InWords(self.column))
         if self.group is not None and self.group.casefold() in names:
-            raise InvalidInput(
-                f"the group column must differ from the value column; got {self.group!r} for both. It names each "
-                "person's mechanism, and is written as it is."
+            raise InvalidInput.must_be(
+                "group",
+                "another column than that of the values",
+                InWords(f"{self.group!r} for both"),
+                "It names each person's mechanism, and is written as it is.",
             )
 
     def _find_column(self, given: str, names: Sequence[str]) -> str:

@@ -276,7 +276,9 @@ def perturb_column(
     file = Path(output)
     ending = next((ending for ending in _COPY_OPTIONS if file.name.lower().endswith(ending)), None)
     if ending is None:
-        raise InvalidInput(f"reports are written to .parquet, .csv, .tsv (.gz) or .duckdb files; got {file.name!r}.")
+        raise InvalidInput.must_be(
+            "output", "a .parquet, .csv, .tsv (.gz) or .duckdb file", file.name, meaning="where reports go"
+        )
     if file.exists():
         raise InvalidInput(f"{file} exists already; it is not overwritten. Choose another name, or remove it.")
     if not file.parent.is_dir():

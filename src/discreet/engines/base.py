@@ -27,7 +27,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
-from ..errors import DiscreetError, InvalidInput, SourceFailed, named
+from ..errors import DiscreetError, InvalidInput, SourceFailed
 from ..exact.arrays import IntArray
 from ..names import find_table
 from ..questions.conditions import Condition
@@ -69,7 +69,7 @@ class Counting:
 
     def __post_init__(self) -> None:
         if self.max_groups < 1:
-            raise InvalidInput(f"{named('max_groups')} must be at least 1; got {self.max_groups}.")
+            raise InvalidInput.must_be("max_groups", "at least 1", self.max_groups)
         most = MOST_COMBINATIONS // self.groups.size
         if self.unit != ROW and 2 ** len(self.conditions) > most:
             raise InvalidInput(
@@ -91,6 +91,10 @@ class Counting:
 class Snapshot(ABC):
     """One state of the data, open for reading: all counts of one release come from it."""
 
+    def prepare(self, countings: Sequence[Counting]) -> None:
+        """Get ready for all that will be counted, before the first of it; an engine that copies rows does it here."""
+        return
+
     @abstractmethod
     def rehearse(self, counting: Counting) -> None:
         """Do what :meth:`count` does, by the same code, on an empty table of the same columns. No row is read."""
@@ -109,7 +113,14 @@ class Source(ABC):
 
     An engine provides the abstract part. It fails because of the request (a table or a column that is not there), never
     because of rows. What it says when it stops is withheld here, for every engine alike.
+
+    Attributes
+    ----------
+    has_own_name
+        Whether the data set is called after the data; a table in memory is called as the request says.
     """
+
+    has_own_name = True
 
     def __repr__(self) -> str:
         return f"<the data {self.dataset}>"
@@ -158,6 +169,10 @@ class Source(ABC):
     def check_column(self, table: str, column: str) -> None:
         """Refuse a column that this engine could read or compare otherwise than the others do, by its type alone."""
         return
+
+    def column_notes(self, table: str, columns: Sequence[str]) -> list[str]:
+        """What a person should know about how this engine reads some columns, by their types alone."""
+        return []
 
     def column_names(self) -> set[str]:
         """The names of all columns of all tables and views."""
@@ -217,6 +232,7 @@ class Source(ABC):
     def _try_to_count(self, countings: Sequence[Counting]) -> list[IntArray] | None:
         try:
             with self.snapshot() as snapshot:
+                snapshot.prepare(countings)
                 counts = [snapshot.count(counting) for counting in countings]
                 return counts if snapshot.unchanged() else None
         except Exception:

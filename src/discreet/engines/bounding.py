@@ -49,7 +49,7 @@ def number_sql(counting: Counting) -> str:
     """
     c = len(counting.conditions)
     bits = [f"CASE WHEN h{i} THEN 0 ELSE {1 << (c - 1 - i)} END" for i in range(c)]
-    return " + ".join([f"g * {1 << c}", *bits])
+    return " + ".join([f"g * {1 << c}" if c else "g", *bits])
 
 
 def number_bits(counting: Counting) -> int:

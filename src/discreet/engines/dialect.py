@@ -68,6 +68,13 @@ class Dialect(ABC):
         """Two expressions compared; an operator is one of ``expressions.NEGATED``."""
         return f"{left} {operator} {right}"
 
+    #: What follows an inner query that the engine must not merge with the one around it.
+    barrier: ClassVar[str] = ""
+
+    def row_test(self, test: str) -> str:
+        """A test of WHERE, by which rows are kept or left out."""
+        return f"({test})"
+
     def function(self, name: str, text: str) -> str:
         """LOWER, UPPER or TRIM (of blanks) of a text."""
         return f"{name}({text})"

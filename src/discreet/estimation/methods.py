@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 
 from ..errors import InvalidInput, Unsupported, arg, named
 from ..exact.arrays import FloatArray
-from ..spaces import Counts, positive_integer
+from ..exact.integers import positive_integer
+from ..spaces import Counts
 from ..utility import read_prior
 from ..wording import listed
 from .algebra import single_threaded_blas
@@ -89,13 +90,13 @@ def estimate(
     True
     """
     if method not in METHODS:
-        raise InvalidInput(f"{named('method')} must be one of {', '.join(map(repr, METHODS))}; got {method!r}.")
+        raise InvalidInput.must_be("method", f"one of {', '.join(map(repr, METHODS))}", method)
     for name, value in (("iterations", iterations), ("start", start), ("seed", seed)):
         if value is not None and name not in METHODS[method].takes:
             owners = listed([arg("method", one) for one, info in METHODS.items() if name in info.takes], "or")
             raise InvalidInput(f"{named(name)} goes with {owners}. Leave it out, or choose that method.")
     if tolerance is not None and not (isinstance(tolerance, float) and 0 < tolerance < 1):
-        raise InvalidInput(f"tolerance, the gap to stop at, must be a float between 0 and 1; got {tolerance!r}.")
+        raise InvalidInput.must_be("tolerance", "a float between 0 and 1", tolerance, meaning="the gap to stop at")
     problem = read(counts, mechanism, reports, over)
     if method == "mle":
         return of_problem(problem, tolerance)
@@ -120,7 +121,7 @@ def estimate(
 
 def _seed(seed: object) -> int:
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise InvalidInput(f"seed must be a whole number that is not negative; got {seed!r}.")
+        raise InvalidInput.must_be("seed", "a whole number that is not negative", seed)
     return int(seed)
 
 

@@ -13,6 +13,7 @@ from ..mechanism import Mechanism
 from ..optimise.families import FAMILIES
 from ..plots.counts import label
 from ..privacy.certificate import Certificate
+from ..privacy.notions import BETWEEN
 from ..report import Bar, Bullets, Fact, Part, Picture, Prose, Report, Section, Table, Terms
 from ..spaces import Grid
 from ..wording import noun, percent, plural, rounded
@@ -76,7 +77,7 @@ def estimate_report(
     origin
         The names of the files and groups, where they are known.
     pages
-        Whether to work out what only pages show, such as what is protected.
+        Whether to work out what only pages show, such as what is protected between any two values.
     """
     found, stratified = answers(estimate, level), stratified_answers(estimate, level)
     test = estimate.homogeneity() if stratified else None
@@ -90,6 +91,7 @@ def estimate_report(
     ]
     if test is not None:
         sections.append(_groups(test))
+    sections.append(_protected(estimate, origin))
     if pages:
         sections += [*_privacy(estimate, origin), _use(origin)]
     return Report(
@@ -294,6 +296,23 @@ def _groups(test: Homogeneity) -> Section:
     return Section("Several groups", (*first, Prose(why), Prose(_STRATIFIED)))
 
 
+def _protected(estimate: Estimate, origin: Origin) -> Section:
+    """What was proved of each mechanism: known without work, whatever its size."""
+    groups, terms = estimate.problem.groups, list[tuple[str, str]]()
+    for number, group in enumerate(groups):
+        if isinstance(group.subject, Mechanism):
+            name = label(origin.group(number), 80) if len(groups) > 1 else "privacy"
+            terms.append((name, f"each report has {_stated(group.subject.certificate)}"))
+    return Section("What is protected", (Terms(tuple(terms)),) if terms else ())
+
+
+def _stated(proved: Certificate) -> str:
+    if math.isinf(proved.epsilon):
+        return "no finite epsilon"
+    delta = f", delta {text_up(proved.delta, 4)}" if proved.delta else ""
+    return f"epsilon {text_up(proved.epsilon, 4)} {BETWEEN[proved.notion]}{delta}"
+
+
 # ------------------------------------------------------------------------------------------------ for pages
 
 
@@ -311,7 +330,7 @@ def _privacy(estimate: Estimate, origin: Origin) -> Iterator[Section]:
             "Noise was added to each person's value before it was collected. The guarantee holds for every single "
             "report, also against whoever collects the reports."
         )
-        yield Section("What is protected", (first, *parts), "pages")
+        yield Section(parts=(first, *parts), depth="pages")
 
 
 def _guarantee(mechanism: Mechanism) -> list[str]:

@@ -145,7 +145,7 @@ class Estimate(Answers, Result):
         if len(self.problem.groups) < 2:
             raise Unsupported("there is one group of people only; a test of homogeneity compares several.")
         if simulations < 1:
-            raise InvalidInput(f"simulations must be at least 1; got {simulations}.")
+            raise InvalidInput.must_be("simulations", "at least 1", simulations)
         if (simulations, seed) not in self._tested:
             observed = gain(self._likelihood, self._top)
             rng = np.random.default_rng(seed)

@@ -16,12 +16,13 @@ import numpy as np
 
 from ..errors import InvalidInput, Unsupported, WrongType, arg
 from ..exact.arrays import FloatArray, IntArray
+from ..exact.integers import positive_integer
 from ..exact.rationals import text_up
 from ..mechanism import Mechanism
 from ..optimise.families import FAMILIES
 from ..optimise.improve.calibration import Calibration, calibrate
 from ..report import Prose, Report, Result, Section, Table, Terms, stamped
-from ..spaces import Counts, Grid, Labels, Space, positive_integer
+from ..spaces import Counts, Grid, Labels, Space
 from ..utility import kantorovich, read_prior, transport_solver
 from ..wording import plural, rounded
 from .methods import Method, estimate
@@ -159,7 +160,7 @@ def reconstruction_loss(
     target = fixed / fixed.sum() if fixed is not None else read_prior(population, space.size)
     goal = against or ("sample" if fixed is not None else "population")
     if goal not in ("population", "sample"):
-        raise InvalidInput(f"against must be 'population' or 'sample'; got {against!r}.")
+        raise InvalidInput.must_be("against", "'population' or 'sample'", against)
     times = positive_integer(repeats, "repeats")
     if isinstance(space, Grid):
         transport_solver()  # missing, it should be missed before the surveys
@@ -316,7 +317,7 @@ def compare_reconstruction(
     expected distance between truth and report at most 1, on average over the given prior
     """
     if space.size is None or type(space) not in FIRST_PARAMETER:
-        raise WrongType(f"space must be Counts(n), Grid(...) or Labels([...]); got {space!r}.")
+        raise WrongType.must_be("space", "Counts(n), Grid(...) or Labels([...])", space)
     if (distance is None) == (likelihood_ratio is None):
         raise InvalidInput(f"give exactly one of {arg('distance')} and {arg('likelihood_ratio')} (with within=radius).")
     if distance is not None and within is not None:

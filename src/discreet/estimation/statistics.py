@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..errors import InvalidInput, Unsupported, WrongType
+from ..errors import InvalidInput, InWords, Unsupported, WrongType, meant
 from ..exact.arrays import FloatArray
 from ..spaces import Counts, Grid, Space
 
@@ -58,7 +58,7 @@ class Reconstruction:
 
         Where some entries are negative, the cumulative sums are replaced by the closest ones that never fall.
         """
-        level = read_share(q, "q, the order of a quantile,")
+        level = read_share(q, meant("q", "the order of a quantile"))
         sums = self.cdf()
         reached = np.flatnonzero((sums if self.distribution.min() >= 0 else never_falling(sums)) >= level - DUST)
         return int(reached[0]) if reached.size else len(self.distribution) - 1
@@ -92,10 +92,10 @@ def numbers(space: Space, what: str) -> FloatArray:
 def read_share(value: object, what: str, inside: bool = False) -> float:
     """A number between 0 and 1."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
-        raise WrongType(f"{what} must be a number between 0 and 1; got {value!r}.")
+        raise WrongType.must_be(what, "a number between 0 and 1", value)
     share = float(value)
     if not (0 < share < 1 if inside else 0 <= share <= 1):
-        raise InvalidInput(f"{what} must lie {'strictly ' * inside}between 0 and 1; got {value!r}.")
+        raise InvalidInput.must_be(what, f"{'strictly ' * inside}between 0 and 1", value)
     return share
 
 
@@ -137,9 +137,9 @@ def read_weights(values: ArrayLike, size: int) -> FloatArray:
     except (TypeError, ValueError):
         raise unknown(values) from None
     if weights.shape != (size,):
-        raise InvalidInput(
-            f"weights are one number for each of the {size} true values; got an array of shape {weights.shape}."
+        raise InvalidInput.must_be(
+            "weights", f"one number for each of the {size} true values", InWords(f"an array of shape {weights.shape}")
         )
     if not np.isfinite(weights).all():
-        raise InvalidInput("weights must be finite numbers; got NaN or infinity.")
+        raise InvalidInput.must_be("weights", "finite numbers", InWords("NaN or infinity"))
     return weights

@@ -84,9 +84,9 @@ class SeededBits:
 
     def __init__(self, seed: int) -> None:
         if isinstance(seed, bool) or not isinstance(seed, int | np.integer):
-            raise WrongType(f"seed must be an integer; got {seed!r}.")
+            raise WrongType.must_be("seed", "an integer", seed)
         if seed < 0:
-            raise InvalidInput(f"seed must not be negative; got {seed}.")
+            raise InvalidInput.must_be("seed", "0 or more", seed)
         self._main, self._extra, self._deep = (_Stream(int(seed), stream) for stream in range(3))
 
     def main(self, size: int, dtype: type[np.unsignedinteger[Any]]) -> Words:

@@ -24,7 +24,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ON_A_RANGE, InvalidInput, Unsupported
+from ..errors import ON_A_RANGE, InvalidInput, InWords, Unsupported
 from .arrays import FloatArray, IntArray
 from .bits import Bits
 from .inversion import UNDECIDED
@@ -433,7 +433,7 @@ def kernel_from(description: dict[str, Any]) -> Kernel:
         own = []
         for law in map(law_from, description.get("own", [])):
             if not isinstance(law, Finite):
-                raise InvalidInput(f"a truth's own law must be finite; got {law.name}.")
+                raise InvalidInput.must_be("a truth's own law", "finite", InWords(law.name))
             own.append(law)
         truths, clamp = description["truths"], description["clamp"]
         return Noise(law_from(description["law"]), (truths[0], truths[1]), (clamp[0], clamp[1]), tuple(own))

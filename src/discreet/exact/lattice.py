@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InvalidInput, UnreadableFile, Unsupported, arg
+from ..errors import InvalidInput, InWords, UnreadableFile, Unsupported, arg
 from .arrays import FloatArray, IntArray
 from .bits import Bits
 from .sampling import AliasSampler
@@ -62,13 +62,13 @@ class Lattice:
 
     def __post_init__(self) -> None:
         if self.border not in get_args(Border):
-            raise InvalidInput(f"border must be 'remap' or 'normalise'; got {self.border!r}.")
+            raise InvalidInput.must_be("border", "'remap' or 'normalise'", self.border)
         if self.codes.ndim != 2 or self.codes.size < 2:
             raise InvalidInput("a lattice needs weights for a grid of at least two cells.")
         if not 0 <= int(self.codes.min()) <= int(self.codes.max()) < len(self.palette):
             raise InvalidInput(f"every code must be the number of one of the {len(self.palette)} weights.")
         if min(self.palette) < 0:
-            raise InvalidInput(f"weights must not be negative; got {min(self.palette)}.")
+            raise InvalidInput.must_be("weights", "0 or more", InWords(min(self.palette)))
         if self.total == 0 or (self.border == "normalise" and not self.palette[self.codes[0, 0]]):
             raise InvalidInput(
                 "the weights are all zero, or the weight of staying in place is zero: not a distribution."

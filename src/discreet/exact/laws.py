@@ -23,7 +23,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from ..errors import InvalidInput, WrongType
+from ..errors import InvalidInput, InWords, WrongType
 from .arrays import FloatArray
 from .rationals import LARGEST_ALPHA, SMALLEST_ALPHA, exp_bounds, read_integer, show_integer
 
@@ -189,7 +189,7 @@ class Gaussian:
 
     def __post_init__(self) -> None:
         if not Fraction(1, 100) <= self.sigma2 <= 10**10:
-            raise InvalidInput(f"sigma2 must lie between 0.01 and 1e10; got {self.sigma2}.")
+            raise InvalidInput.must_be("sigma2", "between 0.01 and 1e10", InWords(self.sigma2))
 
     def _weights(self, bits: int) -> tuple[list[int], list[int], Interval]:
         """Tail sums of the weights exp(-z^2/2 sigma2), z >= 0, as bounds over 2^work, and of their sum over Z.

@@ -14,7 +14,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from ..errors import InvalidInput, WrongType, arg, named, subject
+from ..errors import InvalidInput, InWords, WrongType, arg
 
 #: Parameters people may write: the exact ones, and floats, which stand for the simplest rational that rounds to them.
 Number = int | float | str | Fraction | Decimal
@@ -57,9 +57,7 @@ def as_fraction(value: object, what: str = "the number") -> Fraction:
     (Fraction(10, 11), Fraction(1, 3), Fraction(1, 10))
     """
     if isinstance(value, bool | np.bool_):
-        raise WrongType(
-            f"{subject(what)} must be a number; got the boolean {value!r}.", given=value, allowed="a number"
-        )
+        raise WrongType.must_be(what, "a number", InWords(f"the boolean {value!r}"))
     if isinstance(value, Fraction):
         return value
     if isinstance(value, int | np.integer):
@@ -68,19 +66,13 @@ def as_fraction(value: object, what: str = "the number") -> Fraction:
         return _float_as_fraction(float(value), what)
     if isinstance(value, str | Decimal):
         if _has_huge_exponent(str(value)):
-            raise InvalidInput(
-                f"{subject(what)} must be a number of sensible size; got one with an exponent beyond 10000."
-            )
+            raise InvalidInput.must_be(what, "a number of sensible size", InWords("one with an exponent beyond 10000"))
         try:
             text = str(value).strip()
             return Fraction(text[:-1]) / 100 if text.endswith("%") else Fraction(value)
         except (ValueError, ZeroDivisionError, OverflowError):
-            raise InvalidInput(
-                f"{subject(what)} must be a finite number such as 0.9, '9/10' or '1e-3'; got {value!r}.",
-                given=value,
-                allowed="a finite number",
-            ) from None
-    raise WrongType(f"{subject(what)} must be a number (int, float, str, Fraction); got {type(value).__name__}.")
+            raise InvalidInput.must_be(what, "a finite number such as 0.9, '9/10' or '1e-3'", value) from None
+    raise WrongType.must_be(what, "a number (int, float, str, Fraction)", InWords(type(value).__name__))
 
 
 def _has_huge_exponent(text: str) -> bool:
@@ -92,9 +84,7 @@ def _has_huge_exponent(text: str) -> bool:
 @lru_cache(maxsize=1024)
 def _float_as_fraction(value: float, what: str) -> Fraction:
     if not math.isfinite(value):
-        raise InvalidInput(
-            f"{subject(what)} must be a finite number; got {value!r}.", given=value, allowed="a finite number"
-        )
+        raise InvalidInput.must_be(what, "a finite number", value)
     if value < 0:
         return -_float_as_fraction(-value, what)
     exact = Fraction(value)
@@ -296,9 +286,11 @@ def read_epsilon(epsilon: object) -> Fraction:
     """An epsilon that mechanisms can be built for."""
     value = as_fraction(epsilon, "epsilon")
     if not SMALLEST_EPSILON <= value <= LARGEST_EPSILON:
-        raise InvalidInput(
-            f"{named('epsilon')} must be between 1e-9 and 500; got {epsilon!r}. Smaller means more private: 0.1 is "
-            "strong, 1 is usual, 10 protects little."
+        raise InvalidInput.must_be(
+            "epsilon",
+            "between 1e-9 and 500",
+            epsilon,
+            "Smaller means more private: 0.1 is strong, 1 is usual, 10 protects little.",
         )
     return value
 
@@ -320,8 +312,11 @@ def read_alpha(alpha: object | None, epsilon: object | None) -> Fraction:
         return alpha_from_epsilon(read_epsilon(epsilon))
     value = as_fraction(alpha, "alpha")
     if not SMALLEST_ALPHA <= value <= LARGEST_ALPHA:
-        raise InvalidInput(
-            f"{named('alpha')}, e^-epsilon, must lie strictly between 0 and 1 (from 2^-1000 to 1 - 2^-30); got "
-            f"{alpha!r}. Closer to 1 means more private."
+        raise InvalidInput.must_be(
+            "alpha",
+            "strictly between 0 and 1 (from 2^-1000 to 1 - 2^-30)",
+            alpha,
+            "Closer to 1 means more private.",
+            meaning="e^-epsilon",
         )
     return value

@@ -21,7 +21,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from ..errors import InvalidInput
+from ..errors import InvalidInput, InWords
 from .rationals import exp_bounds
 from .tables import Table
 
@@ -40,7 +40,9 @@ def mixing_weight(outcomes: int, epsilon: Fraction, excess: Fraction, width: int
 def mix_and_round(table: Table, mixing: Fraction, width: int = WIDTH) -> Table:
     """``(1 - mixing) P + mixing * uniform``, rounded to rows of integers that add up to ``2**width``."""
     if not 0 <= mixing <= 1:
-        raise InvalidInput(f"the share of uniform noise must lie between 0 and 1; got {float(mixing):.6g}.")
+        raise InvalidInput.must_be(
+            "mixing", "between 0 and 1", InWords(f"{float(mixing):.6g}"), meaning="the share of uniform noise"
+        )
     rows, outcomes = table.shape
     scale = 1 << width
     keep, blend = mixing.denominator - mixing.numerator, mixing.numerator

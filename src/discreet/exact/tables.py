@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InvalidInput, WrongType
+from ..errors import InvalidInput, InWords, WrongType
 from .arrays import FloatArray
 from .rationals import show_integer
 from .sampling import AliasSampler
@@ -62,7 +62,7 @@ class Table:
         """A table from distinct weights and, for each place, the number of its weight."""
         weights = _integers(palette)
         if weights and min(weights) < 0:
-            raise InvalidInput(f"weights must not be negative; got {min(weights)}.")
+            raise InvalidInput.must_be("weights", "0 or more", InWords(min(weights)))
         numbers = np.array(codes, dtype=np.int32, order="C")  # a copy: nobody else can write to it
         numbers.flags.writeable = False
         totals = tuple(_row_sums(weights, numbers))

@@ -21,14 +21,38 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from ..errors import InvalidInput
+from ..errors import InvalidInput, InWords, named
 from ..exact.rationals import as_fraction, log_bounds, read_integer, show_integer
 from ..names import find_name
 from ..privacy.bounds import pure_rho
 
 FILTERS = ("sum", "zcdp")
-#: The neighbour relations: how two tables differ that must look alike.
-RELATIONS = {"add-remove": "added or removed", "substitution": "replaced by another"}
+
+
+@dataclass(frozen=True)
+class Relation:
+    """A neighbour relation: how two tables differ that must look alike.
+
+    Attributes
+    ----------
+    change
+        What happened to one unit: "added or removed".
+    moves
+        How often one change moves what a unit counts in: 1 where it joins or leaves, 2 where it does both.
+    hides_presence
+        Whether readers cannot tell that a unit is in the table; otherwise how many there are is public.
+    """
+
+    change: str
+    moves: int
+    hides_presence: bool
+
+
+#: The neighbour relations by name.
+RELATIONS = {
+    "add-remove": Relation("added or removed", moves=1, hides_presence=True),
+    "substitution": Relation("replaced by another", moves=2, hides_presence=False),
+}
 
 #: A budget beyond this protects nobody.
 LARGEST_BUDGET = 10_000
@@ -340,11 +364,13 @@ class Terms:
             read_name(getattr(self, what), what)
         for what, allowed in (("relation", RELATIONS), ("filter", FILTERS)):
             if getattr(self, what) not in allowed:
-                raise InvalidInput(f"{what} must be one of {', '.join(allowed)}; got {getattr(self, what)!r}.")
+                raise InvalidInput.must_be(what, f"one of {', '.join(allowed)}", getattr(self, what))
         if not 0 < self.epsilon <= LARGEST_BUDGET:
-            raise InvalidInput(f"the budget needs an epsilon above 0 and at most {LARGEST_BUDGET}; got {self.epsilon}.")
+            raise InvalidInput.must_be(
+                "epsilon", f"above 0 and at most {LARGEST_BUDGET} for a budget", InWords(self.epsilon)
+            )
         if not 0 <= self.delta < 1:
-            raise InvalidInput(f"delta is a probability, at least 0 and below 1; got {self.delta}.")
+            raise InvalidInput.must_be("delta", "a probability, at least 0 and below 1", InWords(self.delta))
         if self.filter == "zcdp" and not self.delta:
             raise InvalidInput(
                 "the filter zcdp needs a delta above 0, such as 1e-6; with delta = 0 use the filter sum."
@@ -353,8 +379,14 @@ class Terms:
     @classmethod
     def new(cls, dataset: str, unit: str, relation: str, epsilon: object, delta: object, filter: str) -> Terms:
         """Terms with a new random name and a new secret key."""
-        total, chance = as_fraction(epsilon, "the epsilon of the budget"), as_fraction(delta, "the delta of the budget")
-        relation, filter = find_name(relation, RELATIONS, "a relation"), find_name(filter, FILTERS, "a filter")
+        total, chance = (
+            as_fraction(epsilon, f"the {named('epsilon')} of the budget"),
+            as_fraction(delta, f"the {named('delta')} of the budget"),
+        )
+        relation, filter = (
+            find_name(relation, RELATIONS, "a relation", argument="relation"),
+            find_name(filter, FILTERS, "a filter", argument="filter"),
+        )
         name, key = secrets.token_hex(16), secrets.token_bytes(32)
         terms = cls(dataset, unit, relation, total, chance, filter, name, key)
         if filter == "sum":
@@ -446,5 +478,5 @@ def _account(what: str, budget: Fraction, asked: Fraction, left: Fraction) -> st
 def read_name(text: object, what: str) -> str:
     """A name that can be shown on any terminal."""
     if not isinstance(text, str) or not text or len(text) > 200 or not text.isprintable():
-        raise InvalidInput(f"the {what} of a ledger is a text of 1 to 200 printable characters; got {text!r:.60}.")
+        raise InvalidInput.must_be(what, "a text of 1 to 200 printable characters", InWords(f"{text!r:.60}"))
     return text

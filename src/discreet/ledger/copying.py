@@ -36,7 +36,8 @@ def close_and_copy(old: Store, address: str | Path, time: str) -> Store:
     """
     new = open_store(address)
     place, there = _place(new), new.exists()
-    with old.writing() as session:
+
+    def close(session: Session) -> None:
         books = Books(session)
         books.sound(old.name)
         if lost := books.lost_contents(session):
@@ -47,6 +48,8 @@ def close_and_copy(old: Store, address: str | Path, time: str) -> Store:
             books.append(session, "closed", {"to": place}, time)
         elif books.closed.content["to"] != place:
             raise InvalidInput(f"{old.name} was copied to {books.closed.content['to']} before. Use that one.")
+
+    old.write(close)
     with old.reading() as session:
         books = Books(session)
         assert books.closed is not None

@@ -27,11 +27,12 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from ..errors import BudgetExceeded, DiscreetError, InvalidInput, UnreadableFile, WrongType, arg
-from .books import VERSION, Books, Entry, LedgerReport, Recorded, Reservation, read_reason
+from ..errors import BudgetExceeded, DiscreetError, InvalidInput, InWords, UnreadableFile, WrongType, arg
+from .books import VERSION, Books, read_reason
 from .budget import Cost, Terms, lifetime_budget, read_name, typed
 from .chain import Event, canonical_json, digest_of, next_event
 from .copying import close_and_copy
+from .entries import Entry, LedgerReport, Recorded, Reservation
 from .statement import LedgerStatement, release_line
 from .stores.base import Session, Store, StoreUnavailable
 from .stores.opening import create_store, open_store
@@ -174,7 +175,8 @@ class Ledger:
         read_name(key, "key")
         asked = canonical_json(dict(request), floats=True).encode()
         cost = cost.recordable()
-        with self._store.writing() as session:
+
+        def step(session: Session) -> Reservation | Recorded:
             books = self._sound(session)
             known = self._recorded(session, books, key)
             if known is not None:
@@ -188,7 +190,9 @@ class Ledger:
                 )
             said = {"key": key, "request": session.keep(asked), "cost": cost.to_json()}
             event = books.append(session, "reserve", said, _now())
-        return Reservation(self._terms.ledger, event.number, key, cost, event.hash, event.time)
+            return Reservation(self._terms.ledger, event.number, key, cost, event.hash, event.time)
+
+        return self._store.write(step)
 
     def commit(self, reservation: Reservation, answer: bytes) -> Recorded:
         """Record the answer of a reservation. Publish what is returned.
@@ -197,8 +201,9 @@ class Ledger:
         question has one answer. What was reserved for it stays spent.
         """
         if not isinstance(answer, bytes):
-            raise WrongType(f"an answer is kept as bytes; got {type(answer).__name__}.")
-        with self._store.writing() as session:
+            raise WrongType.must_be("answer", "bytes", InWords(type(answer).__name__))
+
+        def step(session: Session) -> Recorded:
             books = self._own(session, reservation, "commit")
             if books.version > 1 and reservation.number not in books.opened:
                 raise InvalidInput(
@@ -210,8 +215,10 @@ class Ledger:
                 said = {"key": reservation.key, "reservation": reservation.number, "answer": session.keep(answer)}
                 books.append(session, "commit", said, _now())
             recorded = self._recorded(session, books, reservation.key)
-        assert recorded is not None
-        return replace(recorded, fresh=first, paid=True)
+            assert recorded is not None
+            return replace(recorded, fresh=first, paid=True)
+
+        return self._store.write(step)
 
     def mark_opened(self, reservation: Reservation) -> None:
         """Record, before the first row can be read, that a reservation is used: from then on it stays spent.
@@ -221,7 +228,8 @@ class Ledger:
         InvalidInput
             When the reservation was given back, or was opened before: nothing may be read for it.
         """
-        with self._store.writing() as session:
+
+        def step(session: Session) -> None:
             books = self._own(session, reservation, "open")
             if books.version == 1:  # it has no such events, and every reservation stays spent
                 return
@@ -232,6 +240,8 @@ class Ledger:
                 )
             books.refuse_used(reservation.number, "opened")
             books.append(session, "opened", {"reservation": reservation.number}, _now())
+
+        self._store.write(step)
 
     def release(self, number: int, *, because: str) -> Cost:
         """Give back a reservation for which no row was read; its number can never open or commit afterwards.
@@ -255,7 +265,8 @@ class Ledger:
             of version 1 and does not tell.
         """
         reason = read_reason(because)
-        with self._store.writing() as session:
+
+        def step(session: Session) -> Cost:
             books = self._sound(session, number if isinstance(number, int) else 1)
             books.refuse_closed(self.name)
             reservation = books.reserved.get(number)
@@ -280,7 +291,9 @@ class Ledger:
             if books.version > 2:
                 said["cost"] = reservation.cost.to_json()
             books.append(session, "release", said, _now())
-        return reservation.cost
+            return reservation.cost
+
+        return self._store.write(step)
 
     def answer(self, key: str, request: Mapping[str, Any], cost: Cost, draw: Callable[[], bytes]) -> Recorded:
         """The recorded answer to a question, or a new one: reserved and opened before ``draw`` is called.

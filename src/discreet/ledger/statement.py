@@ -11,9 +11,9 @@ from typing import Any
 
 from ..report import Bar, Code, Part, Prose, Report, Result, Section, Table, stamped
 from ..report import Terms as Lines
-from .books import Entry
 from .budget import NOTHING, RELATIONS, Cost, Terms, short
 from .chain import Event, time_text
+from .entries import Entry
 
 #: A question is cut after so many characters, and an edition.
 _LONGEST_QUESTION, _LONGEST_EDITION = 70, 60
@@ -136,7 +136,7 @@ def terms_in_words(terms: Terms) -> tuple[tuple[str, str], ...]:
     if terms.rho is not None:
         budget += f", added up as rho = {short(terms.rho, up=False)} (filter zcdp)"
     who = "one row" if terms.unit == "row" else f"one person (column {terms.unit})"
-    return (("data", terms.dataset), ("protects", f"{who}, {RELATIONS[terms.relation]}"), ("budget", budget))
+    return (("data", terms.dataset), ("protects", f"{who}, {RELATIONS[terms.relation].change}"), ("budget", budget))
 
 
 def release_line(path: str | Path, number: int) -> str:

@@ -23,9 +23,9 @@ from functools import cached_property
 from typing import Any
 
 from ..errors import InvalidInput
+from ..exact.integers import positive_integer
 from ..exact.laws import Finite
 from ..exact.rationals import as_fraction, exp_bounds, read_epsilon, simplest_between
-from ..spaces import positive_integer
 
 #: Noise that reaches further is better served by the geometric mechanism, whose delta is zero.
 LARGEST_REACH = 100
@@ -50,7 +50,7 @@ def read_stay(stay: object) -> Fraction:
     """The probability of reporting the truth, strictly between 0 and 1."""
     value = as_fraction(stay, "stay")
     if not 0 < value < 1:
-        raise InvalidInput(f"stay, the probability of the truth, must lie strictly between 0 and 1; got {stay!r}.")
+        raise InvalidInput.must_be("stay", "strictly between 0 and 1", stay, meaning="the probability of the truth")
     return value
 
 
@@ -58,9 +58,12 @@ def read_reach(reach: object) -> int:
     """The largest error D of a report."""
     value = positive_integer(reach, "reach", least=1)
     if value > LARGEST_REACH:
-        raise InvalidInput(
-            f"reach, the largest error of a report, is at most {LARGEST_REACH}; got {value}. For noise that reaches "
-            "further, take dc.geometric: it needs no delta at all."
+        raise InvalidInput.must_be(
+            "reach",
+            f"at most {LARGEST_REACH}",
+            value,
+            "For noise that reaches further, take dc.geometric: it needs no delta at all.",
+            meaning="the largest error of a report",
         )
     return value
 

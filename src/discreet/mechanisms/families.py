@@ -33,6 +33,9 @@ Parameter = Literal[
 #: Where a family is offered by name. "known": among the known mechanisms that are tried before a design is refused.
 Use = Literal["design", "known", "compare", "calibrate", "release", "reconstruct"]
 
+#: Which argument names a family there.
+_ARGUMENT: dict[Use, str] = {"design": "family", "calibrate": "family", "compare": "families", "release": "mechanism"}
+
 
 @dataclass(frozen=True)
 class Family:
@@ -187,7 +190,7 @@ class Families(Mapping[str, Family]):
         name = shown or (lambda family: family.written)
         known = {name(family): family for family in self.offered(use)}
         others = {other: own for own, family in known.items() for other in family.names}
-        return known[find_name(written, known, what, others, listed=listed)]
+        return known[find_name(written, known, what, others, listed=listed, argument=_ARGUMENT.get(use))]
 
     def built_by(self, function: object) -> Family | None:
         """The family that a function builds; None for any other function."""

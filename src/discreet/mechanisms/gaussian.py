@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..errors import InvalidInput, WrongType, arg, named
+from ..errors import InvalidInput, InWords, WrongType, arg
 from ..exact.kernels import Noise
 from ..exact.laws import Gaussian
 from ..exact.rationals import as_fraction
@@ -50,7 +50,7 @@ def discrete_gaussian(*, sigma2: Any = None, variance: Any = None) -> Mechanism:
     name, given = ("sigma2", sigma2) if variance is None else ("variance", variance)
     value = as_fraction(given, name)
     if value <= 0:
-        raise InvalidInput(f"{name} must be positive; got {given!r}.")
+        raise InvalidInput.must_be(name, "positive", given)
     if variance is not None:
         value = as_fraction(matched_sigma2(float(value)))
     space = Integers()
@@ -75,7 +75,7 @@ def matched_sigma2(variance: float) -> float:
     """The parameter of the discrete Gaussian with this variance, by bisection: the variance grows with it."""
     low, high = 1e-3, max(2 * variance, 1.0)
     if law_variance(low) > variance:
-        raise InvalidInput(f"{named('variance')} must be at least 1e-200; got {variance:g}, which is hardly any noise.")
+        raise InvalidInput.must_be("variance", "at least 1e-200", InWords(f"{variance:g}, which is hardly any noise"))
     while (middle := (low + high) / 2) not in (low, high):
         low, high = (middle, high) if law_variance(middle) < variance else (low, middle)
     return high

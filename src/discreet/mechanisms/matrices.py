@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InvalidInput, NotPrivate, WrongType, arg, named
+from ..errors import InvalidInput, InWords, NotPrivate, WrongType, arg
 from ..exact.rationals import as_fraction, float_up, read_epsilon
 from ..exact.rounding import mix_and_round, mixing_weight
 from ..exact.tables import Table
@@ -70,7 +70,7 @@ def from_matrix(
     wanted = privacy if isinstance(privacy, Privacy) else Privacy(privacy)
     most = as_fraction(most_mixing, "most_mixing")
     if not 0 <= most < 1:
-        raise InvalidInput(f"{named('most_mixing')} is a share of at least 0 and below 1; got {most_mixing!r}.")
+        raise InvalidInput.must_be("most_mixing", "a share of at least 0 and below 1", most_mixing)
     kernel, certificate = _certified(table, space, wanted, most)
     return Mechanism(space, reports, kernel, certificate, "from_matrix")
 
@@ -88,7 +88,7 @@ def _certified(table: Table, space: Space, wanted: Privacy, most: Fraction) -> t
     """Mix in as little uniform noise as the judge accepts, starting from what the formula says."""
     epsilon, delta = as_fraction(wanted.epsilon, "epsilon"), as_fraction(wanted.delta, "delta")
     if epsilon <= 0:
-        raise InvalidInput(f"epsilon must be positive here; got {wanted.epsilon!r}.")
+        raise InvalidInput.must_be("epsilon", "positive here", wanted.epsilon)
     notion = read_notion(wanted.notion, space)
     outcomes = table.shape[1]
     step = epsilon * space.unit if notion == "metric" else epsilon  # the exponent of the nearest pair
@@ -155,9 +155,8 @@ def exponential(
     needed = _sensitivity(array, space)
     given = needed if sensitivity is None else float(as_fraction(sensitivity, "sensitivity"))
     if given < needed * (1 - 1e-9):  # differences of decimals are not exact in doubles; the judge decides in the end
-        raise InvalidInput(
-            f"sensitivity must be at least {needed:.9g}, the largest change of a score between adjacent truths; "
-            f"got {sensitivity!r}."
+        raise InvalidInput.must_be(
+            "sensitivity", f"at least {needed:.9g}, the largest change of a score between adjacent truths", sensitivity
         )
     given = max(given, needed)
     if given <= 0:
@@ -192,12 +191,12 @@ def _read_scores(scores: Any) -> Any:
     if array.dtype.kind in "OUS" and array.ndim == 2 and not isinstance(given, np.ma.MaskedArray):
         array = _exact_scores(array)
     if isinstance(given, np.ma.MaskedArray) or array.dtype.kind not in "fiu":
-        raise WrongType(
-            f"scores must be a matrix of numbers, not masked; got {type(given).__name__} of {array.dtype} values."
+        raise WrongType.must_be(
+            "scores", "a matrix of numbers, not masked", InWords(f"{type(given).__name__} of {array.dtype} values")
         )
     if array.ndim != 2 or min(array.shape) < 2:
-        raise InvalidInput(
-            f"scores must be a matrix of two or more rows (truths) and columns (reports); got shape {array.shape}."
+        raise InvalidInput.must_be(
+            "scores", "a matrix of two or more rows (truths) and columns (reports)", InWords(f"shape {array.shape}")
         )
     if not np.isfinite(array).all():
         row, column = np.argwhere(~np.isfinite(array))[0]

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InvalidInput
+from ..errors import InvalidInput, InWords, named
 from ..exact.arrays import FloatArray, IntArray
 from ..exact.lattice import Border, Lattice
 from ..exact.rationals import read_epsilon
@@ -153,9 +153,9 @@ def laplace_kernel(grid: Grid, epsilon: Fraction, border: Border = "remap") -> L
 def _step(grid: Grid, epsilon: Fraction, border: Border) -> float:
     """kappa, the epsilon per cell that weights are computed with."""
     if not isinstance(grid, Grid):
-        raise InvalidInput(f"the space must be a Grid, such as Grid(30, 30, cell=150.0); got {grid!r}.")
+        raise InvalidInput.must_be("the space", "a Grid, such as Grid(30, 30, cell=150.0)", grid, argument="grid")
     if border not in ("remap", "normalise"):
-        raise InvalidInput(f"border must be 'remap' or 'normalise'; got {border!r}.")
+        raise InvalidInput.must_be("border", "'remap' or 'normalise'", border)
     step = epsilon * grid.unit
     if not SMALLEST_STEP <= step <= LARGEST_STEP:
         advice = (
@@ -163,9 +163,12 @@ def _step(grid: Grid, epsilon: Fraction, border: Border) -> float:
             if step < SMALLEST_STEP
             else "every report would be the true cell: use smaller cells or a smaller epsilon"
         )
-        raise InvalidInput(
-            f"epsilon times the side of a cell must be between {float(SMALLEST_STEP)} and {float(LARGEST_STEP)}; got "
-            f"{float(step):.3g} ({float(epsilon):.3g} per metre times {float(grid.unit):.3g} m). Here {advice}."
+        product = f"{float(step):.3g} ({float(epsilon):.3g} per metre times {float(grid.unit):.3g} m)"
+        raise InvalidInput.must_be(
+            f"{named('epsilon')} times the side of a cell",
+            f"between {float(SMALLEST_STEP)} and {float(LARGEST_STEP)}",
+            InWords(product),
+            f"Here {advice}.",
         )
     size = grid.size * float(step) * math.hypot(grid.rows, grid.cols) / 10
     if size > LARGEST_WEIGHTS:

@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InvalidInput, arg
+from ..errors import InvalidInput, InWords, arg
+from ..exact.integers import positive_integer
 from ..exact.tables import Table
 from ..mechanism import Mechanism, finish, read_count
-from ..spaces import Counts, Labels, positive_integer
+from ..spaces import Counts, Labels
 
 _NO_GUARANTEE = "no guarantee was designed for; the judge states what there is"
 
@@ -65,8 +66,10 @@ def suppression(n: Any, *, below: int = 5) -> Mechanism:
     space = Counts(read_count(n))
     limit = positive_integer(below, "below", least=2)
     if limit > space.n:
-        raise InvalidInput(
-            f"below must be at most n, so that some count is published; got {arg('below', limit)}, {arg('n', space.n)}."
+        raise InvalidInput.must_be(
+            "below",
+            "at most n, so that some count is published",
+            InWords(f"{arg('below', limit)}, {arg('n', space.n)}"),
         )
     published = Labels([SUPPRESSED, 0, *range(limit, space.size)])
     weights = np.zeros((space.size, published.size), np.int64)

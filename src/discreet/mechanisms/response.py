@@ -6,10 +6,11 @@ from fractions import Fraction
 from typing import Any
 
 from ..errors import InvalidInput
+from ..exact.integers import is_integer
 from ..exact.kernels import Response
 from ..exact.rationals import read_alpha
 from ..mechanism import Mechanism, finish, read_count
-from ..spaces import Counts, Grid, Labels, Space, is_integer
+from ..spaces import Counts, Grid, Labels, Space
 
 
 def randomized_response(space: Any, *, epsilon: Any = None, alpha: Any = None) -> Mechanism:
@@ -50,7 +51,7 @@ def _finite(space: Any) -> Space:
         return Labels(space)
     if is_integer(space) and int(space) >= 2:
         return Counts(int(space) - 1)
-    raise InvalidInput(f"a finite space or a number of values k >= 2 is needed; got {space!r}.")
+    raise InvalidInput.must_be("space", "a finite space or a number of values k >= 2", space)
 
 
 def uniform(n: Any) -> Mechanism:

@@ -20,13 +20,20 @@ def text(report: Report, width: int = 100, most: int = 40) -> str:
     shown = [section for section in report.sections if section.depth == "everywhere"]
     label = _label_width(shown, bool(report.notes))
     blocks = [block for section in shown if (block := "\n".join(_section(section, label, width, most)))]
-    notes = "\n".join(f"{'note':<{label}}{printable(note)}" for note in report.notes)
+    notes = "\n".join(_note(note, label, width) for note in report.notes)
     if notes and blocks and shown[-1].parts and isinstance(shown[-1].parts[-1], Terms):
         blocks[-1] += "\n" + notes  # labelled as the lines before them
     elif notes:
         blocks.append(notes)
     title = [printable(report.title)] if report.title else []
     return "\n".join([*title, "\n\n".join(blocks)]).rstrip("\n")
+
+
+def _note(note: str, label: int, width: int) -> str:
+    return fill(
+        printable(note), width, initial_indent=f"{'note':<{label}}", subsequent_indent=" " * label,
+        break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip
 
 
 def _label_width(sections: list[Section], notes: bool) -> int:

@@ -19,7 +19,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
-from ..errors import InvalidInput, MissingExtra, WrongType
+from ..errors import InvalidInput, InWords, MissingExtra, WrongType
 from ..mechanism import Mechanism
 from ..spaces import Counts, Space
 
@@ -35,6 +35,9 @@ SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down"
 RAMP = ("#F9F1CB", "#BADFA3", "#65CB95", "#01B09C", "#039197", "#007388", "#065774", "#023C60", "#0A234A")
 
 INK, QUIET, PALE, DARK, ACCENT = "#222222", "#888888", "#8FBCDB", "#00436B", "#D55E00"
+
+#: Digits on a coloured cell. Nearly black, and a colour of its own: a dark page turns ink light, but not the cells.
+ON_CELLS = "#010101"
 
 #: The width of the plot of a chart with lines or bars, in nominal pixels.
 WIDTH = 440
@@ -135,7 +138,9 @@ class Chart:
             case ".json":
                 path.write_text(json.dumps(self.spec) + "\n", encoding="utf-8")
             case _:
-                raise InvalidInput(f"a picture is saved as .png, .svg, .html or .json; got the name {path.name!r}.")
+                raise InvalidInput.must_be(
+                    "path", "a .png, .svg, .html or .json file for a picture", InWords(f"the name {path.name!r}")
+                )
         return path
 
     @property
@@ -255,7 +260,7 @@ def read_named(subjects: object) -> dict[str, Any]:
         raise InvalidInput(f"a picture can distinguish 1 to {len(PALETTE)} named mechanisms; got {len(subjects)}.")
     wrong = next((name for name in subjects if not isinstance(name, str)), None)
     if wrong is not None:
-        raise WrongType(f"names of mechanisms must be text; got {wrong!r}.")
+        raise WrongType.must_be("names of mechanisms", "text", wrong, argument="subjects")
     return dict(subjects)
 
 

@@ -14,7 +14,7 @@ from ..privacy.verify import verify
 from ..privacy.witness import Witness
 from ..spaces import Grid
 from ..wording import rounded
-from .chart import ACCENT, DARK, INK, PALE, QUIET, RAMP, WIDTH, Chart, Spec, band, describe, finish, values_of
+from .chart import ACCENT, DARK, INK, ON_CELLS, PALE, QUIET, RAMP, WIDTH, Chart, Spec, band, describe, finish, values_of
 
 ColourScale = Literal["linear", "sqrt", "log"]
 
@@ -136,7 +136,7 @@ def cell_size(cells: int, named: bool = False) -> int:
 def heat_cells(matrix: FloatArray, x: Spec, y: Spec, step: int, scale: ColourScale) -> Spec:
     """Coloured cells; zeros stay white."""
     if scale not in ("linear", "sqrt", "log"):
-        raise InvalidInput(f"scale must be 'linear', 'sqrt' or 'log'; got {scale!r}.")
+        raise InvalidInput.must_be("scale", "'linear', 'sqrt' or 'log'", scale)
     columns, rows = x["scale"]["domain"], y["scale"]["domain"]
     # Six significant digits: nobody sees more, and a large map stays a small file.
     table = [
@@ -163,13 +163,17 @@ def heat_cells(matrix: FloatArray, x: Spec, y: Spec, step: int, scale: ColourSca
     }
 
 
+#: Cells of more luminance than this have dark digits, the others white ones: both have a contrast of 4.5 or more there.
+_LIGHT = 0.179
+
+
 def _numbers(cells: Spec) -> Spec:
     """The probabilities in their cells, those of the truth in bold."""
     text = "datum.probability === 0 ? '0' : datum.probability < 0.0005 ? '<.001' : format(datum.probability, '.3f')"
     weight = {"expr": "datum.truth === datum.report ? 'bold' : 'normal'"}
     # Asks the scale itself, which charts side by side share.
-    light = "datum.probability === 0 || luminance(scale('color', datum.probability)) > 0.21"
-    colour = {"condition": {"test": light, "value": INK}, "value": "white"}
+    light = f"datum.probability === 0 || luminance(scale('color', datum.probability)) > {_LIGHT}"
+    colour = {"condition": {"test": light, "value": ON_CELLS}, "value": "white"}
     return {
         "data": cells["data"],
         "transform": [*cells["transform"], {"calculate": text, "as": "text"}],

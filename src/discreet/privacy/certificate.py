@@ -32,11 +32,11 @@ class Privacy:
 
     def __post_init__(self) -> None:
         if as_fraction(self.epsilon, "epsilon") < 0:
-            raise InvalidInput(f"epsilon must not be negative; got {self.epsilon!r}.")
+            raise InvalidInput.must_be("epsilon", "0 or more", self.epsilon)
         if not 0 <= as_fraction(self.delta, "delta") < 1:
-            raise InvalidInput(f"delta is a probability below 1; got {self.delta!r}.")
+            raise InvalidInput.must_be("delta", "a probability below 1", self.delta)
         if self.notion is not None and self.notion not in NOTIONS:
-            raise InvalidInput(f"notion must be one of {', '.join(NOTIONS)}; got {self.notion!r}.")
+            raise InvalidInput.must_be("notion", f"one of {', '.join(NOTIONS)}", self.notion)
 
 
 @dataclass(frozen=True, repr=False)
@@ -104,15 +104,19 @@ class Certificate(Result):
 
     def __str__(self) -> str:
         if math.isinf(self.epsilon):
-            return f"no finite epsilon holds under the {self.notion} notion ({self.how})"
+            return f"no finite epsilon holds under the {self.notion} notion ({self._how_in_words()})"
         delta = f", delta = {text_up(self.delta)}" if self.delta else ""
-        ratio = ""
-        if self.ratio is not None and max(self.ratio.numerator, self.ratio.denominator) < 10**12:
-            ratio = f", largest ratio exactly {self.ratio}"
         share = self.details.get("mixing")
         mixed = f"; mixed with {text_up(share, 2)} of uniform noise" if isinstance(share, float) and share else ""
         epsilon = f"{text_up(self.epsilon)}{unless_central(self.notion)}"
-        return f"{self.notion} privacy with epsilon = {epsilon}{delta}{ratio} ({self.how}{mixed})"
+        ratio = ""
+        if self.ratio is not None and max(self.ratio.numerator, self.ratio.denominator) < 10**12:
+            ratio = f" (e^epsilon = {self.ratio} exactly)"
+        return f"{self.notion} privacy with epsilon = {epsilon}{delta}{ratio}, {self._how_in_words()}{mixed}"
+
+    def _how_in_words(self) -> str:
+        pair = "adjacent counts" if self.notion == "central" else "true values"
+        return _IN_WORDS.get(self.how, self.how).format(pair=pair)
 
     def __repr__(self) -> str:
         return f"<Certificate: {self}>"
@@ -175,10 +179,15 @@ def certify_at(
     return certify(kernel, inputs, notion, epsilon=epsilon, delta=claimed(min(least, 1.0)), how=how, details=details)
 
 
+#: What files state. Answers are recorded under digests of such texts, so they stay as they are.
 _HOW = "largest probability ratio over all pairs the notion compares, decided in integers"
-
-
 _HOW_DELTA = "largest divergence over all pairs the notion compares, bounded in rational numbers"
+
+#: The same for people.
+_IN_WORDS = {
+    _HOW: "checked in whole numbers for every report and every two {pair}",
+    _HOW_DELTA: "checked in exact arithmetic for every set of reports and every two {pair}",
+}
 
 
 def _single_ratio(evidence: Evidence) -> Fraction | None:

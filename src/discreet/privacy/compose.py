@@ -221,9 +221,9 @@ def compose(releases: Iterable[Any], *, method: str = "best", notion: str | None
     2.0
     """
     if method not in METHODS:
-        raise InvalidInput(f"method must be one of {', '.join(METHODS)}; got {method!r}.")
+        raise InvalidInput.must_be("method", f"one of {', '.join(METHODS)}", method)
     if notion is not None and notion not in NOTIONS:
-        raise InvalidInput(f"notion must be one of {', '.join(NOTIONS)}; got {notion!r}.")
+        raise InvalidInput.must_be("notion", f"one of {', '.join(NOTIONS)}", notion)
     counted = read_plan(releases)
     notion = common_notion([item for item, _ in counted], notion)
     plan = [(judge(item, notion), times) for item, times in counted]
@@ -338,12 +338,12 @@ def _closed(plan: Plan) -> bool:
 def _read_epsilon(epsilon: Any) -> Fraction:
     value = as_fraction(epsilon, "epsilon")
     if value < 0:
-        raise InvalidInput(f"epsilon must not be negative; got {epsilon!r}.")
+        raise InvalidInput.must_be("epsilon", "0 or more", epsilon)
     return value
 
 
 def _read_delta(delta: Any) -> Fraction:
     value = as_fraction(delta, "delta")
     if not 0 <= value <= 1:
-        raise InvalidInput(f"delta is a probability, between 0 and 1; got {delta!r}.")
+        raise InvalidInput.must_be("delta", "a probability, between 0 and 1", delta)
     return value

@@ -45,7 +45,7 @@ def read_notion(notion: str | None, space: Space) -> str:
     if notion is None:
         return usual_notion(space)
     if notion not in NOTIONS:
-        raise InvalidInput(f"notion must be one of {', '.join(NOTIONS)}; got {notion!r}.")
+        raise InvalidInput.must_be("notion", f"one of {', '.join(NOTIONS)}", notion)
     if notion == "central" and isinstance(space, Grid):
         raise Unsupported(
             f"cells of a map have no adjacent ones in the sense of counts. Ask for {arg('notion', 'metric')} (per unit "

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from ..errors import InvalidInput, Unsupported, WrongType, arg
+from ..errors import InvalidInput, InWords, Unsupported, WrongType, arg
+from ..exact.integers import is_integer
 from ..exact.rationals import as_fraction, claimed, log_bounds
-from ..spaces import is_integer
 from .certificate import Certificate, Privacy
 from .gaussian import GaussianEvidence
 from .notions import usual_notion
@@ -21,15 +21,19 @@ from .verify import Verdict, verify
 def read_plan(releases: Iterable[Any]) -> list[tuple[Any, int]]:
     """Each different release and how often it is made."""
     if isinstance(releases, str | bytes | Privacy | Certificate | Verdict) or not isinstance(releases, Iterable):
-        raise WrongType(
-            f"releases must be a list of mechanisms, verdicts, certificates, Privacy(...) or pairs (one of these, "
-            f"times); got {type(releases).__name__}. Write compose([(it, times)])."
+        raise WrongType.must_be(
+            "releases",
+            "a list of mechanisms, verdicts, certificates, Privacy(...) or pairs (one of these, times)",
+            InWords(type(releases).__name__),
+            "Write compose([(it, times)]).",
         )
     found: dict[Any, tuple[Any, int]] = {}
     for position, entry in enumerate(releases):
         item, times = entry if isinstance(entry, tuple) and len(entry) == 2 else (entry, 1)
         if not is_integer(times) or times < 1:
-            raise InvalidInput(f"release {position}: the number of times must be a whole number from 1; got {times!r}.")
+            raise InvalidInput.must_be(
+                f"release {position}: the number of times", "a whole number from 1", times, argument="releases"
+            )
         if getattr(item, "composes", True) is False:
             raise Unsupported(f"release {position} does not compose: {item.why}.")
         judged = hasattr(item, "kernel") and hasattr(item, "inputs")

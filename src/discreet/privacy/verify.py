@@ -116,7 +116,7 @@ class Verdict(Result):
         """Whether the guarantee (epsilon, delta) holds; decided with rational bounds of e^epsilon."""
         eps, target = self._read(epsilon), as_fraction(delta, "delta")
         if not 0 <= target <= 1:
-            raise InvalidInput(f"delta is a probability, between 0 and 1; got {delta!r}.")
+            raise InvalidInput.must_be("delta", "a probability, between 0 and 1", delta)
         pure = self.evidence.holds(eps)
         if pure or target == 0:
             return pure
@@ -136,7 +136,7 @@ class Verdict(Result):
     def _read(epsilon: Any) -> Fraction:
         value = as_fraction(epsilon, "epsilon")
         if value < 0:
-            raise InvalidInput(f"epsilon must not be negative; got {epsilon!r}.")
+            raise InvalidInput.must_be("epsilon", "0 or more", epsilon)
         return value
 
     def exact_ratio(self) -> str | None:

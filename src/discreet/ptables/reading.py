@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import Altered, InvalidInput, UnreadableFile, named
+from ..exact.integers import positive_integer
 from ..exact.rationals import text_down
-from ..spaces import positive_integer
 from .table import Block, PTable
 from .writing import ONS_CYCLE, ONS_LAST, SUPERSTAR_KEYS
 

@@ -62,7 +62,7 @@ def write_ptable(table: PTable, path: str | Path, layout: str | None = None, **a
 def read_layout(path: Path, layout: str | None) -> str:
     """The layout that is asked for, or that the ending of the file's name stands for."""
     if layout is not None:
-        return find_name(layout, LAYOUTS, "a layout of p-tables")
+        return find_name(layout, LAYOUTS, "a layout of p-tables", argument="layout")
     if path.suffix.lower() not in ENDINGS:
         raise InvalidInput(
             f"the name {path.name!r} does not say which layout is meant; end it in {', '.join(ENDINGS)}, or give "

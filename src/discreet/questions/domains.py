@@ -10,7 +10,7 @@ from itertools import islice
 from operator import itemgetter
 from pathlib import Path
 
-from ..errors import InvalidInput, UnreadableFile, WrongType
+from ..errors import InvalidInput, InWords, UnreadableFile, WrongType
 from .expressions import LARGEST_WHOLE
 
 #: None: the rows where the column is NULL.
@@ -26,12 +26,12 @@ INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 def split_domain(text: str) -> tuple[str, str]:
     """The column of a domain and its values, both still as text."""
     if not isinstance(text, str):
-        raise WrongType(f"a domain is a text such as site=1..6; got {type(text).__name__}.")
+        raise WrongType.must_be("domain", "a text such as site=1..6", InWords(type(text).__name__))
     if found := re.fullmatch(r'\s*"((?:[^"]|"")+)"\s*=(.*)', text, re.DOTALL):
         return found[1].replace('""', '"'), found[2]
     name, equals, body = text.partition("=")
     if not equals or not name.strip():
-        raise InvalidInput(f"a domain is written column=values, such as site=1..6; got {text[:60]!r}.")
+        raise InvalidInput.must_be("domain", "column=values, such as site=1..6", text[:60])
     return name.strip(), body
 
 

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
-from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,8 @@ import numpy as np
 
 from ..errors import InvalidInput, WrongType, arg
 from ..exact.arrays import IntArray
+from .codes import find_rows, repeated_row
+from .declarations import declared_columns, declared_table, declared_value, encoded, kind_of, positions_of
 from .domains import INTEGER, MOST_GROUPS, Values, domain_values, read_table, typed
 from .domains import Value as Value
 from .domains import blanks_removed as blanks_removed
@@ -111,7 +112,7 @@ class Groups:
             for column, length in zip(codes.T, lengths, strict=True):
                 number = number * length + column
         else:
-            number = _find(codes, self.cells, lengths)
+            number = find_rows(codes, self.cells, lengths)
         return np.where(known, number, -1)
 
     def labels(self, column: int) -> list[Value]:
@@ -252,12 +253,14 @@ def groups_from(groups: Mapping[str, Iterable[Any]] | Iterable[Any], by: Sequenc
         for name, values in groups.items():
             column = _group_column(name, by)
             if isinstance(values, str | bytes) or not isinstance(values, Iterable):
-                raise WrongType(f"the domain of {column!r} is a list of values or a range; got {values!r}.")
+                raise WrongType.must_be(
+                    f"the domain of {column!r}", "a list of values or a range", values, argument="domain"
+                )
             found[column] = (
-                values if isinstance(values, range) else tuple(_declared_value(value, column) for value in values)
+                values if isinstance(values, range) else tuple(declared_value(value, column) for value in values)
             )
         return _product(found, by)
-    return _groups_of_columns(*_columns(groups, by), by)
+    return _groups_of_columns(*declared_columns(groups, by), by)
 
 
 def read_groups(path: str | Path, by: Sequence[str]) -> Groups:
@@ -267,7 +270,7 @@ def read_groups(path: str | Path, by: Sequence[str]) -> Groups:
     without a value; a text that reads NULL can only be declared in Python or by ``--domain``.
     """
     heading, columns, size = read_table(path)
-    order = _positions(heading, by, path)
+    order = positions_of(heading, by, path)
     if sorted(order) != list(range(len(heading))):
         raise InvalidInput(f"{path} needs exactly the columns {', '.join(by)}; its heading is {', '.join(heading)}.")
     return _groups_of_columns([columns[place] for place in order], size, by, as_texts=True)
@@ -285,7 +288,7 @@ def with_zeros(groups: Groups, zeros: str | Path | Iterable[Any]) -> Groups:
         group that has these values is a structural zero. This is a public fact, never something seen in the data.
     """
     where = str(zeros) if isinstance(zeros, str | Path) else "the structural zeros"
-    heading, columns, size = _table(zeros, groups.columns)
+    heading, columns, size = declared_table(zeros, groups.columns)
     if not size:
         return groups
     matched = _match(groups, heading, columns, size, where)
@@ -305,9 +308,9 @@ def read_sizes(path: str | Path | Iterable[Any], groups: Groups) -> IntArray:
     Each group takes the size of the row that has its values; every group needs one. Rows of other groups are ignored.
     """
     where = str(path) if isinstance(path, str | Path) else "the sizes"
-    heading, columns, size = _table(path, (*groups.columns, "size"))
-    place = _positions(heading, ["size"], where)[0]
-    written, codes = _encoded(columns.pop(place), size)
+    heading, columns, size = declared_table(path, (*groups.columns, "size"))
+    place = positions_of(heading, ["size"], where)[0]
+    written, codes = encoded(columns.pop(place), size)
     for code, value in enumerate(written):
         if not INTEGER.fullmatch(str(value)) or not 0 <= int(str(value)) <= LARGEST_WHOLE:
             row = int(np.argmax(codes == code)) + 1
@@ -354,58 +357,10 @@ def _judged_cells(cells: IntArray, lengths: list[int]) -> IntArray:
         raise InvalidInput("the groups need at least one row, with one code for each column.")
     if (cells < 0).any() or (cells >= np.array(lengths)).any():
         raise InvalidInput("a group has a code outside the positions of its column's values.")
-    if (again := _repeated(cells, lengths)) is not None:
+    if (again := repeated_row(cells, lengths)) is not None:
         raise InvalidInput(f"row {again + 1} of the groups repeats an earlier row; declare each group once.")
     cells.setflags(write=False)
     return cells
-
-
-def _ranked(table: IntArray, lengths: list[int], others: IntArray | None = None) -> tuple[IntArray, IntArray]:
-    """A number for each row of a table, equal for equal rows and below the number of rows; and the number of each
-    of the other rows, -1 if it is not in the table."""
-    mine = np.zeros(len(table), dtype=np.int64)
-    others = table[:0] if others is None else others
-    theirs = np.zeros(len(others), dtype=np.int64)
-    span = 1  # all numbers are below it
-    for column, other, length in zip(table.T, others.T, lengths, strict=True):
-        if span * length >= 2**62:
-            mine, theirs = _compressed(mine, theirs, span)
-            span = len(table)
-        theirs = np.where((theirs < 0) | (other < 0) | (other >= length), -1, theirs * length + other)
-        mine = mine * length + column
-        span *= length
-    return _compressed(mine, theirs, span)
-
-
-def _compressed(mine: IntArray, theirs: IntArray, span: int) -> tuple[IntArray, IntArray]:
-    """Numbers below span as numbers without gaps; theirs likewise, -1 where mine do not have them."""
-    if span <= max(2**20, 16 * len(mine)):  # a table of all numbers is faster than sorting
-        present = np.zeros(span, dtype=bool)
-        present[mine] = True
-        ranks = np.where(present, np.cumsum(present) - 1, -1)
-        return ranks[mine], np.where(theirs < 0, -1, ranks[theirs])
-    distinct, ranked = np.unique(mine, return_inverse=True)
-    place = np.minimum(np.searchsorted(distinct, theirs), len(distinct) - 1)
-    return ranked, np.where(distinct[place] == theirs, place, -1)
-
-
-def _find(rows: IntArray, table: IntArray, lengths: list[int]) -> IntArray:
-    """The place of each of these rows in a table of distinct rows, -1 if it is not there."""
-    ranks, found = _ranked(table, lengths, rows)
-    places = np.full(len(table) + 1, -1, dtype=np.int64)  # the last is what -1 looks up
-    places[ranks] = np.arange(len(table))
-    return places[found]
-
-
-def _repeated(table: IntArray, lengths: list[int]) -> int | None:
-    """The first row that is there before."""
-    ranks, _ = _ranked(table, lengths)
-    distinct, first = np.unique(ranks, return_index=True)
-    if len(distinct) == len(table):
-        return None
-    again = np.ones(len(table), dtype=bool)
-    again[first] = False
-    return int(np.flatnonzero(again)[0])
 
 
 def _as_range(values: Values) -> dict[str, list[int]] | None:
@@ -443,7 +398,7 @@ def _product(domains: Mapping[str, Values], by: Sequence[str]) -> Groups:
     for column in by:
         if column not in domains:
             raise InvalidInput(f"the groups of {column!r} are not declared; add {arg('domain', [f'{column}=...'])}.")
-    kinds = tuple(_kind(domains[column], column) for column in by)
+    kinds = tuple(kind_of(domains[column], column) for column in by)
     return Groups(tuple(by), kinds, tuple(domains[column] for column in by))
 
 
@@ -453,71 +408,10 @@ def _groups_of_columns(columns: list[Sequence[Value]], size: int, by: Sequence[s
         raise InvalidInput("a list of groups needs GROUP BY columns and at least one group.")
     values, codes = [], np.empty((size, len(by)), dtype=np.int64)
     for k, column in enumerate(columns):
-        distinct, codes[:, k] = _encoded(column, size)
+        distinct, codes[:, k] = encoded(column, size)
         values.append(tuple(typed(distinct) if as_texts else distinct))
-    kinds = tuple(_kind(distinct, column) for distinct, column in zip(values, by, strict=True))
+    kinds = tuple(kind_of(distinct, column) for distinct, column in zip(values, by, strict=True))
     return Groups(tuple(by), kinds, tuple(values), codes)
-
-
-def _encoded(column: Sequence[Value], size: int) -> tuple[list[Value], IntArray]:
-    """The distinct values in order of appearance, and the place of each row's value among them."""
-    order = {value: code for code, value in enumerate(dict.fromkeys(column))}
-    return list(order), np.fromiter(map(order.__getitem__, column), dtype=np.int64, count=size)
-
-
-def _kind(values: Values, column: str) -> str:
-    if isinstance(values, range):
-        return "integer"
-    kinds = {type(value) for value in values if value is not None}
-    if len(kinds) > 1:
-        raise WrongType(f"the values of {column!r} mix numbers and texts; write all as numbers or all as texts.")
-    return "integer" if int in kinds else "text"
-
-
-def _declared_value(value: Any, column: str) -> Value:
-    """A value of a declaration as int, str or None; 1 and True, and 1 and 1.0, are one key in Python, so no others."""
-    if value is None or type(value) in (int, str):
-        return value  # type: ignore[no-any-return]
-    if isinstance(value, np.integer) or (isinstance(value, int) and not isinstance(value, bool)):
-        return int(value)
-    if isinstance(value, str):
-        return str(value)
-    raise WrongType(
-        f"a group of {column!r} is a whole number, a text, or None for rows without a value; "
-        f"got a {type(value).__name__}."
-    )
-
-
-def _table(rows: str | Path | Iterable[Any], columns: Sequence[str]) -> tuple[list[str], list[Sequence[Value]], int]:
-    """The heading, the columns and the number of rows of a CSV file, or of rows as in ``groups_from``."""
-    if isinstance(rows, str | Path):
-        return read_table(rows)
-    given = list(rows)
-    heading = list(given[0]) if given and isinstance(given[0], Mapping) else list(columns)
-    return heading, *_columns(given, heading)
-
-
-def _columns(rows: Iterable[Any], names: Sequence[str]) -> tuple[list[Sequence[Value]], int]:
-    """Columns from rows: mappings, tuples in the order of the names, or bare values of a single column."""
-    given = list(rows)
-    if set(map(type, given)) - {tuple, list}:
-        given = [_row(row, names) for row in given]
-    if set(map(len, given)) - {len(names)}:
-        number = next(number for number, row in enumerate(given, 1) if len(row) != len(names))
-        raise InvalidInput(f"row {number} needs one value for each of {', '.join(names)}.")
-    columns: list[Sequence[Value]] = []
-    for place, name in enumerate(names):
-        column = list(map(itemgetter(place), given))
-        plain = not set(map(type, column)) - {int, str, type(None)}
-        columns.append(column if plain else [_declared_value(value, name) for value in column])
-    return columns, len(given)
-
-
-def _row(row: Any, names: Sequence[str]) -> Sequence[Any]:
-    """A row in the order of the names; empty if it is a mapping of others."""
-    if isinstance(row, Mapping):
-        return [row[name] for name in names] if set(row) == set(names) else []
-    return list(row) if isinstance(row, Sequence | np.ndarray) and not isinstance(row, str) else [row]
 
 
 def _match(groups: Groups, heading: list[str], columns: list[Sequence[Value]], size: int, where: str) -> IntArray:
@@ -533,7 +427,7 @@ def _match(groups: Groups, heading: list[str], columns: list[Sequence[Value]], s
     table = np.empty((size, len(chosen)), dtype=np.int64)
     for k, column in enumerate(chosen):
         order = {value: code for code, value in enumerate(groups.values[column])}
-        distinct, codes = _encoded(columns[k], size)
+        distinct, codes = encoded(columns[k], size)
         if groups.kinds[column] == "integer":
             distinct = [int(v) if isinstance(v, str) and INTEGER.fullmatch(v) else v for v in distinct]
         table[:, k] = np.array([order.get(value, -1) for value in distinct], dtype=np.int64)[codes]
@@ -541,19 +435,7 @@ def _match(groups: Groups, heading: list[str], columns: list[Sequence[Value]], s
     known = np.flatnonzero((table >= 0).all(axis=1))
     if not known.size:
         return np.full(groups.size, -1, dtype=np.int64)
-    if (again := _repeated(table[known], lengths)) is not None:
+    if (again := repeated_row(table[known], lengths)) is not None:
         raise InvalidInput(f"{where}, row {int(known[again]) + 1} repeats the values of a row before it.")
-    found = _find(groups.codes()[:, chosen], table[known], lengths)
+    found = find_rows(groups.codes()[:, chosen], table[known], lengths)
     return np.where(found < 0, -1, known[found])
-
-
-def _positions(heading: Sequence[str], columns: Sequence[str], where: object) -> list[int]:
-    found = []
-    for column in columns:
-        alike = [k for k, name in enumerate(heading) if name == column] or [
-            k for k, name in enumerate(heading) if name.casefold() == column.casefold()
-        ]
-        if len(alike) != 1:
-            raise InvalidInput(f"{where} needs one column {column!r}; its columns are {', '.join(heading)}.")
-        found.append(alike[0])
-    return found

@@ -8,6 +8,7 @@ given back), counting, drawing or recording (it stays spent).
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +16,8 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from ..engines.sources import Counting, Source, open_source
-from ..errors import SourceFailed
+from ..engines.sources import Counting, Data, Source, open_source
+from ..errors import InvalidInput, SourceFailed, arg, call
 from ..exact.arrays import IntArray
 from ..exact.bits import Bits, SecureBits
 from ..ledger.budget import Cost, amount_text
@@ -32,7 +33,7 @@ from .publish.released import Release
 
 
 def release_counts(
-    questions: str | Sequence[str] | ReleaseRequest, *, data: str | Path | Source, ledger: str | Path | Ledger,
+    questions: str | Sequence[str] | ReleaseRequest, *, data: Data, ledger: str | Path | Ledger | None = None,
     out: str | Path | None = None, **fields: Unpack[RequestFields],
 ) -> Release:  # fmt: skip
     """Release private counts from a table.
@@ -68,11 +69,26 @@ def release_counts(
     (3, True, '1')
     """
     request = read_request(questions, **fields)
+    if ledger is None:
+        raise without_ledger(data, request.unit)
     refuse_unnamed_selection(data, request.edition)
-    source = open_source(data)
+    source = open_source(data, request.dataset)
     plan = plan_request(request, source)
     book = ledger if isinstance(ledger, Ledger) else open_ledger(ledger, plan)
     return _release(plan, source, book, out, SecureBits())
+
+
+def without_ledger(data: Data, unit: str) -> InvalidInput:
+    """The error of a release that nothing pays for: how a ledger is made."""
+    of = f"--data {shlex.quote(str(data))} " if isinstance(data, str | Path) else ""
+    made = call(
+        f"dc.Ledger.create(path, dataset=name, unit={unit!r}, epsilon=total)",
+        f"discreet ledger init PATH {of}--unit {shlex.quote(unit)} --epsilon TOTAL",
+    )
+    first = call("dc.plan_release shows the cost", "with --plan you see the cost")
+    return InvalidInput(
+        f"a release needs the ledger that pays for it: {arg('ledger', 'PATH')}. Make one with: {made}; {first} first."
+    )
 
 
 def open_ledger(path: str | Path, plan: Plan) -> Ledger:

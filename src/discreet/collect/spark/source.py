@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from ... import errors
 from ...addresses import Address
-from ...engines.spark.session import TABLE, own_session, pyspark_driver, read_place, start_session
-from ...errors import InvalidInput, SourceFailed, UnreadableFile, Unsupported, WrongType, arg
+from ...engines.spark.session import TABLE, logs_withheld, own_session, pyspark_driver, read_place, start_session
+from ...errors import InvalidInput, InWords, SourceFailed, UnreadableFile, Unsupported, WrongType, arg
 from ...sources.files import open_engine
 from ...sources.sql import quoted
 from ...spaces import Space
@@ -24,7 +24,7 @@ from .tasks import BATCH, TALLY, Counting, Rows, Schema, declared, spark_name
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-#: How many rows a task holds at once: a connection needs a millisecond for each batch, however small it is.
+#: How many rows a batch has that is handed to a task.
 _BATCH_ROWS = "100000"
 
 #: Settings under which rows would be lost -> the value they must have, or none at all.
@@ -99,7 +99,7 @@ class SparkSource(ColumnSource):
         refuse_settings(self.session, LOSSLESS)
         failure, lines = None, list[Any]()
         try:
-            with watched(self.session, tell):
+            with watched(self.session, tell), logs_withheld():
                 counted = mapped(self.frame, counting, TALLY).groupBy(*(name for name, _ in TALLY[:-1])).sum("rows")
                 lines = counted.collect()
         except Exception:
@@ -163,8 +163,8 @@ def _open(data: object, table: str | None) -> tuple[DataFrame, str]:
             raise InvalidInput(f"name the table of the session with {arg('table')}")
         return _read(own_session(data), TABLE, table, f"table {table!r}"), f"table {table!r}"
     if not isinstance(data, driver.DataFrame):
-        raise WrongType(
-            f"data must be an address, a DataFrame or a SparkSession of Spark; got a {type(data).__name__}."
+        raise WrongType.must_be(
+            "data", "an address, a DataFrame or a SparkSession of Spark", InWords(f"a {type(data).__name__}")
         )
     if not hasattr(data, "_jdf"):
         raise Unsupported("a DataFrame of Spark Connect is not supported. Give one of a session of this process.")

@@ -21,7 +21,7 @@ from ..columns import REPORT, Batch, Devices, Tally
 from ..readings import Reading
 
 if TYPE_CHECKING:
-    from pyarrow import RecordBatch  # type: ignore[import-untyped]
+    from pyarrow import RecordBatch, Table
     from pyspark import Accumulator
 
     Batches = Iterator[RecordBatch]
@@ -37,7 +37,10 @@ TALLY: Schema = (
     ("number", "int"), ("value", "string"), ("kind", "string"), ("problem", "string"), ("rows", "bigint"),
 )  # fmt: skip
 
-#: The most memory a connection takes: what it reads is one batch.
+#: How many rows are worth a query, which takes a millisecond however few there are.
+_QUERY_ROWS = 100_000
+
+#: The most memory a connection takes: what it reads is one table of so many rows.
 _MEMORY = "256MB"
 
 
@@ -118,8 +121,8 @@ class Counting:
     def __call__(self, batches: Batches) -> Batches:
         tally = Tally()
         with _opened() as engine:
-            for batch in batches:
-                _with_rows(engine, batch, lambda engine: self._add(tally, engine))
+            for table in _gathered(batches):
+                _with_rows(engine, table, lambda engine: self._add(tally, engine))
         yield self._written(tally)
 
     def _add(self, tally: Tally, engine: Any) -> None:
@@ -172,8 +175,8 @@ class Drawing:
 
     def __call__(self, batches: Batches) -> Batches:
         with _opened() as engine:
-            for batch in batches:
-                yield _with_rows(engine, batch, self._reports)
+            for table in _gathered(batches):
+                yield _with_rows(engine, table, self._reports)
 
     def _reports(self, engine: Any) -> RecordBatch:
         batch = self.rows.batch(engine)
@@ -196,16 +199,28 @@ def _opened() -> Any:
     return open_engine(lambda engine: engine.execute("SET threads = 1"), ordered=True, memory=_MEMORY)
 
 
-def _with_rows(engine: Any, batch: RecordBatch, work: Callable[[Any], Any]) -> Any:
-    """Do something with the rows of a batch; what goes wrong is told where neither they nor its words are in reach."""
+def _gathered(batches: Batches) -> Iterator[Table]:
+    """Batches put together to tables that are worth a query."""
     import pyarrow
 
+    waiting: list[RecordBatch] = []
+    for batch in batches:
+        waiting.append(batch)
+        if sum(one.num_rows for one in waiting) >= _QUERY_ROWS:
+            yield pyarrow.Table.from_batches(waiting)
+            waiting = []
+    if waiting:
+        yield pyarrow.Table.from_batches(waiting)
+
+
+def _with_rows(engine: Any, table: Table, work: Callable[[Any], Any]) -> Any:
+    """Do something with some rows; what goes wrong is told where neither they nor its words are in reach."""
     try:
-        engine.register(BATCH, pyarrow.Table.from_batches([batch]))
+        engine.register(BATCH, table)
         done = work(engine)
         engine.unregister(BATCH)
         return done
     except Exception:
         pass  # its words could quote a row
-    del batch
+    del table
     raise SourceFailed("a task could not read its rows. What went wrong is withheld, because it could quote values.")

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...engines.spark.session import logs_withheld
 from ...errors import DiscreetError, InvalidInput, SourceFailed
 from ...mechanism import Mechanism
 from ...wording import plural
@@ -120,7 +121,7 @@ def _write(source: SparkSource, drawing: Drawing, folder: _Folder, tell: Tell | 
     drawn, found, done = None, 0, False
     folder.claim()
     try:
-        with watched(source.session, tell):
+        with watched(source.session, tell), logs_withheld():
             reports = mapped(source.frame, drawing, drawing.schema)
             reports.write.mode("append").options(**_WRITING).parquet(folder.name)
         drawn = drawing.drawn.value
@@ -162,7 +163,9 @@ class _Folder:
     def refuse_unfit(self) -> None:
         """Refuse a folder that exists, and what looks like a file of another kind."""
         if Path(self.name).suffix.lower() in (".csv", ".tsv", ".gz", ".duckdb", ".db"):
-            raise InvalidInput(f"reports from Spark are written to a folder of Parquet files; got {self.name!r}.")
+            raise InvalidInput.must_be(
+                "output", "a new folder, for Parquet files", self.name, meaning="where reports go"
+            )
         if self._system.exists(self._folder):
             raise self._exists()
 

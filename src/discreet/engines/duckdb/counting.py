@@ -73,7 +73,7 @@ class _Rows:
     def numbered(self) -> str:
         """One row for each row: ``g``, the number of its group, and the others; none in a structural zero."""
         inner = f"SELECT {', '.join([*self.named, *self.others])} FROM {self.source}"
-        rows = f"SELECT {', '.join([f'CAST({self.number} AS INTEGER) AS g', *self.others])} FROM ({inner}) AS keyed"
+        rows = f"SELECT {', '.join([f'{self.number} AS g', *self.others])} FROM ({inner}) AS keyed"
         return f"SELECT * FROM ({rows}) AS declared ANTI JOIN zeros USING (g)" if self.zeros else rows
 
 
@@ -88,11 +88,11 @@ def _declared_rows(engine: Any, counting: Counting, table: str, kinds: Mapping[s
         )
         span = consecutive(values)
         if span is not None:
-            if span[0] >= -128 and span[-1] <= 127:  # one byte: counted in an array, without hashing
+            if counting.unit == ROW and span[0] >= -128 and span[-1] <= 127:  # a byte: counted in an array, not hashed
                 read = f"TRY_CAST({read} AS TINYINT)"
             wanted.append(f"x{j} BETWEEN {span[0]} AND {span[-1]}")
             keys.append(f"x{j}")
-            codes.append(f"(CAST(k{j} AS BIGINT) - ({span[0]}))")
+            codes.append(f"(CAST(k{j} AS BIGINT) - ({span[0]}))" if span[0] else f"CAST(k{j} AS BIGINT)")
         elif kind == "text" and None not in values and len(values) <= _MOST_ENUM_VALUES:
             read = f"TRY_CAST({read} AS ENUM ({', '.join(DUCKDB.text(str(value)) for value in values)}))"
             wanted.append(f"x{j} IS NOT NULL")
@@ -122,8 +122,8 @@ def _declared_rows(engine: Any, counting: Counting, table: str, kinds: Mapping[s
     if groups.zeros:
         _make_table(engine, "zeros", {"g": np.array(sorted(groups.zeros), dtype=np.int64)})
     if groups.cells is None:
-        number = "0"
-        for code, values in zip(codes, groups.values, strict=True):
+        number = codes[0] if codes else "0"  # the engine folds no constants here: whatever is written is computed
+        for code, values in zip(codes[1:], groups.values[1:], strict=True):
             number = f"({number} * {len(values)} + {code})"
         return _Rows(keys, number, others, source, bool(groups.zeros))
     listed = {f"code{j}": groups.cells[:, j] for j in range(len(codes))}
@@ -216,6 +216,10 @@ def _start(counting: Counting) -> str:
     return f"{DUCKDB.bounding_hash('unit', counting.key)} % {size}" if counting.max_groups < size else "0"
 
 
+def _times(whole: str, factor: int) -> str:
+    return f"({whole}) * {factor}" if factor > 1 else whole
+
+
 def _choose_first_in_sets(engine: Any, counting: Counting, rows: str) -> Chosen:
     """The choice of one group when what a person's rows hold is a set in one or two words.
 
@@ -224,7 +228,7 @@ def _choose_first_in_sets(engine: Any, counting: Counting, rows: str) -> Chosen:
     """
     c = len(counting.conditions)
     word = "BIGINT" if counting.groups.size << c <= BITS_OF_A_WORD else "HUGEINT"
-    start = f"CAST(1 AS {word}) << CAST(({_start(counting)}) * {1 << c} AS {word})"
+    start = f"CAST(1 AS {word}) << CAST({_times(_start(counting), 1 << c)} AS {word})"
     people = f"SELECT held, held & -({start}) AS later FROM ({_sets(counting, rows, word)}) AS people"
     first = f"SELECT CASE WHEN later = 0 THEN held & -held ELSE later & -later END AS bit FROM ({people}) AS turned"
     found = engine.execute(f"SELECT bit, count(*) AS n FROM ({first}) AS chosen GROUP BY bit").fetchall()
@@ -267,7 +271,8 @@ def _choose_in_lists(engine: Any, counting: Counting, rows: str) -> Chosen:
     people = f"SELECT unit, list(CAST({number_sql(counting)} AS {whole})) AS held FROM ({rows}) AS r GROUP BY unit"
     h = DUCKDB.bounding_hash("unit", counting.key)
     hashed = f"SELECT held, CASE WHEN len(held) = 1 THEN 0 ELSE {h} END AS h FROM ({people}) AS people"
-    turned = f"SELECT held, CAST(h % {size} * {1 << c} AS {whole}) AS start{turn} FROM ({hashed}) AS hashed"
+    start = _times(f"h % {size}", 1 << c)
+    turned = f"SELECT held, CAST({start} AS {whole}) AS start{turn} FROM ({hashed}) AS hashed"
     chosen = (
         f"SELECT * EXCLUDE (ranks), {best} AS rank FROM (SELECT *, {ranks} AS ranks FROM ({turned}) AS turned) AS r"
     )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ...errors import InvalidInput, SourceFailed
 from ...questions.expressions import name_text
 from ...sources.sql import quoted
-from .dialect import DECIMAL, MOMENT
+from ..columns import DECIMAL, MOMENT, Column
 from .views import view_sql
 
 if TYPE_CHECKING:
@@ -22,41 +22,11 @@ _KINDS = {
     "date": "date", "timestamp": "timestamp", "timestamptz": MOMENT,
 }  # fmt: skip
 
-#: This engine's own kinds -> what they are to everybody else.
-_COMMON = {DECIMAL: "number", MOMENT: "other"}
-
 #: Whatever could be named in a question, besides tables and views -> why it is refused.
 _REFUSED = {
     "m": "a materialised view: it holds the rows of an earlier moment, computed by a query that was not judged",
     "f": "a foreign table: another server reads it, and what that does cannot be known here",
 }
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column of a table.
-
-    Attributes
-    ----------
-    stored
-        Its type as the server writes it.
-    kind
-        What it is, as this engine's dialect tells columns apart; "other" if it cannot be read.
-    names_people
-        Whether its text tells any two values apart and is the same whenever the values are.
-    refusal
-        Why it cannot be read; None if it can.
-    """
-
-    stored: str
-    kind: str
-    names_people: bool
-    refusal: str | None = None
-
-    @property
-    def common_kind(self) -> str:
-        """One of ``expressions.KINDS``."""
-        return _COMMON.get(self.kind, self.kind)
 
 
 @dataclass(frozen=True)

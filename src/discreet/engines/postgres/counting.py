@@ -16,16 +16,8 @@ import numpy as np
 
 from ...exact.arrays import IntArray
 from ..base import ROW, Counting
-from ..bounding import (
-    add_chosen,
-    choose_in_sets,
-    consecutive,
-    fits_in_a_word,
-    group_of_rank,
-    number_bits,
-    number_sql,
-    rank_sql,
-)
+from ..bounding import add_chosen, choose_in_sets, fits_in_a_word, group_of_rank, number_bits, rank_sql
+from ..grouping import add_rows, rows_by_group, rows_of_people
 from .dialect import PostgresDialect
 
 if TYPE_CHECKING:
@@ -42,6 +34,13 @@ class _Statement:
         """A parameter that has a value."""
         self.values.append(value)
         return f"CAST(${len(self.values)} AS {type_})"
+
+    def declared(self, name: str, columns: Mapping[str, Sequence[Any]], texts: frozenset[str]) -> str:
+        """A table of declared values, which the server unnests."""
+        arrays = [
+            self.given(list(values), "text[]" if column in texts else "int8[]") for column, values in columns.items()
+        ]
+        return f"unnest({', '.join(arrays)}) AS {name}({', '.join(columns)})"
 
 
 def count(
@@ -73,7 +72,7 @@ def count(
         return counts
     columns = list(np.array(found, dtype=np.int64).T)
     if counting.unit == ROW:
-        _add_rows(counts, counting, *columns)
+        add_rows(counts, counting, *columns)
     elif fits_in_a_word(counting):
         add_chosen(counts, counting, choose_in_sets(counting, *columns))
     else:
@@ -87,126 +86,15 @@ def statement(
     """The one statement that counts, and the values of its parameters."""
     parts = _Statement()
     if counting.unit == ROW:
-        sql = _rows_by_group(counting, table, kinds, dialect, parts)
+        sql = rows_by_group(counting, table, kinds, dialect, parts.declared)
     else:
         choose = _sets if fits_in_a_word(counting) else _ranked
-        sql = choose(counting, _numbered(counting, table, kinds, dialect, parts), dialect, parts)
+        rows = rows_of_people(counting, table, kinds, dialect, parts.declared)
+        sql = choose(counting, rows, dialect, parts)
     return sql, parts.values
 
 
-# ------------------------------------------------------------------------------------------------ rows to group numbers
-
-
-@dataclass(frozen=True)
-class _Keys:
-    """How the group of a row is told: what is read of it, and how its number follows from that."""
-
-    reads: list[str]
-    names: list[str]
-    joins: list[str]
-    wanted: list[str]
-    number: str
-
-
-def _keys(counting: Counting, kinds: Mapping[str, str], dialect: PostgresDialect, parts: _Statement) -> _Keys:
-    groups = counting.groups
-    reads, names, joins, wanted, codes = [], [], [], [], []
-    for j, (column, kind, values) in enumerate(zip(counting.question.by, groups.kinds, groups.values, strict=True)):
-        read = (
-            dialect.reading(column, "VARCHAR", kinds[column])
-            if kind == "text"
-            else dialect.whole_number(column, kinds[column])
-        )
-        reads.append(f"{read} AS k{j}")
-        names.append(f"k{j}")
-        span = consecutive(values)
-        if span is not None:
-            wanted.append(f"k{j} BETWEEN {span[0]} AND {span[-1]}")
-            codes.append(f"(k{j} - ({span[0]}))")
-            continue
-        known = [(value, code) for code, value in enumerate(values) if value is not None]
-        type_, same = ("text[]", 'COLLATE "C" ') if kind == "text" else ("int8[]", "")
-        declared = parts.given([value for value, _ in known], type_)
-        numbers = parts.given([code for _, code in known], "int8[]")
-        outer = "LEFT " if None in values else ""
-        joins.append(f"{outer}JOIN unnest({declared}, {numbers}) AS d{j}(v, code) ON d{j}.v {same}= k{j}")
-        code = f"d{j}.code"
-        if None in values:
-            reads.append(f"({dialect.quoted(column)} IS NULL) AS m{j}")
-            names.append(f"m{j}")
-            code = f"CASE WHEN m{j} THEN {list(values).index(None)} ELSE {code} END"
-            wanted.append(f"({code}) IS NOT NULL")
-        codes.append(code)
-    if groups.cells is not None:
-        arrays = [parts.given(column, "int8[]") for column in (*groups.cells.T.tolist(), list(range(groups.size)))]
-        listed = ", ".join([*(f"c{j}" for j in range(len(codes))), "g"])
-        same = " AND ".join(f"cells.c{j} = {code}" for j, code in enumerate(codes))
-        joins.append(f"JOIN unnest({', '.join(arrays)}) AS cells({listed}) ON {same}")
-        return _Keys(reads, names, joins, wanted, "cells.g")
-    number = "CAST(0 AS int8)"
-    for code, values in zip(codes, groups.values, strict=True):
-        number = f"({number} * {len(values)} + {code})"
-    return _Keys(reads, names, joins, wanted, number)
-
-
-def _where(wanted: Sequence[str]) -> str:
-    return f" WHERE {' AND '.join(f'({test})' for test in wanted)}" if wanted else ""
-
-
-def _conditions(counting: Counting, kinds: Mapping[str, str], dialect: PostgresDialect) -> list[str]:
-    return [dialect.condition(condition, kinds) for condition in counting.conditions]
-
-
-# ------------------------------------------------------------------------------------------------ each row is a unit
-
-
-def _rows_by_group(
-    counting: Counting, table: str, kinds: Mapping[str, str], dialect: PostgresDialect, parts: _Statement
-) -> str:
-    keys = _keys(counting, kinds, dialect, parts)
-    question = counting.question
-    counted = ["count(*) AS n"]
-    counted += [f"count(*) FILTER (WHERE {sql}) AS n{i}" for i, sql in enumerate(_conditions(counting, kinds, dialect))]
-    where = _where([] if question.where is None else [dialect.condition(question.where, kinds)])
-    by = f" GROUP BY {', '.join(map(str, range(1, len(keys.reads) + 1)))}" if keys.reads else ""
-    # OFFSET 0 keeps the planner from testing every row for what is tested of few groups afterwards
-    by_key = f"SELECT {', '.join([*keys.reads, *counted])} FROM {table}{where}{by} OFFSET 0"
-    results = ", ".join([f"{keys.number} AS g", "n", *(f"n{i}" for i in range(len(counted) - 1))])
-    return f"SELECT {results} FROM ({by_key}) AS counted {' '.join(keys.joins)}{_where(keys.wanted)}"
-
-
-def _add_rows(counts: IntArray, counting: Counting, group: IntArray, rows: IntArray, *met: IntArray) -> None:
-    by_condition = iter(met)
-    for j, aggregate in enumerate(counting.question.aggregates):
-        np.add.at(counts[:, j], group, rows if aggregate.condition is None else next(by_condition))
-    counts[sorted(counting.groups.zeros)] = 0
-
-
 # ------------------------------------------------------------------------------------------------ people are the units
-
-
-def _numbered(
-    counting: Counting, table: str, kinds: Mapping[str, str], dialect: PostgresDialect, parts: _Statement
-) -> str:
-    """A row for each row of a person in a declared group: ``unit`` and the number ``v`` of what it holds."""
-    keys = _keys(counting, kinds, dialect, parts)
-    kind = kinds[counting.unit]
-    # whole numbers are told apart as they are, all else by its text
-    unit = dialect.quoted(counting.unit) if kind == "integer" else dialect.reading(counting.unit, "VARCHAR", kind)
-    met = [f"h{i}" for i in range(len(counting.conditions))]
-    conditions = _conditions(counting, kinds, dialect)
-    reads = [*keys.reads, *(f"({sql}) AS {name}" for sql, name in zip(conditions, met, strict=True)), f"{unit} AS unit"]
-    wanted = [f"{dialect.quoted(counting.unit)} IS NOT NULL"]
-    if counting.question.where is not None:
-        wanted.append(dialect.condition(counting.question.where, kinds))
-    read = f"SELECT {', '.join(reads)} FROM {table}{_where(wanted)}"
-    located = f"SELECT {', '.join([f'{keys.number} AS g', 'unit', *met])} FROM ({read}) AS read {' '.join(keys.joins)}"
-    located += _where(keys.wanted)
-    zeros = ""
-    if counting.groups.zeros:
-        listed = parts.given(sorted(counting.groups.zeros), "int8[]")
-        zeros = f" WHERE NOT EXISTS (SELECT FROM unnest({listed}) AS zeros(z) WHERE zeros.z = located.g)"
-    return f"SELECT unit, {number_sql(counting)} AS v FROM ({located}) AS located{zeros}"
 
 
 def _sets(counting: Counting, rows: str, dialect: PostgresDialect, parts: _Statement) -> str:

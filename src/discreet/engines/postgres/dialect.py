@@ -10,10 +10,8 @@ from ...errors import InvalidInput, Unsupported
 from ...questions.expressions import KINDS, LARGEST_WHOLE, READINGS, WHOLE
 from ...sources.sql import quoted, text_literal
 from ..base import HASH_DIGITS
+from ..columns import DECIMAL, MOMENT
 from ..dialect import Dialect
-
-#: Kinds that this engine tells apart beside those of all: numbers with digits instead of bits, and moments with a zone.
-DECIMAL, MOMENT = "decimal", "moment"
 
 #: From here on a decimal is no double: it rounds to infinity, or to zero.
 _TOO_LARGE = str(2**1024 - 2**970)
@@ -45,6 +43,8 @@ class PostgresDialect(Dialect):
     name = "postgres"
     kinds: ClassVar[frozenset[str]] = frozenset({*KINDS, DECIMAL, MOMENT})
     direct: ClassVar[Mapping[str, frozenset[str]]] = dict.fromkeys(READINGS, kinds)
+    # keeps the planner from testing every row for what is tested of few groups afterwards
+    barrier: ClassVar[str] = " OFFSET 0"
 
     def __init__(self, case_collation: str | None = None) -> None:
         self.case_collation = case_collation

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ...addresses import Address
-from ...errors import DiscreetError, InvalidInput, SourceFailed
+from ...errors import DiscreetError, SourceFailed
 from ...exact.arrays import IntArray
 from ...sources.sql import quoted
 from ..base import Counting, Snapshot, Source
@@ -107,20 +107,10 @@ class CountedDatabase(Source):
 
     def check_unit(self, table: str, column: str) -> None:
         self.check_column(table, column)
-        stored = self.relation(table).columns[column]
-        if not stored.names_people:
-            raise InvalidInput(
-                f"{column!r} is stored as {stored.stored} and cannot name people: two values may have one text, or one "
-                "value two. Store it as text or whole numbers."
-            )
+        self.relation(table).columns[column].check_unit(column)
 
     def check_column(self, table: str, column: str) -> None:
-        stored = self.relation(table).columns[column]
-        if stored.refusal is not None:
-            raise InvalidInput(
-                f"{column!r} of {table} {stored.refusal}. Add a column of a plain type to the table, such as text, "
-                "integer or date."
-            )
+        self.relation(table).columns[column].check_readable(table, column)
 
     def check_whole(self) -> None:
         """Whether the role may read shows in the rehearsal, by the statement itself."""

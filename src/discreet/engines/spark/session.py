@@ -43,6 +43,7 @@ PINNED: Mapping[str, str] = {
     "spark.sql.optimizer.dynamicPartitionPruning.enabled": "false",
     "spark.sql.optimizer.runtime.bloomFilter.enabled": "false",
     "spark.sql.sources.bucketing.enabled": "false",
+    "spark.sql.constraintPropagation.enabled": "false",
     "spark.sql.cbo.enabled": "false",
     "spark.sql.cbo.planStats.enabled": "false",
     "spark.databricks.delta.stats.skipping": "false",
@@ -63,8 +64,10 @@ PINNED: Mapping[str, str] = {
     "spark.sql.ansi.enabled": "true",
     "spark.sql.ansi.doubleQuotedIdentifiers": "false",
     "spark.sql.caseSensitive": "true",
-    "spark.sql.timestampType": "TIMESTAMP_LTZ",
+    "spark.sql.timestampType": "TIMESTAMP_NTZ",
     "spark.sql.parser.escapedStringLiterals": "false",
+    "spark.sql.parser.singleCharacterPipeOperator.enabled": "false",
+    "spark.sql.optimizer.inSetConversionThreshold": "2147483647",  # a set tells -0.0 from 0.0
     # what is said meanwhile
     "spark.sql.debug.maxToStringFields": "0",
 }
@@ -145,6 +148,11 @@ def start_session(master: str) -> SparkSession:
             f"session as data, or ask {master} from another process."
         )
     return own_session(running)
+
+
+def is_spark_session(data: object) -> bool:
+    """Whether something is a session of Spark, also of Spark Connect; PySpark is not imported to find out."""
+    return type(data).__name__ == "SparkSession" and type(data).__module__.startswith("pyspark.sql.")
 
 
 def own_session(given: SparkSession) -> SparkSession:
@@ -233,6 +241,22 @@ def _launched(driver: Any, master: str) -> SparkSession:
             f"cannot start Spark at {master}, and nothing was spent. It needs Java 17 or newer: {reason}"
         )
     return session
+
+
+@contextmanager
+def logs_withheld() -> Iterator[None]:
+    """While this is open, PySpark logs no error of a query: it would quote what the executors said about a row."""
+    from pyspark.logger import PySparkLogger
+
+    loggers = [PySparkLogger.getLogger(name) for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger")]
+    before = [logger.disabled for logger in loggers]
+    try:
+        for logger in loggers:
+            logger.disabled = True
+        yield
+    finally:
+        for logger, was in zip(loggers, before, strict=True):
+            logger.disabled = was
 
 
 @contextmanager

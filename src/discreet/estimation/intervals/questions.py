@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ...errors import InvalidInput, arg
+from ...errors import InvalidInput, meant
 from ...exact.arrays import FloatArray
 from ...exact.kernels import Noise, Response
 from ...exact.lattice import Lattice
@@ -369,7 +369,9 @@ class Answers(Reconstruction):
         if kind is None:
             return self._linear(read_weights(statistic, len(self.distribution)), level, times, "weighted sum")
         if kind == "quantile" and len(statistic) == 2:
-            return self._quantile(read_share(statistic[1], "q, the order of a quantile,", inside=True), level, times)
+            return self._quantile(
+                read_share(statistic[1], meant("q", "the order of a quantile"), inside=True), level, times
+            )
         if kind == "count" and len(statistic) == 2:
             chosen = self.people * indicator(self.space, ("cell", statistic[1]))
             return self._linear(chosen, level, times, f"expected number of people with {statistic[1]!r}")
@@ -381,7 +383,7 @@ class Answers(Reconstruction):
 
     def _surveys(self, wanted: int) -> int:
         if isinstance(wanted, bool) or wanted < 0 or 0 < wanted < 19:
-            raise InvalidInput(f"surveys must be 0, or at least 19 (better 99 or more); got {wanted!r}.")
+            raise InvalidInput.must_be("surveys", "0, or at least 19 (better 99 or more)", wanted)
         return wanted
 
     def _linear(self, f: FloatArray, level: float, surveys: int, words: str) -> Interval:
@@ -458,11 +460,9 @@ class Answers(Reconstruction):
         level = read_share(level, "level", inside=True)
         times = self._surveys(surveys)
         if of not in ("cdf", "cells"):
-            raise InvalidInput(
-                f"a band is {arg('of', 'cdf')} (cumulative) or {arg('of', 'cells')} (single values); got {of!r}."
-            )
+            raise InvalidInput.must_be("of", "'cdf' (cumulative) or 'cells' (single values)", of)
         if points < 2:
-            raise InvalidInput(f"a band needs at least 2 points; got {points}.")
+            raise InvalidInput.must_be("points", "at least 2 for a band", points)
         if of == "cells":
             return self._cells(level, simultaneous, times)
         size = len(numbers(self.space, "a cumulative band"))

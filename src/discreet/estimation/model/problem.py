@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ... import spaces
 from ...channels import Channel
-from ...errors import InvalidInput, Unsupported, WrongType, arg
+from ...errors import InvalidInput, InWords, Unsupported, WrongType, arg
 from ...exact.arrays import BoolArray, FloatArray, IntArray
 from ...exact.bits import SeededBits
+from ...exact.integers import read_integers
 from ...exact.kernels import Kernel, Noise, Response
 from ...exact.laws import GeometricTails
 from ...exact.tables import Table
@@ -348,7 +348,7 @@ def _spaces(mechanism: Any, over: Any) -> tuple[Space, Space, Kernel]:
             )
         return inputs, outputs, kernel
     if not isinstance(over, Counts):
-        raise WrongType(f"over is the range of the true values, Counts(n); got {over!r}.")
+        raise WrongType.must_be("over", "the range of the true values, Counts(n)", over)
     if inputs.size is not None:
         if inputs == over:
             return inputs, outputs, kernel
@@ -423,16 +423,18 @@ def _counted(data: Any, outputs: Space) -> tuple[IntArray, IntArray]:
         return _mapped(data, outputs)
     if hasattr(data, "index") and hasattr(data, "items") and type(data.index).__name__ != "RangeIndex":
         return _mapped(_labelled(data), outputs)
-    counts = spaces.read_integers(data, "counts of reports")
+    counts = read_integers(data, "counts of reports")
     if outputs.size is None:
         raise InvalidInput(
             "counts need their values, because reports are unbounded: give a mapping {value: count}, or the raw "
             f"reports as {arg('reports')}"
         )
     if counts.shape != (outputs.size,):
-        raise InvalidInput(
-            f"counts must be {outputs.size} numbers, how often each output was reported; got shape {counts.shape}. "
-            f"Raw reports, one for each person, are given as {arg('reports')}"
+        raise InvalidInput.must_be(
+            "counts",
+            f"{outputs.size} numbers, how often each output was reported",
+            InWords(f"shape {counts.shape}"),
+            f"Raw reports, one for each person, are given as {arg('reports')}",
         )
     return np.arange(outputs.size), _not_negative(counts)
 
@@ -450,7 +452,7 @@ def _mapped(data: Mapping[Any, Any], outputs: Space) -> tuple[IntArray, IntArray
         raise InvalidInput("there are no reports at all: nothing can be estimated from an empty sample.")
     keys = list(data)
     places = np.array([outputs.index(value) for value in keys], np.int64)
-    counts = _not_negative(spaces.read_integers([data[value] for value in keys], "counts of reports"))
+    counts = _not_negative(read_integers([data[value] for value in keys], "counts of reports"))
     order = np.argsort(places, kind="stable")
     return places[order], counts[order]
 

@@ -6,18 +6,30 @@ secret key, and the place of every recorded answer by the key of its question.
 
 from __future__ import annotations
 
+import random
+import time
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import TypeVar
 
 from ...errors import UnreadableFile
 from ..chain import Row, digest_of
 
+T = TypeVar("T")
+
+#: How long a step waits before it is done again, in seconds.
+WAITS = (0.01, 0.03, 0.1, 0.3, 1.0)
+
 
 class StoreUnavailable(UnreadableFile):
     """A store that cannot be reached now: in use, read-only, or on a disk that is full. Nothing is known against it."""
+
+
+class WriteConflict(StoreUnavailable):
+    """A transaction that the database undid because of another one at the same time. Nothing of it was written."""
 
 
 class Session(ABC):
@@ -127,6 +139,22 @@ class Store(ABC):
     @abstractmethod
     def writing(self) -> AbstractContextManager[Session]:
         """A transaction that writes, alone."""
+
+    def write(self, step: Callable[[Session], T]) -> T:
+        """Do a step in a transaction that writes, and return what it returns when it is durable.
+
+        Where the database undid the transaction because of another one, the step is done again in a new one, a few
+        times with short waits. So a step reads and writes through its session alone. Whatever else fails is not
+        repeated: whether it was written may not be known.
+        """
+        for wait in WAITS:
+            try:
+                with self.writing() as session:
+                    return step(session)
+            except WriteConflict:
+                time.sleep(wait * random.uniform(0.5, 1.5))  # not in step with the other
+        with self.writing() as session:
+            return step(session)
 
     @abstractmethod
     def damage(self) -> list[str]:

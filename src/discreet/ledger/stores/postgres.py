@@ -12,7 +12,7 @@ from ...addresses import Address
 from ...engines.postgres.connection import psycopg_driver, read_parameters
 from ...errors import DiscreetError, InvalidInput, UnreadableFile
 from ..chain import Row
-from .base import Session, Store, StoreUnavailable
+from .base import Session, Store, StoreUnavailable, WriteConflict
 
 if TYPE_CHECKING:
     import psycopg
@@ -103,10 +103,11 @@ class PostgresSession(Session):
 class PostgresStore(Store):
     """A ledger in a schema of its own, ``discreet_NAME``: ``postgresql://user@host/study?ledger=NAME``.
 
-    Writers take turns from their beginning on: each locks the events before it reads the first one, in a serialisable
-    transaction that is durable when it ends. Triggers forbid every change but adding; whoever owns the tables can drop
-    them, and the chain is what finds it. Connections live for one transaction, so an object of this class may be used
-    after a fork and from several threads.
+    Writers take turns from their beginning on: each locks the events before it reads the first one, in a
+    serialisable transaction that is durable when it ends; one that the server undoes for the sake of another is
+    done again. Triggers forbid every change but adding; whoever owns the tables can drop them, and the chain is
+    what finds it. Connections live for one transaction, so an object of this class may be used after a fork and
+    from several threads.
     """
 
     def __init__(self, address: str | Path) -> None:
@@ -336,24 +337,30 @@ def _expected_layout(schema: str) -> set[tuple[str, ...]]:
 def _in_words(name: str, problem: Any) -> DiscreetError:
     """What the server found, in words that say what to do. Its own could quote what the ledger holds."""
     state = getattr(problem, "sqlstate", None) or ""
+    if state in _CONFLICTS:
+        return WriteConflict(f"{name} was written by others at the same time. Nothing was written; try again.")
     for start, sentence in _UNAVAILABLE.items():
         if state.startswith(start):
             return StoreUnavailable(f"{name} {sentence}")
     if not state:  # no answer came back: whether the last step took effect is not known
-        return StoreUnavailable(
-            f"{name} ended the connection. What was being written may be there or not: see discreet ledger show."
-        )
+        return StoreUnavailable(f"{name} {_MAY_BE_THERE}")
     if state.startswith("23"):
         return UnreadableFile(f"{name} was altered: it has rows that cannot be. See discreet ledger verify.")
     return UnreadableFile(f"{name} cannot be used as a ledger: the server refuses ({state}).")
 
 
+#: The server undid the whole transaction, also where it says so of a COMMIT: a serialisation failure, a deadlock.
+_CONFLICTS = ("40001", "40P01")
+
+_MAY_BE_THERE = "ended the connection. What was being written may be there or not: see discreet ledger show."
+
 _UNAVAILABLE = {
     "55P03": f"has been in use by another process for {PATIENCE} seconds. Nothing was written; try again.",
-    "40": "was written by others at the same time. Nothing was written; try again.",
+    "40003": _MAY_BE_THERE,
+    "40": "undid what was being written. Nothing was written; try again.",
     "42501": "cannot be used: the role lacks permission on its schema. Nothing was written.",
     "25006": "cannot be written: the server or the role is read-only. Nothing was written.",
     "53": "cannot be written: the server has no room or no connections left. Nothing was written.",
-    "57": "ended the connection. What was being written may be there or not: see discreet ledger show.",
-    "08": "ended the connection. What was being written may be there or not: see discreet ledger show.",
+    "57": _MAY_BE_THERE,
+    "08": _MAY_BE_THERE,
 }

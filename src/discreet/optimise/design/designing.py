@@ -159,7 +159,7 @@ def read_request(
     a = read_alpha(alpha, epsilon)
     allowed = as_fraction(delta, "delta")
     if not 0 <= allowed < 1:
-        raise InvalidInput(f"delta is a probability below 1; got {delta!r}. 0 asks for pure privacy.")
+        raise InvalidInput.must_be("delta", "a probability below 1", delta, "0 asks for pure privacy.")
     if worst_case and prior is not None:
         raise InvalidInput(
             f"the worst case over all truths needs no prior; give either {arg('prior')} or {arg('worst_case', True)}."

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from ...channels import Channel
-from ...errors import InvalidInput, WrongType, arg
+from ...errors import InvalidInput, InWords, WrongType, arg
 from ...exact.rationals import SMALLEST_EPSILON, as_fraction, bound_up, simplest_between, text_up
 from ...mechanism import Mechanism
 from ...mechanisms.families import Family, resolve
@@ -236,9 +236,11 @@ def _read_family(family: Any) -> Callable[..., Mechanism]:
     if isinstance(family, str):
         return find_family(family).function
     if not callable(family):
-        raise WrongType(
-            f"family must be a function called as family(space, epsilon=...), such as dc.geometric, or a name "
-            f"({', '.join(one.name for one in FAMILIES.offered('calibrate'))}); got {type(family).__name__}."
+        raise WrongType.must_be(
+            "family",
+            "a function called as family(space, epsilon=...), such as dc.geometric, or a name "
+            f"({', '.join(one.name for one in FAMILIES.offered('calibrate'))})",
+            InWords(type(family).__name__),
         )
     made: Callable[..., Mechanism] = family
     return made
@@ -252,7 +254,7 @@ def _read_range(between: Any, known: Family | None, unit: Fraction) -> tuple[Fra
         return smallest / unit, largest / unit
     low, high = (as_fraction(e, "an end of between") for e in between)
     if not 0 < low < high:
-        raise InvalidInput(f"between is a pair of epsilons, 0 < low < high; got {between!r}.")
+        raise InvalidInput.must_be("between", "a pair of epsilons, 0 < low < high", between)
     return low, high
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from ... import losses
 from ...channels import Channel
-from ...errors import InvalidInput, Unsupported, WrongType, arg, named
+from ...errors import InvalidInput, Unsupported, WrongType, arg, meant, named
 from ...exact.arrays import FloatArray, IntArray
 from ...exact.rationals import as_fraction, log_up
 from ...losses import Loss
@@ -216,14 +216,14 @@ def _ratio_target(channel: Channel, limit: object, within: Any, prior: object) -
         )
     most = as_fraction(limit, "likelihood_ratio")
     if most <= 1:
-        raise InvalidInput(f"a likelihood ratio above 1 is needed (1 would let nothing through); got {limit!r}.")
+        raise InvalidInput.must_be("likelihood_ratio", "above 1 (1 would let nothing through)", limit)
     space, size = channel.inputs, channel.shape[0]
     squares = space.squared_distance(np.arange(size)[:, None], np.arange(size)[None, :])
     near, whom = np.ones_like(squares, dtype=bool), "any two truths"
     if within is not None:
         if isinstance(within, tuple | list):
-            raise WrongType(f"with {named('likelihood_ratio')}, within is one radius; got {within!r}.")
-        radius = _positive(within, "within, the radius,")
+            raise WrongType.must_be("within", f"one radius with {named('likelihood_ratio')}", within)
+        radius = _positive(within, meant("within", "the radius"))
         near, whom = squares <= math.floor((radius / space.unit) ** 2), f"truths within {_shown(radius)} of each other"
     first, second = np.nonzero(np.triu(near, 1))
     if not len(first):
@@ -236,27 +236,29 @@ def _ratio_target(channel: Channel, limit: object, within: Any, prior: object) -
 
 def _read_within(within: Any) -> tuple[Fraction, Fraction]:
     if not isinstance(within, tuple | list) or len(within) != 2:
-        raise WrongType(
-            f"{named('within')} is a distance and a probability, such as {arg('within', '(2, 0.95)', '2:0.95')}; got "
-            f"{within!r}. One number alone is a radius, which goes with {arg('likelihood_ratio')}"
+        raise WrongType.must_be(
+            "within",
+            f"a distance and a probability, such as {arg('within', '(2, 0.95)', '2:0.95')}",
+            within,
+            f"One number alone is a radius, which goes with {arg('likelihood_ratio')}",
         )
-    d = as_fraction(within[0], "d, the distance,")
+    d = as_fraction(within[0], meant("within", "the distance"))
     if d < 0:
-        raise InvalidInput(f"d, the distance, must not be negative; got {within[0]!r}.")
-    return d, _probability(within[1], "p, the probability,")
+        raise InvalidInput.must_be("within", "0 or more", within[0], meaning="the distance")
+    return d, _probability(within[1], meant("within", "the probability"))
 
 
 def _probability(value: object, what: str) -> Fraction:
     p = as_fraction(value, what)
     if not 0 < p <= 1:
-        raise InvalidInput(f"{what} must be a probability above 0 and at most 1; got {value!r}.")
+        raise InvalidInput.must_be(what, "a probability above 0 and at most 1", value)
     return p
 
 
 def _positive(value: object, what: str) -> Fraction:
     number = as_fraction(value, what)
     if number < 0:
-        raise InvalidInput(f"{what} must not be negative; got {value!r}.")
+        raise InvalidInput.must_be(what, "0 or more", value)
     return number
 
 

@@ -11,6 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 from ...errors import InvalidInput, NotPrivate, arg, named
+from ...exact.integers import positive_integer
 from ...exact.kernels import Kernel, Noise
 from ...exact.laws import Finite
 from ...exact.rationals import as_fraction, bound_up, float_down, read_epsilon, simplest_between, text_down
@@ -27,10 +28,10 @@ from ...mechanisms.bounded import (
 )
 from ...names import find_name
 from ...privacy.verify import verify
-from ...spaces import Counts, Integers, Space, positive_integer
+from ...spaces import Counts, Integers, Space
 from ...wording import listed
 from ..lp.refinement import InfeasibleProgram
-from .programs import NoiseLaws, Wanted, largest_stay, least_delta
+from .programs import NoiseLaws, NoiseRequirements, largest_stay, least_delta
 
 KINDS = ("all-counts", "optimal", "sadeghi", "single-event")
 
@@ -121,7 +122,7 @@ def bounded_noise(
     >>> every.probability(0, 0), every.probability(9, 16)
     (Fraction(4, 5), Fraction(0, 1))
     """
-    kind = find_name(kind, KINDS, "a kind of bounded noise")
+    kind = find_name(kind, KINDS, "a kind of bounded noise", argument="kind")
     eps, D = read_epsilon(epsilon), read_reach(reach)
     eta = None if stay is None else read_stay(stay)
     spread, target = _read_variance(variance), _read_delta(delta)
@@ -148,9 +149,11 @@ def bounded_noise(
         shared = read_shared_from(shared_from, D, small)
         if shared_from is not None:
             parameters["shared_from"] = shared
-        return _all_counts(Wanted(eps, D, 0, shared, eta, variance=spread, js=small), target, parameters)
+        return _all_counts(NoiseRequirements(eps, D, 0, shared, eta, variance=spread, js=small), target, parameters)
     floor = _read_least(least, D)
-    return _large_counts(kind, Wanted(eps, D, D, D, eta, variance=spread), target, floor, parameters | {"least": floor})
+    return _large_counts(
+        kind, NoiseRequirements(eps, D, D, D, eta, variance=spread), target, floor, parameters | {"least": floor}
+    )
 
 
 # ------------------------------------------------------------------------------------------------ arguments
@@ -161,7 +164,7 @@ def _read_variance(variance: object) -> Fraction | None:
         return None
     value = as_fraction(variance, "variance")
     if value <= 0:
-        raise InvalidInput(f"variance must be positive; got {variance!r}.")
+        raise InvalidInput.must_be("variance", "positive", variance)
     return value
 
 
@@ -170,9 +173,11 @@ def _read_delta(delta: object) -> Fraction | None:
         return None
     value = as_fraction(delta, "delta")
     if not 0 < value < 1:
-        raise InvalidInput(
-            f"delta must lie strictly between 0 and 1; got {delta!r}. Bounded noise has no delta of zero: its largest "
-            "report is impossible for the count below."
+        raise InvalidInput.must_be(
+            "delta",
+            "strictly between 0 and 1",
+            delta,
+            "Bounded noise has no delta of zero: its largest report is impossible for the count below.",
         )
     return value
 
@@ -182,9 +187,13 @@ def _read_least(least: int | None, reach: int) -> int:
         return reach
     value = positive_integer(least, "least", least=1)
     if not reach <= value <= LARGEST_LEAST:
-        raise InvalidInput(
-            f"least, the public lower bound of the counts, goes from reach = {reach} to {LARGEST_LEAST}; got {value}. "
-            f"The noise is the same for every bound from reach on; for smaller counts take {arg('kind', 'all-counts')}."
+        raise InvalidInput.must_be(
+            "least",
+            f"from reach = {reach} to {LARGEST_LEAST}",
+            value,
+            "The noise is the same for every bound from reach on; for smaller counts take "
+            f"{arg('kind', 'all-counts')}.",
+            meaning="the public lower bound of the counts",
         )
     return value
 
@@ -212,7 +221,7 @@ def _refuse_options(
         raise InvalidInput(f"{arg('kind', kind)} is determined by epsilon, stay and reach alone.")
     if js and kind != "all-counts":
         raise InvalidInput(
-            f"js, reports that are never given, is for {arg('kind', 'all-counts')}; got {arg('kind', kind)}."
+            f"{named('js')}, reports that are never given, is for {arg('kind', 'all-counts')}; got {arg('kind', kind)}."
         )
     if shared_from is not None and kind != "all-counts":
         raise InvalidInput(f"{named('shared_from')} is for {arg('kind', 'all-counts')}; got {arg('kind', kind)}.")
@@ -234,9 +243,8 @@ def read_shared_from(shared_from: int | None, reach: int, js: int) -> int:
     value = positive_integer(shared_from, "shared_from", least=1)
     low, high = reach + gap, 4 * (reach + gap)
     if not low <= value <= high:
-        raise InvalidInput(
-            f"{named('shared_from')} goes from {low}, below which a count has less room to move down, to {high}; got "
-            f"{value}."
+        raise InvalidInput.must_be(
+            "shared_from", f"from {low}, below which a count has less room to move down, to {high}", value
         )
     return value
 
@@ -244,7 +252,7 @@ def read_shared_from(shared_from: int | None, reach: int, js: int) -> int:
 def refuse_hopeless_js(js: int, reach: int) -> None:
     """Refuse a gap that small counts cannot cross: 0 must reach js + 1, or it would be left untouched."""
     if js >= reach:
-        raise InvalidInput(f"js must be below reach = {reach}, so that a count of 0 can leave the gap; got js = {js}.")
+        raise InvalidInput.must_be("js", f"below reach = {reach}, so that a count of 0 can leave the gap", js)
 
 
 def refuse_untouched_zeros(stay: Fraction, reach: int, js: int = 0) -> None:
@@ -260,43 +268,45 @@ def refuse_untouched_zeros(stay: Fraction, reach: int, js: int = 0) -> None:
 # ------------------------------------------------------------------------------------------------ the kinds
 
 
-def solve(wanted: Wanted, delta: Fraction | None) -> tuple[NoiseLaws, Wanted]:
+def solve(requirements: NoiseRequirements, delta: Fraction | None) -> tuple[NoiseLaws, NoiseRequirements]:
     """The laws, and their requirements with the largest stay for a delta filled in."""
-    limit = wanted.variance
+    limit = requirements.variance
     try:
-        found, wanted = (least_delta(wanted), wanted) if delta is None else _largest_stay(wanted, delta)
+        found, requirements = (
+            (least_delta(requirements), requirements) if delta is None else _largest_stay(requirements, delta)
+        )
     except InfeasibleProgram:
-        raise InvalidInput(impossible(wanted, delta)) from None
+        raise InvalidInput(impossible(requirements, delta)) from None
     if limit is not None and any(moment(law, 2) > limit for law in found.laws):
-        raise InvalidInput(impossible(wanted, delta))  # by so little that floats did not see it
-    return found, wanted
+        raise InvalidInput(impossible(requirements, delta))  # by so little that floats did not see it
+    return found, requirements
 
 
-def _largest_stay(wanted: Wanted, delta: Fraction) -> tuple[NoiseLaws, Wanted]:
+def _largest_stay(requirements: NoiseRequirements, delta: Fraction) -> tuple[NoiseLaws, NoiseRequirements]:
     """The noise with the largest stay for this delta, taken a little smaller until the delta is truly kept."""
-    best = largest_stay(wanted, delta * (1 - _DELTA_ROOM))
+    best = largest_stay(requirements, delta * (1 - _DELTA_ROOM))
     for room in (_DELTA_ROOM, _DELTA_ROOM * 2**10, _DELTA_ROOM * 2**18):
         stay = simplest_between(best * (1 - room), best * (1 - room / 2)) if best > 0 else Fraction(0)
         if not 0 < stay < 1:
             break
-        found = least_delta(replace(wanted, stay=stay))
+        found = least_delta(replace(requirements, stay=stay))
         if found.value <= delta:
-            return found, replace(wanted, stay=stay)
+            return found, replace(requirements, stay=stay)
     raise InfeasibleProgram()
 
 
-def impossible(wanted: Wanted, delta: Fraction | None) -> str:
+def impossible(requirements: NoiseRequirements, delta: Fraction | None) -> str:
     """The message when no noise meets the requirements."""
-    limits = [f"reach = {wanted.reach}", f"epsilon = {float(wanted.epsilon):g}"]
-    if wanted.stay is not None and delta is None:
-        limits.append(f"stay = {float(wanted.stay):g}")
-    if wanted.variance is not None:
-        limits.append(f"variance = {float(wanted.variance):g}")
-    if wanted.js:
-        limits.append(f"js = {wanted.js}")
+    limits = [f"reach = {requirements.reach}", f"epsilon = {float(requirements.epsilon):g}"]
+    if requirements.stay is not None and delta is None:
+        limits.append(f"stay = {float(requirements.stay):g}")
+    if requirements.variance is not None:
+        limits.append(f"variance = {float(requirements.variance):g}")
+    if requirements.js:
+        limits.append(f"js = {requirements.js}")
     if delta is not None:
         limits.append(f"delta = {float(delta):g}")
-    hint = "a larger variance" if wanted.variance is not None else "a larger delta or a larger reach"
+    hint = "a larger variance" if requirements.variance is not None else "a larger delta or a larger reach"
     return f"no unbiased noise meets {listed(limits)} together; allow {hint}."
 
 
@@ -318,21 +328,28 @@ class _Subject:
     inputs: Space
 
 
-def _all_counts(wanted: Wanted, delta: Fraction | None, parameters: dict[str, Any]) -> Mechanism:
-    found, wanted = solve(wanted, delta)
+def _all_counts(requirements: NoiseRequirements, delta: Fraction | None, parameters: dict[str, Any]) -> Mechanism:
+    found, requirements = solve(requirements, delta)
     space = Integers(low=0)
     *own, law = found.laws
     kernel = Noise(law, (0, None), (0, None), tuple(own))
-    details = _figures(kernel, space, wanted.epsilon, law) | {"lower_bound": abs(float_down(found.bound))}
+    details = _figures(kernel, space, requirements.epsilon, law) | {"lower_bound": abs(float_down(found.bound))}
     return finish(
-        "bounded_noise", space, space, kernel, parameters, epsilon=wanted.epsilon, with_delta=True, details=details
+        "bounded_noise",
+        space,
+        space,
+        kernel,
+        parameters,
+        epsilon=requirements.epsilon,
+        with_delta=True,
+        details=details,
     )
 
 
 def _large_counts(
-    kind: str, wanted: Wanted, delta: Fraction | None, least: int, parameters: dict[str, Any]
+    kind: str, requirements: NoiseRequirements, delta: Fraction | None, least: int, parameters: dict[str, Any]
 ) -> Mechanism:
-    eps, D, eta = wanted.epsilon, wanted.reach, wanted.stay
+    eps, D, eta = requirements.epsilon, requirements.reach, requirements.stay
     details: dict[str, Any] = {}
     if kind == "sadeghi":
         assert eta is not None
@@ -344,11 +361,11 @@ def _large_counts(
             "paper_bound": bound_up(paper.bound),
             "k": paper.k,
         }
-    elif eta is not None and wanted.variance is None and closed_form_holds(eps, eta, D):
+    elif eta is not None and requirements.variance is None and closed_form_holds(eps, eta, D):
         law = truncated_geometric_law(eps, eta, D)
         details = {"closed_form": True}
     else:
-        found, wanted = solve(wanted, delta)
+        found, requirements = solve(requirements, delta)
         law = found.laws[-1]
         details = {"closed_form": False, "lower_bound": abs(float_down(found.bound))}
     # a count below the bound is raised to it: its noise is the shared law, moved up
@@ -363,10 +380,10 @@ def _single_event(
     epsilon: Fraction, stay: Fraction | None, reach: int, top: int, overshoot: bool, parameters: dict[str, Any]
 ) -> Mechanism:
     if top < 2:
-        raise InvalidInput(f"largest must be at least 2: a mechanism for one count has nothing to hide; got {top}.")
+        raise InvalidInput.must_be("largest", "at least 2: a mechanism for one count has nothing to hide", top)
     ceiling = None if overshoot else top
-    wanted = Wanted(epsilon, reach, 1, top, stay, largest=True, ceiling=ceiling, single_event=True)
-    found, wanted = solve(wanted, None)
+    requirements = NoiseRequirements(epsilon, reach, 1, top, stay, largest=True, ceiling=ceiling, single_event=True)
+    found, requirements = solve(requirements, None)
     reports = top + reach if overshoot else top
     scale = max(law.total for law in found.laws)
     rows = []

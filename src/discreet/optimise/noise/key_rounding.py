@@ -21,7 +21,7 @@ from ...errors import Unsupported
 from ...exact.laws import Finite
 from ..lp.refinement import InfeasibleProgram
 from .key_search import KeyTable, best_table, laws_of, meets_requirements, value_of, widened
-from .programs import NoiseProgram, Wanted, exact_law, least_delta
+from .programs import NoiseProgram, NoiseRequirements, exact_law, least_delta
 
 #: From this many keys on the best real table is rounded and improved step by step: the solver's numbers end there.
 _ROUNDED_FROM_KEYS = 2**20
@@ -44,33 +44,36 @@ class TableOnKeys:
 
 
 def best_on_keys(
-    wanted_for: Callable[[int], Wanted], reach: int, keys: int, progress: Callable[[str], None] | None = None
+    requirements_for: Callable[[int], NoiseRequirements],
+    reach: int,
+    keys: int,
+    progress: Callable[[str], None] | None = None,
 ) -> TableOnKeys:
     """The best table with noise up to ``reach`` on so many keys.
 
     Parameters
     ----------
-    wanted_for
+    requirements_for
         The requirements, for each reach.
     progress
         Called with a few words on what is being done.
     """
     if keys > _MOST_KEYS:
         raise Unsupported(f"at most 2^40 keys are searched; got {keys}.")
-    whole = wanted_for(reach)
+    whole = requirements_for(reach)
     best: KeyTable | None = None
     proved = False
     problem: Unsupported | None = None
-    for shorter in _reaches(wanted_for, reach, keys):
+    for shorter in _reaches(requirements_for, reach, keys):
         if progress is not None:
             progress(f"noise up to {shorter} on {keys} keys")
-        wanted = wanted_for(shorter)
+        requirements = requirements_for(shorter)
         try:
             if keys >= _ROUNDED_FROM_KEYS:
-                found, proved = _round_to_keys(wanted, keys), False
+                found, proved = _round_to_keys(requirements, keys), False
             else:
                 known = best if shorter == reach else None
-                found, proved = best_table(wanted, keys, known)
+                found, proved = best_table(requirements, keys, known)
         except Unsupported as failure:
             problem = failure
             continue
@@ -85,14 +88,14 @@ def best_on_keys(
     return _without_repeats(best, whole, proved)
 
 
-def _reaches(wanted_for: Callable[[int], Wanted], reach: int, keys: int) -> list[int]:
+def _reaches(requirements_for: Callable[[int], NoiseRequirements], reach: int, keys: int) -> list[int]:
     """The reaches to try: the shortest whose best real delta is below one key, one more, and the whole reach.
 
     All give way to the whole reach alone where even that is above one key.
     """
-    for shorter in range(wanted_for(reach).js + 1, reach):
+    for shorter in range(requirements_for(reach).js + 1, reach):
         try:
-            least = NoiseProgram(wanted_for(shorter)).least_delta().cost
+            least = NoiseProgram(requirements_for(shorter)).least_delta().cost
         except Unsupported:
             continue
         if least * keys <= 1:
@@ -100,52 +103,52 @@ def _reaches(wanted_for: Callable[[int], Wanted], reach: int, keys: int) -> list
     return [reach]
 
 
-def _without_repeats(rows: KeyTable, wanted: Wanted, proved: bool) -> TableOnKeys:
+def _without_repeats(rows: KeyTable, requirements: NoiseRequirements, proved: bool) -> TableOnKeys:
     """Without errors that have no keys, and without counts whose law is the shared one anyway."""
     kept = [{z: w for z, w in row.items() if w} for row in rows]
     while len(kept) > 1 and kept[-2] == kept[-1]:
         kept.pop()
-    return TableOnKeys(laws_of(kept), tuple(kept), value_of(rows, wanted), proved)
+    return TableOnKeys(laws_of(kept), tuple(kept), value_of(rows, requirements), proved)
 
 
 # ------------------------------------------------------------------------------------------------ many keys
 
 
-def _round_to_keys(wanted: Wanted, keys: int) -> KeyTable:
+def _round_to_keys(requirements: NoiseRequirements, keys: int) -> KeyTable:
     """The best real table rounded to so many keys, with zero bias kept.
 
     Rounding may take the variance above its limit by a few keys; the limit is then lowered by so much first.
     """
-    limits = [wanted.variance]
-    if wanted.variance is not None:
-        limits += [wanted.variance - Fraction(units * wanted.reach**2, keys) for units in (2, 8, 32)]
+    limits = [requirements.variance]
+    if requirements.variance is not None:
+        limits += [requirements.variance - Fraction(units * requirements.reach**2, keys) for units in (2, 8, 32)]
     for limit in limits:
-        tight = replace(wanted, variance=limit)
+        tight = replace(requirements, variance=limit)
         weights = []
-        for n, law in zip(wanted.counts, least_delta(tight).laws, strict=True):
-            row = {z: law.probability(z) for z in wanted.errors(n)}
+        for n, law in zip(requirements.counts, least_delta(tight).laws, strict=True):
+            row = {z: law.probability(z) for z in requirements.errors(n)}
             near = exact_law(
-                row, None, floor=wanted.stay or Fraction(0), total=keys, unbiased=wanted.unbiased(n),
-                symmetric=n == wanted.shared and law.symmetric,
+                row, None, floor=requirements.stay or Fraction(0), total=keys, unbiased=requirements.unbiased(n),
+                symmetric=n == requirements.shared and law.symmetric,
             )  # fmt: skip
             if near is None:
                 break
             weights.append({z: int(near.probability(z) * keys) for z in row})
-        if len(weights) == len(wanted.counts) and meets_requirements(tuple(weights), wanted, keys):
-            _improve(weights, wanted, keys)
+        if len(weights) == len(requirements.counts) and meets_requirements(tuple(weights), requirements, keys):
+            _improve(weights, requirements, keys)
             return tuple(weights)
     raise Unsupported(f"rounding to {keys} keys breaks a requirement.")
 
 
-def _improve(weights: list[dict[int, int]], wanted: Wanted, keys: int) -> None:
+def _improve(weights: list[dict[int, int]], requirements: NoiseRequirements, keys: int) -> None:
     """Move single keys as long as the worst pair of counts gets better and no other becomes as bad as it was.
 
     Moving a key from a to a + 1 and another from b to b - 1 keeps the sum and the mean. The shared law is left as it
     is, so that it stays symmetric where it was.
     """
-    e, last = math.exp(float(wanted.epsilon)), len(weights) - 1
-    floor = 0 if wanted.stay is None else math.ceil(wanted.stay * keys)
-    ceiling = math.inf if wanted.variance is None else wanted.variance * keys
+    e, last = math.exp(float(requirements.epsilon)), len(weights) - 1
+    floor = 0 if requirements.stay is None else math.ceil(requirements.stay * keys)
+    ceiling = math.inf if requirements.variance is None else requirements.variance * keys
 
     def excess(k: int) -> float:
         """The larger of the two excesses between the counts k and k + 1, in keys."""

@@ -20,7 +20,7 @@ from ...errors import Unsupported
 from ...exact.laws import Finite
 from ..lp.highs import Highs, Model, Rows, Status
 from ..lp.refinement import InfeasibleProgram
-from .programs import NoiseProgram, Wanted, delta_of
+from .programs import NoiseProgram, NoiseRequirements, delta_of
 
 #: The number of keys of each error, for each count.
 KeyTable = tuple[dict[int, int], ...]
@@ -55,12 +55,12 @@ class _Outcome:
 class _KeyProgram:
     """The noise program in a solver for whole numbers: each count's law may be fixed, whole, or anything."""
 
-    def __init__(self, wanted: Wanted, keys: int) -> None:
-        self.wanted, self.keys = wanted, keys
-        program = NoiseProgram(wanted)
+    def __init__(self, requirements: NoiseRequirements, keys: int) -> None:
+        self.requirements, self.keys = requirements, keys
+        program = NoiseProgram(requirements)
         rows, sides, unknown = program.tables()
         self.size, self.delta = len(unknown), program.delta
-        self._columns = {n: {z: program.place(n, z) for z in wanted.errors(n)} for n in wanted.counts}
+        self._columns = {n: {z: program.place(n, z) for z in requirements.errors(n)} for n in requirements.counts}
         self.unknowns = sum(unknown)
         nothing, right = np.zeros(self.size), np.array([float(b * keys) for b in sides])
         coefficients = Rows.of(
@@ -121,8 +121,8 @@ class _KeyProgram:
 
     def table(self, values: Sequence[float]) -> KeyTable | None:
         """The table that the solver means, if in whole numbers it meets the requirements."""
-        rows = tuple(self.row(values, n) for n in self.wanted.counts)
-        return rows if meets_requirements(rows, self.wanted, self.keys) else None
+        rows = tuple(self.row(values, n) for n in self.requirements.counts)
+        return rows if meets_requirements(rows, self.requirements, self.keys) else None
 
     def made_count_by_count(self, order: Sequence[int]) -> KeyTable | None:
         """Relax and fix: the counts in this order, each in whole keys while those that follow may be anything."""
@@ -137,15 +137,15 @@ class _KeyProgram:
         return self.table(outcome.values)
 
 
-def meets_requirements(rows: KeyTable, wanted: Wanted, keys: int) -> bool:
+def meets_requirements(rows: KeyTable, requirements: NoiseRequirements, keys: int) -> bool:
     """Whether a table on keys meets the requirements: all keys shared out, zero bias, stay and variance kept."""
-    for n, row in zip(wanted.counts, rows, strict=True):
+    for n, row in zip(requirements.counts, rows, strict=True):
         lean, square = sum(z * w for z, w in row.items()), sum(z * z * w for z, w in row.items())
-        if min(row.values()) < 0 or sum(row.values()) != keys or (wanted.unbiased(n) and lean):
+        if min(row.values()) < 0 or sum(row.values()) != keys or (requirements.unbiased(n) and lean):
             return False
-        if wanted.variance is not None and square > wanted.variance * keys:
+        if requirements.variance is not None and square > requirements.variance * keys:
             return False
-        if wanted.stay is not None and 0 in row and row[0] < wanted.stay * keys:
+        if requirements.stay is not None and 0 in row and row[0] < requirements.stay * keys:
             return False
     return True
 
@@ -156,19 +156,20 @@ def laws_of(rows: Sequence[Mapping[int, int]]) -> tuple[Finite, ...]:
     return tuple(Finite(min(row), [row.get(z, 0) for z in range(min(row), max(row) + 1)]) for row in kept)
 
 
-def value_of(rows: Sequence[Mapping[int, int]], wanted: Wanted) -> Fraction:
+def value_of(rows: Sequence[Mapping[int, int]], requirements: NoiseRequirements) -> Fraction:
     """The delta of a table on keys at the program's E, exactly."""
-    return delta_of(laws_of(rows), wanted)
+    return delta_of(laws_of(rows), requirements)
 
 
-def widened(rows: Sequence[Mapping[int, int]], wanted: Wanted) -> KeyTable:
+def widened(rows: Sequence[Mapping[int, int]], requirements: NoiseRequirements) -> KeyTable:
     """A table of fewer counts and a shorter reach as one of these counts and this reach."""
     return tuple(
-        {z: rows[min(n - wanted.first, len(rows) - 1)].get(z, 0) for z in wanted.errors(n)} for n in wanted.counts
+        {z: rows[min(n - requirements.first, len(rows) - 1)].get(z, 0) for z in requirements.errors(n)}
+        for n in requirements.counts
     )
 
 
-def best_table(wanted: Wanted, keys: int, known: KeyTable | None = None) -> tuple[KeyTable, bool]:
+def best_table(requirements: NoiseRequirements, keys: int, known: KeyTable | None = None) -> tuple[KeyTable, bool]:
     """The best table that is found on so many keys, and whether it is proved that none is better.
 
     Parameters
@@ -181,34 +182,36 @@ def best_table(wanted: Wanted, keys: int, known: KeyTable | None = None) -> tupl
     InfeasibleProgram
         When no table on these keys meets the requirements.
     """
-    free = _KeyProgram(wanted, keys)
+    free = _KeyProgram(requirements, keys)
     best = known
     for program, order in _ways(free, known is not None):
-        if best is not None and value_of(best, wanted) * keys <= 1:
+        if best is not None and value_of(best, requirements) * keys <= 1:
             break
         made = program.made_count_by_count(order)
-        if made is not None and (best is None or value_of(made, wanted) < value_of(best, wanted)):
+        if made is not None and (best is None or value_of(made, requirements) < value_of(best, requirements)):
             best = made
     start = None
     if best is not None:
-        start = free.solve((), dict(zip(wanted.counts, best, strict=True)), 1).values
-    outcome = free.solve(wanted.counts, {}, math.ceil(MOST_NODES * min(1, _EASY / free.unknowns) ** 2), start=start)
+        start = free.solve((), dict(zip(requirements.counts, best, strict=True)), 1).values
+    outcome = free.solve(
+        requirements.counts, {}, math.ceil(MOST_NODES * min(1, _EASY / free.unknowns) ** 2), start=start
+    )
     if outcome.infeasible and best is None:
         raise InfeasibleProgram()
     found = None if outcome.values is None else free.table(outcome.values)
-    if found is not None and (best is None or value_of(found, wanted) < value_of(best, wanted)):
+    if found is not None and (best is None or value_of(found, requirements) < value_of(best, requirements)):
         best = found
     if best is None:
         raise Unsupported(f"no table on {keys} keys was found; allow more keys, a larger reach or a smaller stay.")
-    value = float(value_of(best, wanted) * keys)
+    value = float(value_of(best, requirements) * keys)
     proved = value <= 1 + _SOLVER_GAP or (outcome.finished and value <= outcome.bound * (1 + _SOLVER_GAP) + _SOLVER_GAP)
-    return _with_less_variance(best, wanted, keys), proved
+    return _with_less_variance(best, requirements, keys), proved
 
 
 def _ways(free: _KeyProgram, one_is_known: bool) -> Iterator[tuple[_KeyProgram, Sequence[int]]]:
     """The programs and the orders of counts in which tables are made: all, or two, or none where that takes long."""
-    up, wanted = free.wanted.counts, free.wanted
-    even = free if wanted.symmetric or wanted.largest else _symmetric(wanted, free.keys)
+    up, requirements = free.requirements.counts, free.requirements
+    even = free if requirements.symmetric or requirements.largest else _symmetric(requirements, free.keys)
     if one_is_known and free.unknowns > _EASY:
         return
     yield even, up[::-1]
@@ -220,29 +223,29 @@ def _ways(free: _KeyProgram, one_is_known: bool) -> Iterator[tuple[_KeyProgram, 
         yield free, up
 
 
-def _symmetric(wanted: Wanted, keys: int) -> _KeyProgram:
-    return _KeyProgram(replace(wanted, symmetric=True), keys)
+def _symmetric(requirements: NoiseRequirements, keys: int) -> _KeyProgram:
+    return _KeyProgram(replace(requirements, symmetric=True), keys)
 
 
-def _with_less_variance(rows: KeyTable, wanted: Wanted, keys: int) -> KeyTable:
+def _with_less_variance(rows: KeyTable, requirements: NoiseRequirements, keys: int) -> KeyTable:
     """The same delta with less noise: each count in turn gets the law with the least variance that leaves delta alone.
 
     A true 0 above all, which may be biased: nothing else keeps it near 0.
     """
-    worst = value_of(rows, wanted)
-    even = not wanted.largest and laws_of(rows)[-1].symmetric
-    program = _symmetric(wanted, keys) if even else _KeyProgram(wanted, keys)
+    worst = value_of(rows, requirements)
+    even = not requirements.largest and laws_of(rows)[-1].symmetric
+    program = _symmetric(requirements, keys) if even else _KeyProgram(requirements, keys)
     table = list(rows)
-    for k, n in enumerate(wanted.counts):
-        others = {m: row for m, row in zip(wanted.counts, table, strict=True) if m != n}
+    for k, n in enumerate(requirements.counts):
+        others = {m: row for m, row in zip(requirements.counts, table, strict=True) if m != n}
         outcome = program.solve({n}, others, _FEW_NODES, most=float(worst * keys) * (1 + 1e-12), least_variance_of=n)
         if outcome.values is None:
             continue
         tried = [*table[:k], program.row(outcome.values, n), *table[k + 1 :]]
         if (
             _square(tried[k]) < _square(table[k])
-            and meets_requirements(tuple(tried), wanted, keys)
-            and value_of(tried, wanted) <= worst
+            and meets_requirements(tuple(tried), requirements, keys)
+            and value_of(tried, requirements) <= worst
         ):
             table = tried
     return tuple(table)

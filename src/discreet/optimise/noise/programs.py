@@ -35,7 +35,7 @@ _VARIANCE_ROOM = Fraction(1, 2**60)
 
 
 @dataclass(frozen=True)
-class Wanted:
+class NoiseRequirements:
     """The requirements of the noise.
 
     Attributes
@@ -94,41 +94,43 @@ class Wanted:
 class NoiseProgram:
     """The program: its variables and constraints, and the laws read off a solution."""
 
-    def __init__(self, wanted: Wanted, delta: Fraction | None = None, rough: float | None = None) -> None:
-        self.wanted = wanted
+    def __init__(
+        self, requirements: NoiseRequirements, delta: Fraction | None = None, rough: float | None = None
+    ) -> None:
+        self.requirements = requirements
         self._program = Program()
-        self._E = growth(wanted.epsilon)
+        self._E = growth(requirements.epsilon)
         self._e = float(self._E)
         self._rough = rough or self._rough_delta()
         self.delta = self._program.variable(self._rough)
-        self.stay = self._program.variable(float(wanted.stay or Fraction(1, 2)))
+        self.stay = self._program.variable(float(requirements.stay or Fraction(1, 2)))
         self._p = {
             (n, z): self._program.variable(max(self._e ** -abs(z), 1e-30))
-            for n in wanted.counts
-            for z in wanted.errors(n)
+            for n in requirements.counts
+            for z in requirements.errors(n)
         }
-        for n in wanted.counts:
+        for n in requirements.counts:
             self._distribution(n)
-        if wanted.symmetric and not wanted.largest:
-            for z in range(1, wanted.reach + 1):
-                self._program.equal({self._p[wanted.shared, z]: 1, self._p[wanted.shared, -z]: -1})
-        for n in wanted.counts[:-1] if wanted.largest else wanted.counts:
+        if requirements.symmetric and not requirements.largest:
+            for z in range(1, requirements.reach + 1):
+                self._program.equal({self._p[requirements.shared, z]: 1, self._p[requirements.shared, -z]: -1})
+        for n in requirements.counts[:-1] if requirements.largest else requirements.counts:
             self._neighbours(n, n + 1)
             self._neighbours(n + 1, n)
-        if wanted.stay is not None:
-            self._program.equal({self.stay: 1}, wanted.stay)
+        if requirements.stay is not None:
+            self._program.equal({self.stay: 1}, requirements.stay)
         if delta is not None:
             self._program.at_most({self.delta: 1}, delta)
 
     def _rough_delta(self) -> float:
         """The size of delta, for the solver: that of a truncated geometric law."""
-        w, e = self.wanted, self._e
+        w, e = self.requirements, self._e
         stay = float(w.stay) if w.stay is not None else 0.5
         tail = (e - 1) / (math.exp(min(float(w.epsilon) * w.reach, 600)) - 1)
         return max((1 - stay) / 2 * tail, stay - (e - 1) * (1 - stay) / 2, 1e-30)
 
     def _distribution(self, n: int) -> None:
-        w, program = self.wanted, self._program
+        w, program = self.requirements, self._program
         places = {z: self._p[n, z] for z in w.errors(n)}
         program.equal(dict.fromkeys(places.values(), 1), 1)
         if w.unbiased(n):
@@ -144,12 +146,12 @@ class NoiseProgram:
 
     def _place(self, n: int, y: int) -> int | None:
         """The variable of P(y | n)."""
-        w = self.wanted
+        w = self.requirements
         return self._p.get((min(n, w.shared), y - n))
 
     def _neighbours(self, n: int, other: int) -> None:
         """sum_y (P(y|n) - E P(y|other))+ <= delta."""
-        w, program, E = self.wanted, self._program, self._E
+        w, program, E = self.requirements, self._program, self._E
         escaping: dict[int, int] = {}
         for y in range(max(n - w.reach, 0), n + w.reach + 1):
             here, there = self._place(n, y), self._place(other, y)
@@ -207,7 +209,7 @@ class NoiseProgram:
 
     def laws(self, solution: Solution) -> list[Finite] | None:
         """The exact law of each count; None where the solution is too rough to be one."""
-        w = self.wanted
+        w = self.requirements
         size = max(float(solution.values[self.delta]), 1e-60)
         bits = 96 - math.floor(math.log2(size))
         denominator = 1 if w.stay is None or w.at_least else w.stay.denominator
@@ -219,7 +221,7 @@ class NoiseProgram:
 
     def laws_on(self, solution: Solution, total: int) -> list[Finite] | None:
         """The law of each count in whole multiples of 1/total; None where rounding breaks it."""
-        w, found = self.wanted, []
+        w, found = self.requirements, []
         for n in w.counts:
             row = {z: solution.values[self._p[n, z]] for z in w.errors(n)}
             symmetric = w.symmetric and not w.largest and n == w.shared
@@ -237,7 +239,7 @@ class NoiseProgram:
 def exact_law(
     row: Mapping[int, Fraction], stay: Fraction | None, *, floor: Fraction, total: int, unbiased: bool, symmetric: bool
 ) -> Finite | None:
-    """Nearly right probabilities rounded to a law with exactly this stay probability and, if wanted, exactly zero bias.
+    """Nearly right probabilities rounded to a law with exactly this stay probability and zero bias if asked for.
 
     All weights are rounded; what is then missing from the total and from the mean, a few units, is made good by
     :func:`_balance`.
@@ -310,7 +312,7 @@ class NoiseLaws:
     bound: Fraction
 
 
-def least_delta(wanted: Wanted) -> NoiseLaws:
+def least_delta(requirements: NoiseRequirements) -> NoiseLaws:
     """The laws with the least delta; where a symmetric shared law has it too, that one.
 
     Raises
@@ -318,26 +320,28 @@ def least_delta(wanted: Wanted) -> NoiseLaws:
     InfeasibleProgram
         When no noise meets the requirements.
     """
-    if wanted.first == wanted.shared:  # one law: it and its mirror image are equally good, and so is their mean
-        wanted = replace(wanted, symmetric=True)
+    if (
+        requirements.first == requirements.shared
+    ):  # one law: it and its mirror image are equally good, and so is their mean
+        requirements = replace(requirements, symmetric=True)
     best: NoiseLaws | None = None
     problem = Unsupported("the linear program was not solved to enough digits; try a smaller reach.")
     for rough in (None, 1e-3, 1e-6):  # sizes to work in: the solver fails at some programs in some of them
         try:
-            program = NoiseProgram(wanted, rough=rough)
+            program = NoiseProgram(requirements, rough=rough)
             solution = program.least_delta()
         except InfeasibleProgram:
             raise
         except Unsupported as failure:
             problem = failure
             continue
-        bound = max(solution.bound - growth_gap(wanted.epsilon), best.bound if best else Fraction(0))
+        bound = max(solution.bound - growth_gap(requirements.epsilon), best.bound if best else Fraction(0))
         program, solution = _as_good_and_symmetric(program, solution, rough) or (program, solution)
         for one in (program.steadiest(solution.cost), solution):
             laws = None if one is None else program.laws(one)
             if laws is None:
                 continue
-            value = delta_of(laws, wanted)
+            value = delta_of(laws, requirements)
             if best is None or value < best.value * (1 - _SAME_DELTA):
                 best = NoiseLaws(tuple(laws), value, bound)
         if best is not None:
@@ -353,31 +357,33 @@ def _as_good_and_symmetric(
     program: NoiseProgram, solution: Solution, rough: float | None
 ) -> tuple[NoiseProgram, Solution] | None:
     """The program for a symmetric shared law and its solution, if that costs no delta."""
-    wanted = program.wanted
-    if wanted.symmetric or wanted.largest:
+    requirements = program.requirements
+    if requirements.symmetric or requirements.largest:
         return None
     try:
-        even = NoiseProgram(replace(wanted, symmetric=True), rough=rough)
+        even = NoiseProgram(replace(requirements, symmetric=True), rough=rough)
         found = even.least_delta()
     except Unsupported:  # infeasible, or not found
         return None
     return (even, found) if found.cost <= solution.cost * (1 + _SAME_DELTA) else None
 
 
-def delta_of(laws: Sequence[Finite], wanted: Wanted) -> Fraction:
+def delta_of(laws: Sequence[Finite], requirements: NoiseRequirements) -> Fraction:
     """The delta of these laws at the rational E of the program, exactly."""
-    E, last = growth(wanted.epsilon), len(laws) - 1
+    E, last = growth(requirements.epsilon), len(laws) - 1
     worst = Fraction(0)
-    for k in range(last if wanted.largest else last + 1):
+    for k in range(last if requirements.largest else last + 1):
         first, second = laws[k], laws[min(k + 1, last)]
         for a, b, shift in ((first, second, -1), (second, first, 1)):
             excess = [a.probability(z) - E * b.probability(z + shift) for z in range(a.low, a.high + 1)]
             positive = [x for x in excess if x > 0]
-            worst = max(worst, max(positive, default=worst) if wanted.single_event else sum(positive, Fraction(0)))
+            worst = max(
+                worst, max(positive, default=worst) if requirements.single_event else sum(positive, Fraction(0))
+            )
     return worst
 
 
-def largest_stay(wanted: Wanted, delta: Fraction) -> Fraction:
+def largest_stay(requirements: NoiseRequirements, delta: Fraction) -> Fraction:
     """The largest stay probability with delta at most this, to many digits.
 
     Raises
@@ -388,11 +394,11 @@ def largest_stay(wanted: Wanted, delta: Fraction) -> Fraction:
     problem = Unsupported("the linear program was not solved.")
     for rough in (float(delta), None, 1e-3, 1e-6):
         try:
-            return -NoiseProgram(wanted, delta, rough).largest_stay().cost
+            return -NoiseProgram(requirements, delta, rough).largest_stay().cost
         except InfeasibleProgram:
             raise
         except Unsupported as failure:
             problem = failure
-    if least_delta(wanted).value > delta:  # whatever the stay
+    if least_delta(requirements).value > delta:  # whatever the stay
         raise InfeasibleProgram()
     raise problem

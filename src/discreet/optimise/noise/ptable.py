@@ -9,17 +9,17 @@ from functools import cached_property
 from typing import Any
 
 from ...errors import InvalidInput, arg
+from ...exact.integers import positive_integer
 from ...exact.rationals import as_fraction, bound_up, float_down, read_epsilon, text_down, text_up
 from ...mechanisms.bounded import read_reach
 from ...privacy.certificate import Certificate
 from ...ptables.table import PTable
 from ...report import Fact, Report, Result, Section, Terms, stamped
-from ...spaces import positive_integer
 from ...wording import percent
 from ..lp.refinement import InfeasibleProgram
 from .bounded import LARGEST_PROGRAM, impossible, read_shared_from, refuse_hopeless_js, refuse_untouched_zeros
 from .key_rounding import best_on_keys
-from .programs import Wanted, least_delta
+from .programs import NoiseRequirements, least_delta
 
 _SKIPPED = (
     "programs that leave empty cells alone (tau-ARGUS, cellKey, ONS) do not apply the block of 0; the guarantee holds "
@@ -94,27 +94,27 @@ def design_ptable(
             "noise."
         )
     if floor is not None and floor >= 1:
-        raise InvalidInput(f"stay is a probability below 1; got {stay!r}.")
+        raise InvalidInput.must_be("stay", "a probability below 1", stay)
     if D + small > LARGEST_PROGRAM:
-        raise InvalidInput(f"reach + js must be at most {LARGEST_PROGRAM}; got {D + small}.")
+        raise InvalidInput.must_be("reach + js", f"at most {LARGEST_PROGRAM}", D + small, argument="reach")
     refuse_hopeless_js(small, D)
     if keep_zeros:
         refuse_untouched_zeros(floor or Fraction(0), D, small)
 
     given = None if shared_from is None else read_shared_from(shared_from, D, small)
 
-    def wanted(shorter: int) -> Wanted:
+    def requirements(shorter: int) -> NoiseRequirements:
         shared = given or read_shared_from(None, shorter, small)
-        return Wanted(eps, shorter, 0, shared, floor, at_least=True, variance=spread, js=small)
+        return NoiseRequirements(eps, shorter, 0, shared, floor, at_least=True, variance=spread, js=small)
 
     try:
-        free = least_delta(wanted(D))
+        free = least_delta(requirements(D))
     except InfeasibleProgram:
-        raise InvalidInput(impossible(wanted(D), None)) from None
+        raise InvalidInput(impossible(requirements(D), None)) from None
     try:
-        found = best_on_keys(wanted, D, size, progress)
+        found = best_on_keys(requirements, D, size, progress)
     except InfeasibleProgram:
-        raise InvalidInput(f"on {size} keys {impossible(wanted(D), None)}") from None
+        raise InvalidInput(f"on {size} keys {impossible(requirements(D), None)}") from None
     table = PTable(tuple(tuple(sorted(row.items())) for row in found.weights), size, layout="ptable")
     delta = table.mechanism(eps).certificate.delta
     about: dict[str, Any] = {
@@ -202,5 +202,5 @@ def _limit(value: object, name: str) -> Fraction | None:
         return None
     number = as_fraction(value, name)
     if number <= 0:
-        raise InvalidInput(f"{name} must be positive; got {value!r}.")
+        raise InvalidInput.must_be(name, "positive", value)
     return number

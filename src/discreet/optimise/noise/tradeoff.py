@@ -15,7 +15,7 @@ from ...names import find_name
 from ...report import Fact, Picture, Prose, Report, Result, Section, Table, stamped
 from ...wording import percent, rounded
 from .bounded import LARGEST_PROGRAM
-from .programs import NoiseProgram, Wanted, delta_of, largest_stay, least_delta
+from .programs import NoiseProgram, NoiseRequirements, delta_of, largest_stay, least_delta
 
 KINDS = ("optimal", "sadeghi", "all-counts")
 
@@ -118,11 +118,11 @@ def noise_tradeoff(
     >>> best["delta"] <= paper["delta"]
     True
     """
-    kind = find_name(kind, KINDS, "a kind of bounded noise")
+    kind = find_name(kind, KINDS, "a kind of bounded noise", argument="kind")
     epsilons = [read_epsilon(e) for e in _listed(epsilon)]
     reaches = [read_reach(d) for d in _listed(reach)]
     if kind == "all-counts" and max(reaches) > LARGEST_PROGRAM:
-        raise InvalidInput(f"for 'all-counts' the reach is at most {LARGEST_PROGRAM}; got {max(reaches)}.")
+        raise InvalidInput.must_be("reach", f"at most {LARGEST_PROGRAM} for 'all-counts'", max(reaches))
     etas = list(STAYS) if stays is None else [read_stay(s) for s in stays]
     rows, knees = [], []
     for eps in epsilons:
@@ -155,17 +155,17 @@ def _optimal(epsilon: Fraction, stay: Fraction, reach: int) -> tuple[Fraction, F
     if closed.closed_form_holds(epsilon, stay, reach):
         law = truncated_geometric_law(epsilon, stay, reach)
         return closed.least_delta(epsilon, stay, reach), moment(law, 2)
-    found = least_delta(Wanted(epsilon, reach, reach, reach, stay))
+    found = least_delta(NoiseRequirements(epsilon, reach, reach, reach, stay))
     return found.value, moment(found.laws[-1], 2)
 
 
 def _paper(epsilon: Fraction, stay: Fraction, reach: int) -> tuple[Fraction, Fraction]:
     law = PaperFormulas(epsilon, stay, reach).law
-    return delta_of([law], Wanted(epsilon, reach, reach, reach, stay)), moment(law, 2)
+    return delta_of([law], NoiseRequirements(epsilon, reach, reach, reach, stay)), moment(law, 2)
 
 
 def _all_counts(epsilon: Fraction, stay: Fraction, reach: int) -> tuple[Fraction, Fraction]:
-    found = least_delta(Wanted(epsilon, reach, 0, 2 * reach, stay))
+    found = least_delta(NoiseRequirements(epsilon, reach, 0, 2 * reach, stay))
     return found.value, moment(found.laws[-1], 2)
 
 
@@ -189,6 +189,6 @@ def knee_of(kind: str, epsilon: Any, reach: int) -> Fraction:
     if kind == "sadeghi":
         crossing = PaperFormulas(eps, Fraction(1, 2), reach).crossovers[-1]
         return crossing / (2 + crossing)
-    free = Wanted(eps, reach, 0, 2 * reach)
+    free = NoiseRequirements(eps, reach, 0, 2 * reach)
     least = NoiseProgram(free).least_delta().cost
     return largest_stay(free, least * (1 + Fraction(1, 10**6))).limit_denominator(10**9)

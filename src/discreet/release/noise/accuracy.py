@@ -101,7 +101,9 @@ def read_level(level: object) -> Fraction:
     """How often an interval shall cover: a share from 1/2 to 1 - 1e-9."""
     value = as_fraction(level, "level")
     if not Fraction(1, 2) <= value <= 1 - Fraction(1, 10**9):
-        raise InvalidInput(f"level is how often an interval covers, from 0.5 to below 1, such as 0.95; got {level!r}.")
+        raise InvalidInput.must_be(
+            "level", "from 0.5 to below 1, such as 0.95", level, meaning="how often an interval covers"
+        )
     return value
 
 

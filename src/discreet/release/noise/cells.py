@@ -16,9 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import InvalidInput, Unsupported, WrongType, arg
+from ...errors import InvalidInput, InWords, Unsupported, WrongType, arg
 from ...exact.arrays import FloatArray, IntArray
 from ...exact.bits import Bits
+from ...exact.integers import is_integer
 from ...exact.kernels import refuse_large
 from ...exact.laws import Law
 from ...exact.rationals import as_fraction
@@ -27,7 +28,7 @@ from ...files import rebuild
 from ...mechanism import Mechanism
 from ...mechanisms.families import Family, resolve
 from ...optimise.families import FAMILIES
-from ...spaces import LARGEST_INTEGER, Counts, is_integer
+from ...spaces import LARGEST_INTEGER, Counts
 from .accuracy import (
     FREE_ABOVE,
     FREE_BELOW,
@@ -78,7 +79,7 @@ class CellNoise:
 
     def __post_init__(self) -> None:
         if self.output not in OUTPUTS:
-            raise InvalidInput(f"{arg('counts')} must be one of {', '.join(OUTPUTS)}; got {self.output!r}.")
+            raise InvalidInput.must_be("counts", f"one of {', '.join(OUTPUTS)}", self.output)
         if self.output == "in-range" and self.high is None:
             raise InvalidInput(
                 f"{arg('counts', 'in-range')} needs a largest count: give {arg('bound')} or {arg('sizes')}"
@@ -139,7 +140,7 @@ class CellNoise:
         """The cells in a row, moved into the range that all arithmetic here is safe in. Refuses no value."""
         array = np.asarray(values)
         if array.dtype.kind not in "iuO":
-            raise WrongType(f"counts of cells must be an array of integers; got {array.dtype} values.")
+            raise WrongType.must_be("counts of cells", "an array of integers", InWords(f"{array.dtype} values"))
         if self.size is not None and array.size != self.size:
             raise InvalidInput(f"this noise is for {self.size} cells; got {array.size}.")
         low = 0 if array.dtype.kind == "u" else FREE_BELOW  # an unsigned number cannot be compared with a negative one
@@ -393,7 +394,7 @@ def _read_limit(bound: object, sizes: Any) -> tuple[int | IntArray | None, bool]
     if bound is None:
         return None, False
     if not is_integer(bound) or not 1 <= int(bound) <= LARGEST_INTEGER:  # type: ignore[call-overload]
-        raise InvalidInput(f"bound, the largest count, must be a whole number from 1 to 2**62; got {bound!r}.")
+        raise InvalidInput.must_be("bound", "a whole number from 1 to 2**62", bound, meaning="the largest count")
     return int(bound), False  # type: ignore[call-overload]
 
 

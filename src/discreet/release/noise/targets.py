@@ -10,6 +10,7 @@ from fractions import Fraction
 from statistics import NormalDist
 
 from ...errors import InvalidInput, Unsupported, call
+from ...exact.integers import is_integer
 from ...exact.kernels import Noise
 from ...exact.laws import Gaussian
 from ...exact.rationals import LARGEST_EPSILON, SMALLEST_EPSILON
@@ -17,7 +18,7 @@ from ...mechanism import Mechanism
 from ...mechanisms.families import resolve
 from ...names import plain
 from ...optimise.families import FAMILIES
-from ...spaces import LARGEST_INTEGER, is_integer
+from ...spaces import LARGEST_INTEGER
 from .accuracy import exceeds_at_most, read_level
 
 
@@ -29,7 +30,7 @@ def _four_digits(number: int) -> Fraction:
 
 def _read_wish(half_width: object, level: object) -> tuple[int, Fraction]:
     if not is_integer(half_width) or not 0 <= int(half_width) <= LARGEST_INTEGER:  # type: ignore[call-overload]
-        raise InvalidInput(f"the wanted error must be a whole number of at least 0; got {half_width!r}.")
+        raise InvalidInput.must_be("error", "a whole number of at least 0", half_width)
     return int(half_width), read_level(level)  # type: ignore[call-overload]
 
 

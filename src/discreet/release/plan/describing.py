@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ...engines.base import ROW
 from ...exact.rationals import as_fraction, bound_up, text_up
 from ...explanation import Explanation, explain, fold
-from ...ledger.budget import Cost, exact_text, short
+from ...ledger.budget import RELATIONS, Cost, exact_text, short
 from ...optimise.families import FAMILIES
 from ...privacy.certificate import Certificate
 from ...questions.question import Question
@@ -147,7 +147,7 @@ def _steps_between_values(plan: Plan) -> int:
     Where units are added and removed, somebody leaves one group and joins another: two steps, and epsilon twice. In a
     single count they are counted or not, which is one.
     """
-    return 2 if plan.protection.relation == "add-remove" and plan.cells > 1 else 1
+    return 2 if RELATIONS[plan.protection.relation].moves == 1 and plan.cells > 1 else 1
 
 
 def odds_in_words(plan: Plan) -> list[str]:

@@ -19,16 +19,16 @@ import numpy as np
 
 from ...engines.base import ROW
 from ...errors import InvalidInput
+from ...exact.integers import is_integer
 from ...exact.rationals import as_fraction
 from ...ledger.budget import Cost
 from ...questions.groups import Groups, Value
 from ...questions.orders import canonical, places_in
 from ...questions.question import Question, read_question
-from ...report import Report, Result, stamped
-from ...spaces import is_integer
+from ...report import Report, Result, plain, stamped
 from ..noise.accuracy import Expected, read_level
 from ..noise.cells import CellNoise
-from .describing import OUTPUT_IN_WORDS, odds_in_words, plan_report
+from .describing import OUTPUT_IN_WORDS, noise_in_words, odds_in_words, plan_report
 from .pricing import price
 from .protection import Protection
 
@@ -97,6 +97,19 @@ class TablePlan:
         first = self.noise.mechanisms[0]
         more = f" and {len(self.noise.mechanisms) - 1} more for other sizes" if len(self.noise.mechanisms) > 1 else ""
         return f"{first!r}{more}; {OUTPUT_IN_WORDS[self.noise.output]}"
+
+    def noise_json(self) -> dict[str, Any]:
+        """The noise for programs: its form, each mechanism by its parameters and its privacy, and all in words."""
+        mechanisms = [
+            {
+                "family": one.family,
+                "parameters": dict(one.parameters),
+                "epsilon": plain(one.certificate.epsilon),
+                "delta": one.certificate.delta,
+            }
+            for one in self.noise.mechanisms
+        ]
+        return {"output": self.noise.output, "mechanisms": mechanisms, "sentence": noise_in_words(self)}
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -245,7 +258,7 @@ class Plan(Result):
                 {
                     "cells": table.cells,
                     "sensitivity": table.sensitivity,
-                    "noise": table.noise_text,
+                    "noise": table.noise_json(),
                     "error": {
                         name: str(value) if isinstance(value, Fraction) else value
                         for name, value in asdict(expected).items()
@@ -256,7 +269,7 @@ class Plan(Result):
             "guarantee": list(self.guarantee),
             "notes": list(self.notes),
         }
-        return stamped("plan", 1, content)
+        return stamped("plan", 2, content)
 
 
 def plan_from_request(request: Mapping[str, Any]) -> Plan:

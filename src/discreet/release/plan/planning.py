@@ -8,7 +8,7 @@ from typing import Unpack
 
 from ...addresses import Address, read_address
 from ...engines.base import ROW
-from ...engines.sources import Counting, Source, open_source
+from ...engines.sources import Counting, Data, Source, open_source
 from ...errors import InvalidInput, arg
 from ...ledger.budget import read_name
 from ...questions.question import Question, expand_view, find_column, read_question, read_view
@@ -27,7 +27,7 @@ _DEEPEST_VIEW = 20
 
 
 def plan_release(
-    questions: str | Sequence[str] | ReleaseRequest, *, data: str | Path | Source, **fields: Unpack[RequestFields]
+    questions: str | Sequence[str] | ReleaseRequest, *, data: Data, **fields: Unpack[RequestFields]
 ) -> Plan:
     """Work out what a release would publish and cost, without reading a row.
 
@@ -37,7 +37,9 @@ def plan_release(
         SQL: one table, WHERE, GROUP BY, COUNT(*), COUNT(DISTINCT unit), COUNT_IF(condition). Several questions make one
         release, whose epsilon is split among them. Or a :class:`ReleaseRequest` that says everything.
     data
-        The file (CSV, Parquet or a DuckDB database). Only its column names and types are read, if it is there.
+        The file (CSV, Parquet or a DuckDB database), the address of a database, or a table in memory (a DataFrame of
+        pandas or polars, a table of pyarrow), for which ``dataset`` is required. Only the names and types of its
+        columns are read, if it is there.
     fields
         ``unit`` (required), ``domain`` or ``groups``, ``epsilon`` or ``error``, ``mechanism``, ``max_groups`` and
         whatever else a :class:`ReleaseRequest` has.
@@ -54,9 +56,9 @@ def plan_release(
     return plan_request(read_request(questions, **fields), data)
 
 
-def plan_request(request: ReleaseRequest, data: str | Path | Source) -> Plan:
+def plan_request(request: ReleaseRequest, data: Data) -> Plan:
     """The plan of a request, for this data."""
-    source = _existing(data)
+    source = _existing(data, request.dataset)
     asked = [read_question(sql, unit=request.unit) for sql in request.questions]
     if source is not None:
         asked = [question.bind(source.table(question.table), source.spelled(question.table)) for question in asked]
@@ -67,6 +69,7 @@ def plan_request(request: ReleaseRequest, data: str | Path | Source) -> Plan:
     if source is not None:
         refuse_texts_for_numbers(asked, cells, source)
         notes += [note for base in bases for note in reading_notes(base, source.table(base.table))]
+        notes += [note for base in bases for note in source.column_notes(base.table, sorted(base.columns))]
     if sum(g.size * len(q.aggregates) for q, g in zip(asked, cells, strict=True)) > MOST_CELLS:
         raise InvalidInput(f"that is more than {MOST_CELLS:,} cells; declare fewer groups.")
     noise = NoiseRequest(request, None if request.sizes is None else declared_sizes(request.sizes, asked, cells))
@@ -82,30 +85,25 @@ def plan_request(request: ReleaseRequest, data: str | Path | Source) -> Plan:
     notes += noise.overpayment_note(tables, cost)
     refuse_unnamed_selection(data, request.edition)
     return Plan(
-        _account(request, _name(data, source)),
+        _account(request, data, source),
         protection, tuple(tables), cost, request.level, request.edition, tuple(dict.fromkeys(notes)),
     )  # fmt: skip
 
 
-def _existing(data: str | Path | Address | Source) -> Source | None:
+def _existing(data: Data | Address, dataset: str | None) -> Source | None:
     """The source, if it is there: a plan can be made for data that is not."""
     if not isinstance(data, str | Path | Address):
-        return open_source(data)
+        return open_source(data, dataset)
     address = read_address(data)
     return open_source(address) if address.may_be_opened else None
 
 
-def _name(data: str | Path | Source, source: Source | None) -> str:
-    if source is not None:
-        return source.dataset
-    return read_address(data).dataset  # type: ignore[arg-type]
-
-
-def _account(request: ReleaseRequest, own: str) -> str:
+def _account(request: ReleaseRequest, data: Data, source: Source | None) -> str:
     """The data set whose account pays: the file's own, or the one it was said to belong to, with its edition."""
+    own = read_address(data).dataset if source is None else source.dataset  # type: ignore[arg-type]
     if request.dataset is None:
         return own
-    if not request.edition:
+    if not request.edition and (source is None or source.has_own_name):
         raise InvalidInput(
             f"a data set named by {arg('dataset')} has several files, so say which one this is: "
             f"{arg('edition', own)}, or your own name for it. The same question for the same edition gets the "

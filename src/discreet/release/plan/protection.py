@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from ...engines.base import ROW
 from ...errors import InvalidInput, arg
+from ...exact.integers import positive_integer
 from ...ledger.budget import RELATIONS
 from ...questions.groups import Groups
 from ...questions.question import Question
-from ...spaces import positive_integer
 
 #: What to say when no unit was named.
 WHOSE = (
@@ -40,7 +40,9 @@ class Protection:
         if not isinstance(self.unit, str) or not self.unit:
             raise InvalidInput(WHOSE)
         if self.relation not in RELATIONS:
-            raise InvalidInput(f"the neighbour relation must be one of {', '.join(RELATIONS)}; got {self.relation!r}.")
+            raise InvalidInput.must_be(
+                "the neighbour relation", f"one of {', '.join(RELATIONS)}", self.relation, argument="relation"
+            )
         object.__setattr__(self, "max_groups", positive_integer(self.max_groups, "max_groups"))
         if self.unit == ROW and self.max_groups != 1:
             raise InvalidInput(
@@ -54,18 +56,19 @@ class Protection:
 
         A unit counts in at most ``k = max_groups`` groups, with one row in each, and a row in at most ``c`` of the
         aggregates (``question.most_at_once``): joining or leaving moves ``k c`` cells. A substitution is a leaving and
-        a joining, ``2 k c`` cells, never more than there are. No cell moves by more than one: it counts units.
+        a joining, ``2 k c`` cells (``Relation.moves``), never more than there are. No cell moves by more than one: it
+        counts units.
         """
         live = groups.live
         one_way = min(self.max_groups, live) * question.most_at_once
         cells = live * len(question.aggregates)
-        return min(2 * one_way, cells) if self.relation == "substitution" else one_way
+        return min(RELATIONS[self.relation].moves * one_way, cells)
 
     def sentences(self, groups: int, tables: int = 1) -> tuple[str, ...]:
         """In how many of so many groups (of each of the tables) a unit is counted, who is protected, and the rule."""
         if self.unit == ROW:
             return (
-                f"This protects one row of the table. {_HIDDEN_ROW[self.relation]}",
+                f"This protects one row of the table. {_hidden(self.relation, 'row')}",
                 "Each row that matches WHERE and a declared group is counted once. Other rows are not counted.",
             )
         most = min(self.max_groups, groups)
@@ -86,7 +89,7 @@ class Protection:
         return (
             first,
             *([missing] if groups > most else []),
-            f"This protects one person (all rows with the same {self.unit}). {_HIDDEN[self.relation]}",
+            f"This protects one person (all rows with the same {self.unit}). {_hidden(self.relation, 'person')}",
             *([_CHOICE] if groups > most else []),
             f"Rows without a {self.unit}, and rows outside WHERE or the declared groups, are not counted. We "
             "cannot say how many rows were left out: that number is itself private.",
@@ -96,16 +99,17 @@ class Protection:
 _CHOICE = (
     "If a person has rows in more groups than that, a secret key and their own rows choose which, and nothing else."
 )
-_LIMITS = "It limits how well readers can tell"
-_HIDDEN = {
-    "add-remove": f"{_LIMITS} whether someone is in the table, or what their values are: neighbouring tables differ by "
-    "one person added or removed.",
-    "substitution": f"{_LIMITS} what someone's values are: neighbouring tables differ by one person replaced by "
-    "another. How many people there are is public.",
-}
-_HIDDEN_ROW = {
-    "add-remove": f"{_LIMITS} whether a row is in the table, or what its values are: neighbouring tables differ by one "
-    "row added or removed.",
-    "substitution": f"{_LIMITS} what the values of a row are: neighbouring tables differ by one row replaced by "
-    "another. How many rows there are is public.",
-}
+
+
+#: How a person and a row are spoken of: one of them, several, and what is said of their values.
+_SPOKEN = {"person": ("someone", "people", "their values", "someone's values"),
+           "row": ("a row", "rows", "its values", "the values of a row")}  # fmt: skip
+
+
+def _hidden(name: str, unit: str) -> str:
+    """What readers cannot tell, and how neighbouring tables differ."""
+    relation, (one, several, values, whose) = RELATIONS[name], _SPOKEN[unit]
+    what = f"whether {one} is in the table, or what {values} are" if relation.hides_presence else f"what {whose} are"
+    public = "" if relation.hides_presence else f" How many {several} there are is public."
+    differ = f"neighbouring tables differ by one {unit} {relation.change}"
+    return f"It limits how well readers can tell {what}: {differ}.{public}"

@@ -8,14 +8,14 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, TypeAlias, TypedDict, Unpack
 
-from ...errors import InvalidInput, WrongType, arg
+from ...errors import InvalidInput, InWords, WrongType, arg
+from ...exact.integers import is_integer
 from ...exact.rationals import as_fraction, read_epsilon
 from ...ledger.budget import RELATIONS
 from ...losses import Loss
 from ...mechanism import Mechanism
 from ...names import find_name
 from ...ptables.table import PTable
-from ...spaces import is_integer
 from ..noise.accuracy import read_level
 from ..noise.cells import OUTPUTS, cell_mechanism
 from .protection import WHOSE
@@ -106,7 +106,8 @@ class ReleaseRequest:
         Your name for the state of the data. The same question for the same edition has one answer.
     dataset
         The data set whose people these are, where the file has another name, such as next quarter's: one account for
-        the same people. It needs an ``edition``, so that no file gets the recorded answer of another.
+        the same people. It needs an ``edition``, so that no file gets the recorded answer of another. A table in memory
+        has no other name: there it is required, the question calls the table so, and the edition may be left out.
 
     Examples
     --------
@@ -187,8 +188,8 @@ def _texts(questions: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def _relation(written: str | None, sizes: object) -> str:
-    relation = None if not written else find_name(written, RELATIONS, "a neighbour relation")
-    if sizes is not None and relation == "add-remove":
+    relation = None if not written else find_name(written, RELATIONS, "a neighbour relation", argument="relation")
+    if sizes is not None and relation is not None and RELATIONS[relation].hides_presence:
         raise InvalidInput(
             "with public sizes the relation is substitution: the number of units in each group is known, so nobody can "
             f"join or leave unseen. Leave {arg('relation')} out, or {arg('sizes')}"
@@ -202,9 +203,8 @@ def _shares(split: Sequence[Number] | None, number: int) -> tuple[Fraction, ...]
         return (Fraction(1, number),) * number
     parts = [as_fraction(part, "a part of the split") for part in split]
     if len(parts) != number or min(parts) <= 0:
-        raise InvalidInput(
-            f"{arg('split')} needs as many positive numbers as there are questions, {number}; got "
-            f"{', '.join(map(str, split))}."
+        raise InvalidInput.must_be(
+            "split", f"as many positive numbers as there are questions, {number}", InWords(", ".join(map(str, split)))
         )
     return tuple(part / sum(parts) for part in parts)
 
@@ -220,14 +220,14 @@ def _mechanism(mechanism: str | Mechanism | PTable) -> str | Mechanism:
 
 def _suppress_below(value: object) -> int:
     if not is_integer(value):
-        raise InvalidInput(f"{arg('suppress_below')} must be a whole number; got {value!r}.")
+        raise InvalidInput.must_be("suppress_below", "a whole number", value)
     return int(value)  # type: ignore[call-overload,no-any-return]
 
 
 def _read_delta(delta: Any) -> Fraction:
     value = as_fraction(delta, "delta")
     if not 0 <= value < 1:
-        raise InvalidInput(f"delta is a probability, far below one over the number of people; got {delta!r}.")
+        raise InvalidInput.must_be("delta", "a probability, far below one over the number of people", delta)
     return value
 
 
@@ -243,7 +243,7 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "epsilon": read_epsilon,
     "delta": _read_delta,
     "mechanism": _mechanism,
-    "counts": lambda written: find_name(written, OUTPUTS, "a form of counts"),
+    "counts": lambda written: find_name(written, OUTPUTS, "a form of counts", argument="counts"),
     "suppress_below": _suppress_below,
     "level": read_level,
     "edition": _read_edition,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,7 @@ from .contents import MALFORMED, SUMS
 from .guarantee import guarantee_text
 from .recorded import recall, recorded_answer
 from .released import Release
-from .tables import ERRORS, IMPOSSIBLE, LAYOUT, NORMAL, STATUS_MEANING, SUPPRESSED, ReleasedTable
+from .tables import IMPOSSIBLE, LAYOUT, NORMAL, STATUS_MEANING, SUPPRESSED, ErrorColumn, ReleasedTable
 
 #: Columns that are not whole numbers may differ by this from what is worked out here: six digits are written, and other
 #: machines have other last digits.
@@ -295,8 +295,8 @@ class _Audit:
         found = {name for name in self.files if name.startswith("counts")}
         if found != set(names):
             raise _Refuted(f"the tables are not those of the plan: {sorted(found ^ set(names))[0][:80]!r}.")
-        edition = plan.edition if self._layout() > 1 else ""
-        tables = tuple(_read_table(self._text(name), name, plan, k, edition) for k, name in enumerate(names))
+        layout = self._layout()
+        tables = tuple(_read_table(self._text(name), name, plan, k, layout) for k, name in enumerate(names))
         return tables, "every declared group is there once, in order, with a count in range and a fitting status."
 
     def _layout(self) -> int:
@@ -310,7 +310,7 @@ class _Audit:
         for name, table in zip(contents.table_files(len(tables)), tables, strict=True):
             written, again = self._text(name), contents.csv_text(table)
             if written != again:
-                _compare_lines(written, again, name)
+                _compare_lines(written, again, name, table.columns)
         return True, "intervals, standard deviations, biases and probabilities were worked out again from the counts."
 
     # -------------------------------------------------------------------------------------------- statements and words
@@ -412,10 +412,11 @@ class _Audit:
 _OPEN: Any = object()
 
 
-def _read_table(text: str, name: str, plan: Plan, number: int, edition: str) -> ReleasedTable:
+def _read_table(text: str, name: str, plan: Plan, number: int, layout: int) -> ReleasedTable:
     """The counts and flags of a CSV file that has exactly the lines its plan asks for."""
     table = plan.tables[number]
-    empty = ReleasedTable(table, np.zeros((0, 0), np.int64), np.zeros((0, 0), "U1"), plan.level, edition)
+    edition = plan.edition if layout > 1 else ""
+    empty = ReleasedTable(table, np.zeros((0, 0), np.int64), np.zeros((0, 0), "U1"), plan.level, edition, layout)
     cells, named = contents.cell_names(empty), contents.has_names(empty)
     heading = ",".join(map(contents.written, empty.headings)) + "\n"
     if not text.startswith(heading):
@@ -432,7 +433,7 @@ def _read_table(text: str, name: str, plan: Plan, number: int, edition: str) -> 
         place = end + 1
     if place != len(text):
         raise _Refuted(f"{name} has more lines than its question has cells.")
-    return replace(_judged(name, plan, table, counts, flags), edition=edition)
+    return replace(_judged(name, plan, table, counts, flags), edition=edition, layout=layout)
 
 
 def _judged(name: str, plan: Plan, table: TablePlan, counts: list[str], flags: list[str]) -> ReleasedTable:
@@ -463,17 +464,14 @@ def _judged(name: str, plan: Plan, table: TablePlan, counts: list[str], flags: l
     return ReleasedTable(table, values.reshape(shape), status.reshape(shape), plan.level)
 
 
-#: How many columns at the end of a line are worst cases, which may differ in their last digits.
-_WORST_CASES = sum(column.rounding is not None for column in ERRORS)
-
-
-def _compare_lines(written: str, again: str, name: str) -> None:
-    """Refuse error columns that differ by more than the last digits of another machine."""
+def _compare_lines(written: str, again: str, name: str, columns: Sequence[ErrorColumn]) -> None:
+    """Refuse error columns that differ; worst cases may, by the last digits of another machine."""
     for number, (one, other) in enumerate(zip(written.split("\n"), again.split("\n"), strict=True), 1):
         if one == other:
             continue
-        mine, theirs = one.rsplit(",", _WORST_CASES), other.rsplit(",", _WORST_CASES)
-        if mine[0] != theirs[0]:
+        mine, theirs = one.rsplit(",", len(columns)), other.rsplit(",", len(columns))
+        whole = [k for k, column in enumerate(columns, 1) if column.rounding is None]
+        if any(mine[k] != theirs[k] for k in (0, *whole)):
             raise _Refuted(f"{name}, line {number}: the interval is not that of the count.")
         if not all(_close(a, b) for a, b in zip(mine[1:], theirs[1:], strict=True)):
             raise _Refuted(f"{name}, line {number}: the error columns are not those of the noise.")

@@ -10,11 +10,12 @@ import hashlib
 import json
 import os
 import secrets
+import shlex
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...errors import DiscreetError, InvalidInput
+from ...errors import DiscreetError, InvalidInput, call
 from ..plan.plan import plan_from_request
 from .contents import MALFORMED, SUMS, bundle_files, csv_text, table_files
 
@@ -23,6 +24,14 @@ if TYPE_CHECKING:
 
 #: What a bundle takes at most: what every one has, and for each count its lines in the files and the page.
 _BYTES, _BYTES_A_CELL = 2_000_000, 400
+
+
+def refuse_part_of_bundle(file: Path) -> None:
+    """Refuse one file of a bundle where the folder is meant; a mechanism in it stands for itself."""
+    if not file.name.startswith("mechanism") and (file.parent / SUMS).is_file():
+        folder = str(file.parent)
+        whole = call(f"dc.verify({folder!r})", f"discreet verify {shlex.quote(folder)}")
+        raise InvalidInput(f"{file} is one file of a bundle. Check the whole bundle: {whole}")
 
 
 def refuse_occupied(folder: str | Path, key: str | None = None) -> None:

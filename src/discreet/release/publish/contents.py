@@ -32,7 +32,7 @@ from ...exact.arrays import BoolArray, FloatArray, IntArray
 from ...mechanism import Mechanism
 from ...pages.html import page
 from .guarantee import guarantee_text
-from .tables import ERROR_COLUMNS, ERRORS, STATUS_MEANING, SUPPRESSED, ReleasedTable
+from .tables import STATUS_MEANING, SUPPRESSED, ReleasedTable
 
 if TYPE_CHECKING:
     from .released import Release
@@ -54,11 +54,11 @@ MALFORMED = (
 
 _DIGITS = 6
 
+#: What the columns mean that every layout has.
 COLUMN_MEANING = {
     "edition": "the state of the data that was counted, by the name its curator gave it; missing if it has none",
     "count": "the noisy count; empty if suppressed",
     "status": "A, M or Q: see status_meaning",
-    **{column.name: column.meaning for column in ERRORS},
 }
 
 
@@ -68,11 +68,11 @@ COLUMN_MEANING = {
 def csv_text(table: ReleasedTable) -> str:
     """The published table: a line for each count."""
     flags = table.status.reshape(-1)
-    columns = [table.counts.reshape(-1), flags, *(table.errors[name] for name in ERROR_COLUMNS)]
+    columns = [table.counts.reshape(-1), flags, *table.errors.values()]
     first, alike = _told_apart(columns)
     unseen = flags[first] == SUPPRESSED
     said = [_integers(columns[0][first], unseen), flags[first].tolist()]
-    for column in ERRORS:
+    for column in table.columns:
         values = table.errors[column.name][first]
         if column.rounding is None:
             said.append(_integers(values, unseen | table.open[first] if column.name == "high" else unseen))
@@ -216,7 +216,7 @@ def statement(release: Release) -> dict[str, Any]:
         "ledger": dict(release.ledger),
         "guarantee": list(release.guarantee),
         "status_meaning": STATUS_MEANING,
-        "column_meaning": COLUMN_MEANING,
+        "column_meaning": {**COLUMN_MEANING, **{one.name: one.meaning for one in release.tables[0].columns}},
         "label_marks": "a label that begins with an apostrophe has it as a mark: take one apostrophe away; NULL "
         "without one is the missing value",
     }

@@ -104,7 +104,7 @@ class Release(Result):
     def table(self, number: int = 0) -> ReleasedTable:
         """A table by its number, from 0."""
         if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < len(self.tables):
-            raise InvalidInput(f"the tables are numbered from 0 to {len(self.tables) - 1}; got {number!r}.")
+            raise InvalidInput.must_be("number", f"that of a table, from 0 to {len(self.tables) - 1}", number)
         return self.tables[number]
 
     def total(self, cells: Mapping[str, Any] | None = None, *, table: int = 0) -> Combined:

@@ -14,7 +14,7 @@ from ...plots.counts import MOST_CELLS, label
 from ...report import Bar, Bullets, Code, Part, Picture, Prose, Report, Section, Table, Terms
 from ...wording import percent, plural
 from ..plan.describing import learning, plan_facts, question_in_words
-from .tables import ERROR_COLUMNS, ERRORS, IMPOSSIBLE, NORMAL, STATUS_MEANING, SUPPRESSED, ReleasedTable
+from .tables import IMPOSSIBLE, NORMAL, STATUS_MEANING, SUPPRESSED, ReleasedTable
 
 if TYPE_CHECKING:
     from .released import Release
@@ -104,7 +104,7 @@ def error_in_words(table: ReleasedTable) -> str:
     seen = table.status.reshape(-1) == NORMAL
     if not seen.any():
         return "No noisy count is published."
-    errors = {name: table.errors[name][seen] for name in ERROR_COLUMNS}
+    errors = {name: values[seen] for name, values in table.errors.items()}
     low, high = float(errors["bias_low"].min()), float(errors["bias_high"].max())
     # less than this is the floats', not the noise's
     parts = [f"{text_up(size, 3)} too {way}" for size, way in ((high, "high"), (-low, "low")) if size > 1e-9]
@@ -143,7 +143,9 @@ def _reading(release: Release) -> Iterator[Section]:
                 "total that differs from the sum of its parts, comes from the noise and is not a mistake. The CSV "
                 "files have these columns:"
             ),
-            Terms((("count", "the noisy count"), *((column.name, column.meaning) for column in ERRORS))),
+            Terms(
+                (("count", "the noisy count"), *((column.name, column.meaning) for column in release.tables[0].columns))
+            ),
             Prose("The column `status` has these flags (SDMX, CL_OBS_STATUS):"),
             Terms(tuple((flag, STATUS_MEANING[flag]) for flag in flags)),
             Prose(

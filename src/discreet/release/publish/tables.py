@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import InvalidInput
+from ...errors import InvalidInput, InWords
 from ...exact.arrays import BoolArray, IntArray
 from ...pages.pictures import chart_of
 from ...plots.chart import Chart
@@ -54,6 +54,8 @@ class ErrorColumn:
         For a worst case: how it is rounded so that it stays true. None for whole numbers.
     of_a_cell_that_cannot_exist
         Its value there: such a count is known.
+    since
+        The first layout that has it. Bundles of earlier layouts, which are published, are checked without it.
     """
 
     name: str
@@ -61,6 +63,7 @@ class ErrorColumn:
     meaning: str
     rounding: str | None = None
     of_a_cell_that_cannot_exist: int = 0
+    since: int = 1
 
 
 #: What is said of every count, in the order of the columns.
@@ -85,8 +88,6 @@ ERRORS = (
         "probability that the noisy count is the true one, the least over true counts", ROUND_FLOOR, 1,
     ),
 )  # fmt: skip
-ERROR_COLUMNS = tuple(column.name for column in ERRORS)
-_OWN = ("measure", "count", "status", *ERROR_COLUMNS)
 
 #: The version of a bundle's files. Version 1 has no edition in the tables; version 3 states the template of the page.
 LAYOUT = 3
@@ -108,6 +109,8 @@ class ReleasedTable:
         The coverage of the intervals, whatever the true counts are.
     edition
         The state of the data that was counted, by name; a column of the published table unless it is empty.
+    layout
+        The version of the bundle it is in, which says which columns it has.
     """
 
     plan: TablePlan
@@ -115,6 +118,12 @@ class ReleasedTable:
     status: NDArray[np.str_]
     level: Fraction
     edition: str = ""
+    layout: int = LAYOUT
+
+    @property
+    def columns(self) -> tuple[ErrorColumn, ...]:
+        """What is said of every count in its layout, in the order of the columns."""
+        return tuple(column for column in ERRORS if column.since <= self.layout)
 
     @property
     def question(self) -> Question:
@@ -137,7 +146,8 @@ class ReleasedTable:
     @property
     def by(self) -> tuple[str, ...]:
         """The headings of the group columns; one that reads like a heading of ours is told apart by ``group_``."""
-        own = (*_OWN, "edition") if self.edition else _OWN
+        own = ["measure", "count", "status", *(column.name for column in self.columns)]
+        own += ["edition"] if self.edition else []
         taken = {*own, *self.groups.columns}
         headings = []
         for column in self.groups.columns:
@@ -153,7 +163,7 @@ class ReleasedTable:
         """The columns of the published table."""
         measure = ("measure",) if len(self.measures) > 1 else ()
         edition = ("edition",) if self.edition else ()
-        return (*edition, *self.by, *measure, "count", "status", *ERROR_COLUMNS)
+        return (*edition, *self.by, *measure, "count", "status", *(column.name for column in self.columns))
 
     @cached_property
     def errors(self) -> dict[str, NDArray[Any]]:
@@ -163,9 +173,9 @@ class ReleasedTable:
         :data:`~.accuracy.NO_END` where there is no upper end.
         """
         found = self.plan.noise.accuracy(self.counts.reshape(-1), self.level)
-        errors = {column.name: np.array(getattr(found, column.figure)) for column in ERRORS}
+        errors = {column.name: np.array(getattr(found, column.figure)) for column in self.columns}
         impossible = self.status.reshape(-1) == IMPOSSIBLE
-        for column in ERRORS:
+        for column in self.columns:
             errors[column.name][impossible] = column.of_a_cell_that_cannot_exist
         return errors
 
@@ -183,7 +193,7 @@ class ReleasedTable:
         size = self.counts.size if most is None else min(most, self.counts.size)
         groups = -(-size // many)
         labels = [_first(self.groups, k, groups) for k in range(len(self.groups.columns))]
-        errors = {name: self.errors[name][:size].tolist() for name in ERROR_COLUMNS}
+        errors = {name: values[:size].tolist() for name, values in self.errors.items()}
         errors["high"] = [None if high == NO_END else high for high in errors["high"]]
         counts, flags = self.counts.reshape(-1)[:size].tolist(), self.status.reshape(-1)[:size].tolist()
         rows = []
@@ -202,8 +212,8 @@ class ReleasedTable:
         groups, many = self.groups, len(self.measures)
         chosen = np.ones((groups.size, many), dtype=bool)
         if cells is not None and not isinstance(cells, Mapping):
-            raise InvalidInput(
-                f"select cells by their group columns, such as {{'site': 1}}; got {type(cells).__name__}."
+            raise InvalidInput.must_be(
+                "cells", "chosen by their group columns, such as {'site': 1}", InWords(type(cells).__name__)
             )
         wanted = dict(cells or {})
         if many > 1:

@@ -1,0 +1,54 @@
+"""What looks like a table and is not counted: queries, streams, connections of others, and what to give instead."""
+
+from __future__ import annotations
+
+from ...errors import WrongType, arg
+
+#: Why a query is refused.
+_QUERY = "It can hold a LIMIT or a window, by which one row evicts another."
+
+#: Packages and their classes -> why each is refused, and what to give instead. A class is known by its own name or that
+#: of one it is derived from; "" stands for all others of the package.
+_INSTEAD: dict[str, dict[str, str]] = {
+    "polars": {
+        "LazyFrame": f"{_QUERY} Give all rows of the table itself, as a DataFrame: data=query.collect().",
+        "Series": "Give a table: data=series.to_frame().",
+    },
+    "pandas": {"Series": "Give a table: data=series.to_frame()."},
+    "pyarrow": {
+        "RecordBatch": "Give a table: data=pyarrow.Table.from_batches([batch]).",
+        "RecordBatchReader": "It can be read only once. Give a table: data=reader.read_all().",
+        "Scanner": f"{_QUERY} Give the files themselves, data='people/', or a table of all their rows.",
+        "Dataset": "Give the files themselves, data='people/', or a table: data=dataset.to_table().",
+    },
+    "duckdb": {
+        "DuckDBPyRelation": f"{_QUERY} Give the database file, data='study.duckdb', or all rows as a table.",
+        "": "Give the database file, data='study.duckdb', and name the table in the question.",
+    },
+    "pyspark": {
+        "DataFrame": f"{_QUERY} Save the table, df.write.parquet('people'), and give data='people'.",
+    },
+    "sqlalchemy": {"": "Give the address, without a password: data='postgresql://user@host/study'."},
+    "psycopg": {"": "Give the address, without a password: data='postgresql://user@host/study'."},
+    "sqlite3": {"": "Save the table as .csv or .parquet, and give that file."},
+    "ibis": {"": f"{_QUERY} Give the table that it reads: its file, or the address of its database."},
+}
+_INSTEAD["_duckdb"] = _INSTEAD["duckdb"]
+
+
+def not_a_table(data: object) -> WrongType:
+    """The error for what is neither an address nor a table in memory.
+
+    >>> print(not_a_table([1, 2]))
+    data must be a file, an address or a table of pandas, polars or pyarrow; got a list. Save it as .csv or .parquet...
+    """
+    advice = f"Save it as .csv or .parquet, and give {arg('data', 'people.csv')}."
+    for kind in type(data).__mro__:
+        known = _INSTEAD.get(kind.__module__.partition(".")[0], {})
+        if kind.__name__ in known or "" in known:
+            advice = known.get(kind.__name__, known.get("", advice))
+            break
+    return WrongType(
+        "data must be a file, an address or a table of pandas, polars or pyarrow; got a "
+        f"{type(data).__name__}. {advice}"
+    )

@@ -1,0 +1,231 @@
+"""A table in memory, copied once into a DuckDB of our own and counted there."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from ...errors import InvalidInput, SourceFailed, arg
+from ...exact.arrays import IntArray
+from ...sources.files import open_engine
+from ...sources.sql import quoted
+from ..base import Counting, Snapshot, Source
+from ..duckdb.counting import count
+from ..duckdb.dialect import DUCKDB, DuckDbDialect
+from ..duckdb.types import kind_of, refuse_as_unit
+from .tables import TableInMemory
+
+
+def open_table(table: TableInMemory, dataset: str | None) -> CountedTable:
+    """The table under the name that its ledger has. Only the names and types of its columns are looked at."""
+    if dataset is None:
+        raise InvalidInput(
+            "a table in memory has no name of its own. Name the data set, as its ledger does: "
+            f"{arg('dataset', 'visits')}."
+        )
+    return CountedTable(table, dataset)
+
+
+@dataclass(frozen=True)
+class _Column:
+    """One column, judged by its type.
+
+    Attributes
+    ----------
+    place
+        Which column of the table it is.
+    stored
+        DuckDB's type of the copy.
+    read
+        SQL that reads the copy off the stream, in which it is called ``{}``; None if it has no values to be read.
+    refusal
+        Why it cannot be counted, and what to do; None if it can.
+    note
+        What a person should know about how it is read.
+    """
+
+    place: int
+    stored: str
+    read: str | None
+    refusal: str | None = None
+    note: str | None = None
+
+
+class CountedTable(Source):
+    """A table of pandas, polars or pyarrow, which is called as its data set is.
+
+    The rows are read once, when they are counted: all counts of a release come from one copy of the columns it reads. A
+    plan and a rehearsal read types alone.
+    """
+
+    has_own_name = False
+
+    def __init__(self, table: TableInMemory, dataset: str) -> None:
+        self._memory = table
+        self._dataset = dataset
+        self._columns = _judged(table)
+
+    @property
+    def dataset(self) -> str:
+        return self._dataset
+
+    @property
+    def dialect(self) -> DuckDbDialect:
+        return DUCKDB
+
+    def tables(self) -> list[str]:
+        return [self._dataset]
+
+    def table(self, name: str) -> Mapping[str, str]:
+        self.spelled(name)
+        return {column: kind_of(one.stored) for column, one in self._columns.items()}
+
+    def view(self, name: str) -> str | None:
+        self.spelled(name)
+        return None
+
+    def check_unit(self, table: str, column: str) -> None:
+        self.check_column(table, column)
+        refuse_as_unit(column, self._columns[column].stored)
+
+    def check_column(self, table: str, column: str) -> None:
+        refusal = self._columns[column].refusal
+        if refusal is not None:
+            raise InvalidInput(f"{column!r} of {table} {refusal}")
+
+    def column_notes(self, table: str, columns: Sequence[str]) -> list[str]:
+        return [note for column in columns if (note := self._columns[column].note) is not None]
+
+    def check_whole(self) -> None:
+        """A table in memory is whole."""
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Snapshot]:
+        if _judged(self._memory) != self._columns:
+            raise SourceFailed(f"the columns of {self._dataset} were altered after it was planned for. Ask again.")
+        with open_engine() as engine:
+            yield _Copy(self, engine)
+
+    def copy(self, engine: Any, name: str, columns: Sequence[str], *, empty: bool) -> None:
+        """Copy these columns into a table of an engine: all rows, or none of them."""
+        chosen = {column: self._columns[column] for column in columns}
+        streamed = [one.place for one in chosen.values() if one.read is not None]
+        reads = [
+            f"{'CAST(NULL AS VARCHAR)' if one.read is None else one.read.format(f'c{streamed.index(one.place)}')} "
+            f"AS {quoted(column)}"
+            for column, one in chosen.items()
+        ]
+        rows = f"range({0 if empty else self._memory.size()})"
+        if streamed:
+            rows = "given"
+            engine.register(rows, self._memory.stream(streamed, empty=empty))
+        engine.execute(f"CREATE TABLE {name} AS SELECT {', '.join(reads) or '0'} FROM {rows}")
+        if streamed:
+            engine.unregister(rows)
+
+
+class _Copy(Snapshot):
+    """A connection with a copy of what is counted; it goes when the connection is closed."""
+
+    def __init__(self, source: CountedTable, engine: Any) -> None:
+        self._source = source
+        self._engine = engine
+
+    def prepare(self, countings: Sequence[Counting]) -> None:
+        columns = sorted({column for counting in countings for column in counting.columns})
+        self._source.copy(self._engine, "held", columns, empty=False)
+
+    def rehearse(self, counting: Counting) -> None:
+        self._source.copy(self._engine, "rehearsed", counting.columns, empty=True)
+        count(self._engine, counting, "rehearsed", self._source.table(counting.question.table))
+        self._engine.execute("DROP TABLE rehearsed")
+
+    def count(self, counting: Counting) -> IntArray:
+        return count(self._engine, counting, "held", self._source.table(counting.question.table))
+
+    def unchanged(self) -> bool:
+        return True  # a copy is
+
+
+# ------------------------------------------------------------------------------------------------ judging columns
+
+#: How columns of some types of DuckDB are copied, and the type of the copy. A moment too far away is missing: the
+#: engine would stop at it later, whatever the reading.
+_READ = {
+    "TIMESTAMP_S": ("TRY_CAST({} AS TIMESTAMP)", "TIMESTAMP"),
+    "TIMESTAMP_MS": ("TRY_CAST({} AS TIMESTAMP)", "TIMESTAMP"),
+    "TIMESTAMP": ("CASE WHEN {0} >= TIMESTAMP '-infinity' THEN {0} END", "TIMESTAMP"),
+}
+
+_INSTEAD = "Convert it to text, numbers, dates or moments in microseconds."
+
+
+def _judged(table: TableInMemory) -> dict[str, _Column]:
+    """The columns by name. A type that is not known to be safe is refused when a question reads the column."""
+    names, kinds = _own_names(table.names()), table.types()
+    safe = [place for place, kind in enumerate(kinds) if table.is_countable(kind) and not table.is_null(kind)]
+    stored = _stored_types(table, safe)
+    columns = {
+        name: _Column(-1, "", None, "is the index, which is not read. Make it a column: df.reset_index().")
+        for name in table.index_names()
+    }
+    for place, (name, kind) in enumerate(zip(names, kinds, strict=True)):
+        if place in stored:
+            read, copied = _READ.get(stored[place], ("{}", stored[place]))
+            columns[name] = _Column(place, copied, read, note=table.note(name, kind))
+        elif table.is_null(kind):
+            columns[name] = _Column(place, "VARCHAR", None)
+        else:
+            columns[name] = _Column(place, "", None, _refusal(name, kind))
+    return columns
+
+
+def _own_names(names: Sequence[Any]) -> list[str]:
+    for name in names:
+        if not isinstance(name, str) or not name or "\0" in name:
+            raise InvalidInput(
+                f"the columns of a table need names that are texts; got {name!r:.60}. Rename them: "
+                "df.columns = ['person', 'site']."
+            )
+    times = Counter(name.casefold() for name in names)
+    shared = [name for name in names if times[name.casefold()] > 1]
+    if shared:
+        raise InvalidInput(
+            f"several columns are called {shared[0]!r}, in whatever case, so that a question could mean either. Rename "
+            "or drop all but one."
+        )
+    return list(names)
+
+
+def _refusal(name: str, kind: Any) -> str:
+    if str(kind) == "object":
+        return (
+            "is an object column, which can hold values of any kind. Say which kind they are: "
+            f"df.astype({{{name!r}: 'string'}})."
+        )
+    return f"is of the type {_short(kind)}, which is not counted here. {_INSTEAD}"
+
+
+def _short(kind: Any) -> str:
+    """A type without what may follow it: categories and fields can be values of people."""
+    text = str(kind)
+    end = next((place for place, letter in enumerate(text) if not (letter.isalnum() or letter in "_.")), len(text))
+    return text[:end] or text
+
+
+def _stored_types(table: TableInMemory, places: Sequence[int]) -> dict[int, str]:
+    """DuckDB's type of each of some columns, from a stream without rows; without those that it cannot read."""
+    if not places:
+        return {}
+    try:
+        with open_engine() as engine:
+            engine.register("given", table.stream(places, empty=True))
+            described = engine.execute("DESCRIBE SELECT * FROM given").fetchall()
+    except Exception:
+        if len(places) == 1:
+            return {}
+        return {place: kind for one in places for place, kind in _stored_types(table, [one]).items()}
+    return {place: row[1] for place, row in zip(places, described, strict=True)}

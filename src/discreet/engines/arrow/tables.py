@@ -1,0 +1,264 @@
+"""Tables in memory as three libraries hold them: their columns, by type alone, and their rows as a stream of Arrow.
+
+None of the libraries is imported before a table of theirs is given: then they are there. Polars and pyarrow hand their
+columns over themselves; columns of pandas become Arrow through pyarrow.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from ...errors import MissingExtra
+
+
+class ArrowStream(Protocol):
+    """Whatever hands out Arrow's stream of record batches, as tables of pandas, polars and pyarrow do."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """A capsule with the stream."""
+
+
+class Rows:
+    """An object that hands out a stream and nothing else, so that the engine does not treat it as its library's own."""
+
+    def __init__(self, rows: ArrowStream) -> None:
+        self._rows = rows
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self._rows.__arrow_c_stream__(requested_schema)
+
+
+class TableInMemory(ABC):
+    """A table of one library. The table itself is kept, not a copy of it."""
+
+    def __init__(self, table: Any) -> None:
+        self._table = table
+
+    @abstractmethod
+    def names(self) -> list[Any]:
+        """The names of the columns, which need not be texts, in their order."""
+
+    @abstractmethod
+    def types(self) -> list[Any]:
+        """The types of the columns in the library's own words."""
+
+    @abstractmethod
+    def is_countable(self, kind: Any) -> bool:
+        """Whether a column of that type is read here. No value is looked at."""
+
+    @abstractmethod
+    def size(self) -> int:
+        """The number of rows."""
+
+    @abstractmethod
+    def stream(self, places: Sequence[int], *, empty: bool) -> Rows:
+        """The columns at these places as ``c0, c1, ...``: all rows, or none of them."""
+
+    def is_null(self, kind: Any) -> bool:
+        """Whether a type has no values, so that every row of the column is missing."""
+        return str(kind).casefold() == "null"
+
+    def index_names(self) -> list[str]:
+        """Names of what is beside the columns and is not read."""
+        return []
+
+    def note(self, name: str, kind: Any) -> str | None:
+        """What a person should know about how a column of that type is read."""
+        return None
+
+
+def table_in_memory(data: object) -> TableInMemory | None:
+    """The table, if it is one of the three; a query or a stream that is yet to be read is none."""
+    for (library, name), adapter in _ADAPTERS.items():
+        kind = getattr(sys.modules.get(library), name, None)
+        if kind is not None and isinstance(data, kind):
+            return adapter(data)
+    return None
+
+
+# ------------------------------------------------------------------------------------------------ pyarrow
+
+#: Types of Arrow as pyarrow writes them. Moments with a time zone in seconds or milliseconds are not among them: the
+#: engine would stop at one that is too far away.
+_PLAIN = r"u?int(8|16|32|64)|(large_)?string|string_view"
+_ARROW = re.compile(
+    rf"{_PLAIN}|float|double|bool|date32\[day\]|timestamp\[(s|ms|us|ns)\]|timestamp\[(us|ns), tz=.*\]"
+    rf"|decimal(32|64|128)\(\d+, \d+\)|null|extension<arrow\.uuid>"
+    rf"|dictionary<values=({_PLAIN}), indices=u?int\d+, ordered=[01]>"
+)
+
+
+def _mark_unreadable(problem: UnicodeError) -> tuple[str, int]:
+    """A question mark for each byte that is no UTF-8, as in Parquet files."""
+    assert isinstance(problem, UnicodeDecodeError)
+    return "?" * (problem.end - problem.start), problem.end
+
+
+codecs.register_error("discreet.question_marks", _mark_unreadable)
+
+
+class _ArrowTable(TableInMemory):
+    def names(self) -> list[Any]:
+        return list(self._table.schema.names)
+
+    def types(self) -> list[Any]:
+        return list(self._table.schema.types)
+
+    def is_countable(self, kind: Any) -> bool:
+        return _ARROW.fullmatch(str(kind)) is not None
+
+    def size(self) -> int:
+        return int(self._table.num_rows)
+
+    def stream(self, places: Sequence[int], *, empty: bool) -> Rows:
+        chosen = self._table.select(list(places))
+        return _arrow_rows([chosen.column(place) for place in range(len(places))], empty=empty)
+
+
+def _arrow_rows(columns: Sequence[Any], *, empty: bool) -> Rows:
+    import pyarrow
+
+    mended = [column.slice(0, 0) if empty else _mended(column) for column in columns]
+    return Rows(pyarrow.table(mended, names=[f"c{place}" for place in range(len(columns))]))
+
+
+def _mended(column: Any) -> Any:
+    """A column whose texts are UTF-8. Arrow does not promise it, and the engine stops at one that is not."""
+    import pyarrow
+
+    if "string" not in str(column.type):
+        return column
+    try:
+        column.validate(full=True)
+        return column
+    except pyarrow.ArrowInvalid:
+        pass
+    kind = column.type
+    if pyarrow.types.is_dictionary(kind):
+        kind = kind.value_type
+        column = column.cast(kind)
+    raw = column.cast(pyarrow.binary_view() if kind == pyarrow.string_view() else pyarrow.large_binary())
+    texts = [None if value is None else value.decode("utf-8", "discreet.question_marks") for value in raw.to_pylist()]
+    return pyarrow.array(texts, pyarrow.large_string())
+
+
+# ------------------------------------------------------------------------------------------------ polars
+
+_POLARS = re.compile(
+    r"U?Int(8|16|32|64)|Float(32|64)|String|Boolean|Date|Datetime\(time_unit='(ms|us|ns)', time_zone=None\)"
+    r"|Datetime\(time_unit='(us|ns)', time_zone='.*'\)|Decimal\(precision=\w+, scale=\d+\)|Categorical(\(.*\))?"
+    r"|Enum\(.*\)|Null",
+    re.DOTALL,
+)
+
+
+class _PolarsFrame(TableInMemory):
+    def names(self) -> list[Any]:
+        return list(self._table.columns)
+
+    def types(self) -> list[Any]:
+        return list(self._table.dtypes)
+
+    def is_countable(self, kind: Any) -> bool:
+        return _POLARS.fullmatch(str(kind)) is not None
+
+    def size(self) -> int:
+        return int(self._table.height)
+
+    def stream(self, places: Sequence[int], *, empty: bool) -> Rows:
+        names = self._table.columns
+        chosen = self._table.select([names[place] for place in places])
+        return Rows((chosen.clear() if empty else chosen).rename(lambda name: f"c{chosen.columns.index(name)}"))
+
+
+# ------------------------------------------------------------------------------------------------ pandas
+
+
+class _PandasFrame(TableInMemory):
+    """A frame of pandas. Its index is not read.
+
+    NaN in a column of NumPy's floats is a value, as in Arrow: the type cannot tell it from a missing one. In the types
+    that can (``Float64``, ``double[pyarrow]``) what is missing is missing.
+    """
+
+    def __init__(self, table: Any) -> None:
+        super().__init__(table)
+        try:
+            import pyarrow  # noqa: F401
+        except ImportError:
+            raise MissingExtra("pyarrow", "frames") from None
+
+    def names(self) -> list[Any]:
+        return list(self._table.columns)
+
+    def types(self) -> list[Any]:
+        return list(self._table.dtypes)
+
+    def index_names(self) -> list[str]:
+        return [name for name in self._table.index.names if isinstance(name, str)]
+
+    def is_countable(self, kind: Any) -> bool:
+        if isinstance(kind, np.dtype):
+            return kind.isnative and kind.kind in "biufM" and str(kind) not in ("float16", "float128", "datetime64")
+        classes = {one.__name__ for one in type(kind).__mro__}
+        if "CategoricalDtype" in classes:
+            values = kind.categories.dtype
+            return not _is_float(values) and _PLAIN_CATEGORIES.fullmatch(str(values)) is not None
+        if "DatetimeTZDtype" in classes:
+            return kind.unit in ("us", "ns")
+        if "ArrowDtype" in classes:
+            return _ARROW.fullmatch(str(kind.pyarrow_dtype)) is not None
+        return bool(classes & {"StringDtype", "BaseMaskedDtype"})
+
+    def is_null(self, kind: Any) -> bool:
+        return str(kind) == "null[pyarrow]"
+
+    def note(self, name: str, kind: Any) -> str | None:
+        if not _is_float(kind):
+            return None
+        return (
+            f"`{name}` is a float column of pandas: NaN counts as a value there, larger than every number. If it "
+            "stands for missing values, give the frame with types that know them: df.convert_dtypes()."
+        )
+
+    def size(self) -> int:
+        return len(self._table)
+
+    def stream(self, places: Sequence[int], *, empty: bool) -> Rows:
+        rows = self._table.iloc[:0] if empty else self._table
+        return _arrow_rows([_pandas_column(rows.iloc[:, place]) for place in places], empty=empty)
+
+
+_PLAIN_CATEGORIES = re.compile(r"u?int(8|16|32|64)|str|string")
+
+
+def _is_float(kind: Any) -> bool:
+    return isinstance(kind, np.dtype) and kind.kind == "f"
+
+
+def _pandas_column(series: Any) -> Any:
+    import pyarrow
+
+    if _is_float(series.dtype):
+        return pyarrow.chunked_array([pyarrow.array(series.to_numpy())])
+    try:
+        column = pyarrow.Array.from_pandas(series)
+    except UnicodeEncodeError:  # texts of Python can hold halves of characters; the engine stops at one
+        texts = [value.encode("utf-8", "replace").decode() if isinstance(value, str) else None for value in series]
+        column = pyarrow.array(texts, pyarrow.string())
+    return column if isinstance(column, pyarrow.ChunkedArray) else pyarrow.chunked_array([column])
+
+
+#: The classes that are tables in memory.
+_ADAPTERS: dict[tuple[str, str], type[TableInMemory]] = {
+    ("pyarrow", "Table"): _ArrowTable,
+    ("polars", "DataFrame"): _PolarsFrame,
+    ("pandas", "DataFrame"): _PandasFrame,
+}

@@ -1,0 +1,151 @@
+"""From rows to the numbers of their declared groups, as engines of SQL share it.
+
+What was declared is joined with the rows, so that memory depends on what was declared and not on what else rows hold.
+How an engine gets at a table of declared values is its own: it hands in a function that makes one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..exact.arrays import IntArray
+from ..questions.domains import Values
+from .base import Counting
+from .bounding import consecutive, number_sql
+from .dialect import Dialect
+
+#: From a name, columns, and which of them hold texts (all others hold whole numbers), to SQL that stands after FROM.
+Declared = Callable[[str, Mapping[str, Sequence[Any]], frozenset[str]], str]
+
+
+_NO_TEXTS: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Keys:
+    """How the group of a row is told: what is read of it, and how its number follows from that.
+
+    Attributes
+    ----------
+    reads
+        What is read of a row, with its name: ``... AS k0``.
+    joins
+        Joins with tables of declared values.
+    wanted
+        Tests that hold for declared groups alone.
+    number
+        The number of the group.
+    """
+
+    reads: list[str]
+    joins: list[str]
+    wanted: list[str]
+    number: str
+
+
+def group_keys(counting: Counting, kinds: Mapping[str, str], dialect: Dialect, declared: Declared) -> Keys:
+    """How rows get the numbers of their groups."""
+    groups = counting.groups
+    reads, joins, wanted, codes = [], [], [], []
+    for j, (column, kind, values) in enumerate(zip(counting.question.by, groups.kinds, groups.values, strict=True)):
+        read = (
+            dialect.reading(column, "VARCHAR", kinds[column])
+            if kind == "text"
+            else dialect.whole_number(column, kinds[column])
+        )
+        reads.append(f"{read} AS k{j}")
+        span = consecutive(values)
+        if span is not None:
+            wanted.append(f"k{j} BETWEEN {span[0]} AND {span[-1]}")
+            codes.append(f"(k{j} - ({span[0]}))")
+            continue
+        outer = "LEFT " if None in values else ""
+        listed = declared(f"d{j}", _by_code(values), frozenset({"v"} if kind == "text" else ()))
+        value = dialect.as_text(f"d{j}.v", "text") if kind == "text" else f"d{j}.v"
+        joins.append(f"{outer}JOIN {listed} ON {value} = k{j}")
+        code = f"d{j}.code"
+        if None in values:
+            reads.append(f"({dialect.quoted(column)} IS NULL) AS m{j}")
+            code = f"CASE WHEN m{j} THEN {list(values).index(None)} ELSE {code} END"
+            wanted.append(f"({code}) IS NOT NULL")
+        codes.append(code)
+    if groups.cells is not None:
+        cells = {f"c{j}": column for j, column in enumerate(groups.cells.T.tolist())}
+        same = " AND ".join(f"cells.c{j} = {code}" for j, code in enumerate(codes))
+        joins.append(f"JOIN {declared('cells', {**cells, 'g': range(groups.size)}, _NO_TEXTS)} ON {same}")
+        return Keys(reads, joins, wanted, "cells.g")
+    number = "CAST(0 AS BIGINT)"
+    for code, values in zip(codes, groups.values, strict=True):
+        number = f"({number} * {len(values)} + {code})"
+    return Keys(reads, joins, wanted, number)
+
+
+def _by_code(values: Values) -> dict[str, Sequence[Any]]:
+    known = [(value, code) for code, value in enumerate(values) if value is not None]
+    return {"v": [value for value, _ in known], "code": [code for _, code in known]}
+
+
+def where_sql(tests: Sequence[str], dialect: Dialect) -> str:
+    """A WHERE that holds where all tests do; empty without any."""
+    return f" WHERE {' AND '.join(map(dialect.row_test, tests))}" if tests else ""
+
+
+def conditions_sql(counting: Counting, kinds: Mapping[str, str], dialect: Dialect) -> list[str]:
+    """The conditions of the counts that have one."""
+    return [dialect.condition(condition, kinds) for condition in counting.conditions]
+
+
+def rows_by_group(
+    counting: Counting, table: str, kinds: Mapping[str, str], dialect: Dialect, declared: Declared
+) -> str:
+    """SQL of the counts of rows: ``g``, ``n`` and ``n0, n1, ...`` for the conditions.
+
+    Rows are counted by the columns as they are read, and the groups numbered afterwards, of which there are few.
+    """
+    keys = group_keys(counting, kinds, dialect, declared)
+    question = counting.question
+    counted = ["count(*) AS n"]
+    counted += [
+        f"count(*) FILTER (WHERE {sql}) AS n{i}" for i, sql in enumerate(conditions_sql(counting, kinds, dialect))
+    ]
+    where = where_sql([] if question.where is None else [dialect.condition(question.where, kinds)], dialect)
+    by = f" GROUP BY {', '.join(map(str, range(1, len(keys.reads) + 1)))}" if keys.reads else ""
+    by_key = f"SELECT {', '.join([*keys.reads, *counted])} FROM {table}{where}{by}{dialect.barrier}"
+    results = ", ".join([f"{keys.number} AS g", "n", *(f"n{i}" for i in range(len(counted) - 1))])
+    return f"SELECT {results} FROM ({by_key}) AS counted {' '.join(keys.joins)}{where_sql(keys.wanted, dialect)}"
+
+
+def add_rows(counts: IntArray, counting: Counting, group: IntArray, rows: IntArray, *met: IntArray) -> None:
+    """Add what :func:`rows_by_group` gave to counts of shape (groups, counts)."""
+    by_condition = iter(met)
+    for j, aggregate in enumerate(counting.question.aggregates):
+        np.add.at(counts[:, j], group, rows if aggregate.condition is None else next(by_condition))
+    counts[sorted(counting.groups.zeros)] = 0
+
+
+def rows_of_people(
+    counting: Counting, table: str, kinds: Mapping[str, str], dialect: Dialect, declared: Declared
+) -> str:
+    """SQL of a row for each row of a person in a declared group: ``unit`` and the number ``v`` of what it holds."""
+    keys = group_keys(counting, kinds, dialect, declared)
+    kind = kinds[counting.unit]
+    # whole numbers are told apart as they are, all else by its text
+    unit = dialect.quoted(counting.unit) if kind == "integer" else dialect.reading(counting.unit, "VARCHAR", kind)
+    met = [f"h{i}" for i in range(len(counting.conditions))]
+    conditions = conditions_sql(counting, kinds, dialect)
+    reads = [*keys.reads, *(f"({sql}) AS {name}" for sql, name in zip(conditions, met, strict=True)), f"{unit} AS unit"]
+    wanted = [f"{dialect.quoted(counting.unit)} IS NOT NULL"]
+    if counting.question.where is not None:
+        wanted.append(dialect.condition(counting.question.where, kinds))
+    read = f"SELECT {', '.join(reads)} FROM {table}{where_sql(wanted, dialect)}"
+    located = f"SELECT {', '.join([f'{keys.number} AS g', 'unit', *met])} FROM ({read}) AS read {' '.join(keys.joins)}"
+    located += where_sql(keys.wanted, dialect)
+    zeros = ""
+    if counting.groups.zeros:
+        listed = declared("zeros", {"z": sorted(counting.groups.zeros)}, _NO_TEXTS)
+        zeros = f" WHERE NOT EXISTS (SELECT 1 FROM {listed} WHERE zeros.z = located.g)"
+    return f"SELECT unit, {number_sql(counting)} AS v FROM ({located}) AS located{zeros}"

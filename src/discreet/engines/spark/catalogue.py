@@ -1,0 +1,93 @@
+"""What Spark's catalogue says about tables and views. No row is read, and what is refused is refused for what it is."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from ...errors import InvalidInput
+from .dialect import SPARK
+from .files import Files
+from .session import FORMATS
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+#: What a table of CSV may say about its format -> what it is called here.
+_CSV_OPTIONS = {"sep": "sep", "delimiter": "sep"}
+#: What it may say besides, and with which value.
+_USUAL = {"header": "true", "serialization.format": "1", "path": None, "mergeschema": None}
+
+
+def table_names(session: SparkSession) -> list[str]:
+    """The tables and views of all databases, as database.table."""
+    found = []
+    for database in session.catalog.listDatabases():
+        rows = session.sql(f"SHOW TABLES IN {SPARK.quoted(database.name)}").collect()
+        found += [f"{row['namespace']}.{row['tableName']}" for row in rows if not row["isTemporary"]]
+    return sorted(found)
+
+
+def description(session: SparkSession, name: str) -> dict[str, Any]:
+    """What the catalogue has about a table."""
+    (row,) = session.sql(f"DESCRIBE TABLE EXTENDED {sql_name(name)} AS JSON").collect()
+    said: dict[str, Any] = json.loads(row[0])
+    return said
+
+
+def sql_name(name: str) -> str:
+    """The name of a table behind that of its database."""
+    database, _, table = name.partition(".")
+    return f"{SPARK.quoted(database)}.{SPARK.quoted(table)}"
+
+
+def files_of(name: str, said: dict[str, Any]) -> Files:
+    """The files that a table is stored in.
+
+    Raises
+    ------
+    InvalidInput
+        If Spark does not read them itself, or in a way of the table's own.
+    """
+    provider, kind = str(said.get("provider", "none")).lower(), str(said.get("type", "")).upper()
+    if provider not in FORMATS or kind not in ("MANAGED", "EXTERNAL") or "location" not in said:
+        raise InvalidInput(
+            f"{name} is stored by {provider}, which may skip rows by statistics of others. Copy it to a table of "
+            "Parquet, ORC or CSV files."
+        )
+    options = {}
+    for option, value in dict(said.get("storage_properties", {})).items():
+        if provider == "csv" and option.lower() in _CSV_OPTIONS:
+            options[_CSV_OPTIONS[option.lower()]] = str(value)
+        elif option.lower() not in _USUAL or _USUAL[option.lower()] not in (None, str(value).lower()):
+            raise InvalidInput(
+                f"{name} is read with the option {option}, which may change what is counted. Copy it to a table "
+                "without it."
+            )
+    if provider == "csv" and "header" not in {option.lower() for option in said.get("storage_properties", {})}:
+        raise InvalidInput(f"{name} has no header line. Make the table of CSV files with OPTIONS (header 'true').")
+    return Files(str(said["location"]), provider, options)
+
+
+def view_sql(name: str, said: dict[str, Any]) -> str | None:
+    """A view's definition in DuckDB's SQL, to be judged; None for a table.
+
+    Names without a database are those of the database that the view was made in.
+    """
+    if str(said.get("type", "")).upper() != "VIEW":
+        return None
+    from sqlglot import exp, parse_one
+    from sqlglot.errors import SqlglotError
+
+    sql: str | None = None
+    with suppress(SqlglotError, RecursionError):
+        tree = parse_one(str(said["view_text"]), read="spark")
+        database = str(said["view_catalog_and_namespace"]).rpartition(".")[2]
+        for table in tree.find_all(exp.Table):
+            if not table.db:
+                table.set("db", exp.to_identifier(database))
+        sql = tree.sql("duckdb")
+    if sql is None:
+        raise InvalidInput(f"the view {name} cannot be read. Ask the question of its table.")
+    return sql

@@ -1,0 +1,135 @@
+"""The queries that count a table in Spark: one for each table of counts. Executors count and choose; cells come back.
+
+Nothing is collected for a person: either what a person's rows hold is a word of bits, or each row has a rank of which
+the smallest is kept. So one person with a million rows, or one group with most of them, is merged where it is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...exact.arrays import IntArray
+from ..base import ROW, Counting
+from ..bounding import Chosen, add_chosen, fits_in_a_word, group_of_rank, number_bits, rank_sql
+from ..grouping import add_rows, rows_by_group, rows_of_people
+from .dialect import SPARK
+from .plans import examine
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+#: What the rows are called in a query.
+_ROWS = "counted_rows"
+
+
+def count(rows: DataFrame, counting: Counting, kinds: Mapping[str, str]) -> IntArray:
+    """The true counts, of shape (groups, counts). They go to the noise and nowhere else.
+
+    Parameters
+    ----------
+    rows
+        The table, in a session of ``session.own_session``.
+    counting
+        What to count.
+    kinds
+        What each column is, as the dialect tells them apart.
+    """
+    counts = np.zeros((counting.groups.size, len(counting.question.aggregates)), dtype=np.int64)
+    found = query(rows, counting, kinds).collect()
+    if not found:
+        return counts
+    columns = list(np.array(found, dtype=np.int64).T)
+    if counting.unit == ROW:
+        add_rows(counts, counting, *columns)
+    elif fits_in_a_word(counting):
+        add_chosen(counts, counting, _numbers_of_bits(counting, *columns))
+    else:
+        add_chosen(counts, counting, (columns[0], columns[1]))
+    return counts
+
+
+def query(rows: DataFrame, counting: Counting, kinds: Mapping[str, str]) -> DataFrame:
+    """The one query that counts. It has been examined and not been run."""
+    session = rows.sparkSession
+
+    def declared(name: str, columns: Mapping[str, Sequence[Any]], texts: frozenset[str]) -> str:
+        types = ", ".join(f"{column} {'STRING' if column in texts else 'BIGINT'}" for column in columns)
+        made = session.createDataFrame(list(zip(*columns.values(), strict=True)), types)
+        made.hint("broadcast").createOrReplaceTempView(name)
+        return name
+
+    rows.createOrReplaceTempView(_ROWS)
+    if counting.unit == ROW:
+        sql = rows_by_group(counting, _ROWS, kinds, SPARK, declared)
+    else:
+        people = rows_of_people(counting, _ROWS, kinds, SPARK, declared)
+        sql = _sets(counting, people) if fits_in_a_word(counting) else _ranked(counting, people)
+    made = session.sql(sql)
+    examine(made)
+    return made
+
+
+# ------------------------------------------------------------------------------------------------ people are the units
+
+
+def _sets(counting: Counting, rows: str) -> str:
+    """One bit for each group that was chosen, and whether a condition was missed there, with the number of people.
+
+    What a person's rows hold is a word of bits. Of these, the lowest one from the start on is taken, or the lowest of
+    all if there is none, k times. (After the word ARRAY, Spark's parser reads no >> any more; STACK does the same.)
+    """
+    size, c, k = counting.groups.size, len(counting.conditions), counting.max_groups
+    people = f"SELECT unit, bit_or(CAST(1 AS BIGINT) << CAST(v AS INT)) AS held FROM ({rows}) AS r GROUP BY unit"
+    firsts = [1 << (g << c) for g in range(size)]
+    groups = f"((held | held >> 1) & {sum(firsts)})" if c else "held"
+    if k >= size:
+        chosen, bits = (
+            f"SELECT held, {groups} AS rest FROM ({people}) AS people",
+            ", ".join(f"{bit}L" for bit in firsts),
+        )
+        picked = f"SELECT held, bit FROM (SELECT held, rest, stack({size}, {bits}) AS bit FROM ({chosen}) AS a) AS b "
+        picked += "WHERE rest & bit <> 0"
+    else:
+        start = f"CAST(({SPARK.bounding_hash('unit', counting.key)} % {size}) * {1 << c} AS INT)"
+        chosen = f"SELECT held, {groups} AS rest, -(CAST(1 AS BIGINT) << {start}) AS mask FROM ({people}) AS people"
+        chosen = f"SELECT held, rest, rest & mask AS later FROM ({chosen}) AS masked"
+        for i in range(k):
+            kept = ["held", *(f"b{j}" for j in range(i))]
+            bit = "CASE WHEN later <> 0 THEN later & -later ELSE rest & -rest END"
+            chosen = f"SELECT {', '.join(kept)}, rest, later, {bit} AS b{i} FROM ({chosen}) AS p{i}"
+            kept += [f"b{i}", f"rest & ~b{i} AS rest", f"later & ~b{i} AS later"]
+            chosen = f"SELECT {', '.join(kept)} FROM ({chosen}) AS q{i}"
+        bits = ", ".join(f"b{i}" for i in range(k))
+        picked = f"SELECT held, bit FROM (SELECT held, stack({k}, {bits}) AS bit FROM ({chosen}) AS a) AS b "
+        picked += "WHERE bit <> 0"
+    missed = "CASE WHEN held & bit = 0 THEN 1 ELSE 0 END" if c else "0"
+    return f"SELECT bit, {missed} AS missed, count(*) AS n FROM ({picked}) AS picked GROUP BY 1, 2"
+
+
+def _numbers_of_bits(counting: Counting, bits: IntArray, missed: IntArray, people: IntArray) -> Chosen:
+    return np.array([int(bit).bit_length() - 1 for bit in bits], dtype=np.int64) + missed, people
+
+
+def _ranked(counting: Counting, rows: str) -> str:
+    """The numbers that were chosen, with the number of people: the smallest ranks of each person, one in a group."""
+    size, c, k = counting.groups.size, len(counting.conditions), min(counting.max_groups, counting.groups.size)
+    h = SPARK.bounding_hash("unit", counting.key) if k < size or c > 1 else "CAST(0 AS BIGINT)"
+    turn = f", CAST(h DIV {size} % {c} AS INT) AS turn" if c > 1 else ""
+    hashed = f"SELECT unit, v, {h} AS h FROM ({rows}) AS r"
+    turned = f"SELECT unit, v, CAST(h % {size} AS INT) AS start{turn} FROM ({hashed}) AS hashed"
+    ranks = f"SELECT unit, {rank_sql(counting, 'BIGINT')} AS rank FROM ({turned}) AS turned"
+    if k == 1:
+        best = f"SELECT min(rank) AS rank FROM ({ranks}) AS ranks GROUP BY unit"
+    else:
+        place = f"rank >> {group_of_rank(counting)}"
+        best = f"SELECT unit, min(rank) AS rank FROM ({ranks}) AS ranks GROUP BY unit, {place}"
+        if k < size:
+            order = "row_number() OVER (PARTITION BY unit ORDER BY rank)"
+            best = (
+                f"SELECT rank FROM (SELECT rank, {order} AS place FROM ({best}) AS each) AS ordered WHERE place <= {k}"
+            )
+    number = f"rank & {(1 << number_bits(counting)) - 1}"
+    return f"SELECT {number} AS v, count(*) AS n FROM ({best}) AS best GROUP BY 1"

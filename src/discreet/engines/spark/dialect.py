@@ -1,0 +1,191 @@
+"""How Spark writes what is asked. Texts are guarded by patterns before they are read: Spark's own casts take more."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import ClassVar
+
+from ...errors import InvalidInput
+from ...questions.expressions import KINDS, LARGEST_WHOLE, READINGS, WHOLE
+from ..base import HASH_DIGITS
+from ..columns import DECIMAL, MOMENT
+from ..dialect import Dialect
+
+_NUMBER = r"\\A *[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)? *\\z"
+_DAY = "[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
+_TIME = "([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]{1,6})?)?"
+_MOMENT = rf"\\A *(?!0000){_DAY}([ T]{_TIME})? *\\z"
+
+#: No letter beyond this one has a case.
+_LAST_LETTER = 0x20000
+
+#: Days that are moments too: beyond them their microseconds are no 64-bit number.
+_FIRST_DAY, _LAST_DAY = -106_751_991, 106_751_990
+
+_SQL_TYPES = {
+    "DOUBLE": "DOUBLE", "BIGINT": "BIGINT", "INTEGER": "BIGINT", "BOOLEAN": "BOOLEAN", "DATE": "DATE",
+    "TIMESTAMP": "TIMESTAMP_NTZ",
+}  # fmt: skip
+
+
+class SparkDialect(Dialect):
+    """Spark's words: texts by their bytes (what is no UTF-8 is U+FFFD), guarded readings, tests that no reader gets."""
+
+    name = "spark"
+    kinds: ClassVar[frozenset[str]] = frozenset({*KINDS, DECIMAL, MOMENT})
+    direct: ClassVar[Mapping[str, frozenset[str]]] = dict.fromkeys(READINGS, kinds)
+
+    def quoted(self, name: str) -> str:
+        return "`" + name.replace("`", "``") + "`"
+
+    def text(self, value: str) -> str:
+        return "'" + "".join(map(_escaped, value)) + "'"
+
+    def double(self, digits: str) -> str:
+        return f"CAST('{digits}' AS DOUBLE)"
+
+    def as_text(self, expression: str, kind: str) -> str:
+        if kind == "number":
+            raise InvalidInput(
+                f"{expression} holds floating-point numbers, whose text differs from engine to engine (50, 50.0). "
+                "Compare it with a number."
+            )
+        if kind == "text":
+            return f"make_valid_utf8({expression})"
+        if kind == MOMENT:
+            return f"concat({_text_of_moment(f'CAST({expression} AS TIMESTAMP_NTZ)')}, '+00')"
+        if kind in ("date", "timestamp"):
+            return _text_of_moment(expression)
+        return f"CAST({expression} AS STRING)"
+
+    def safe_cast(self, expression: str, kind: str, type_: str) -> str:
+        if type_ == "VARCHAR":
+            return self.as_text(expression, kind)
+        if type_ in ("DATE", "TIMESTAMP"):
+            return _as_moment(expression, kind, type_)
+        if kind in ("date", "timestamp", MOMENT):
+            return f"CAST(NULL AS {_SQL_TYPES[type_]})"
+        if type_ == "BOOLEAN":
+            return _as_boolean(expression, kind)
+        return _as_double(expression, kind) if type_ == "DOUBLE" else _as_whole(expression, kind, type_)
+
+    def whole_number(self, column: str, kind: str) -> str:
+        if kind == "integer":
+            return f"CAST({self.quoted(column)} AS BIGINT)"
+        number = self.reading(column, "DOUBLE", kind)
+        # declared numbers are below 2^53, where doubles are exact
+        is_whole = f"abs({number}) <= {LARGEST_WHOLE}D AND {number} = rint({number})"
+        return f"CASE WHEN {is_whole} THEN CAST({number} AS BIGINT) END"
+
+    def bounding_hash(self, unit: str, key: bytes) -> str:
+        said = f"concat('{key.hex()}:', CAST({unit} AS STRING))"
+        return f"CAST(conv(substr(md5({said}), 1, {HASH_DIGITS}), 16, 10) AS BIGINT)"
+
+    def row_test(self, test: str) -> str:
+        # what is not a plain comparison of a column is handed to no reader of files
+        return f"(bit_count(CASE WHEN {test} THEN 1 ELSE 0 END) = 1)"
+
+    def compare(self, left: str, operator: str, right: str) -> str:
+        if "ILIKE" in operator:
+            like = operator.replace("ILIKE", "LIKE")
+            return f"{self.function('LOWER', left)} {like} {self.function('LOWER', right)}"
+        return super().compare(left, operator, right)
+
+    def function(self, name: str, text: str) -> str:
+        if name == "TRIM":
+            return f"trim({text})"
+        # letter by letter, as other engines do; Spark's own lower and upper make two letters of some
+        return f"translate({text}, {', '.join(map(self.text, _cases(name)))})"
+
+
+SPARK = SparkDialect()
+
+
+def _escaped(sign: str) -> str:
+    if " " <= sign <= "~" and sign not in "'\\":
+        return sign
+    return f"\\u{ord(sign):04X}" if ord(sign) < 0x10000 else f"\\U{ord(sign):08X}"
+
+
+@cache
+def _cases(name: str) -> tuple[str, str]:
+    """The letters that LOWER or UPPER changes, and what it changes each to: one letter by one."""
+    found = [(chr(code), _changed(chr(code), name)) for code in range(_LAST_LETTER)]
+    changed = [(letter, other) for letter, other in found if letter != other]
+    return "".join(letter for letter, _ in changed), "".join(other for _, other in changed)
+
+
+def _changed(letter: str, name: str) -> str:
+    forms = (letter.lower(), letter.lower()[0]) if name == "LOWER" else (letter.upper(), letter.title())
+    return next((form for form in forms if len(form) == 1), letter)
+
+
+# ------------------------------------------------------------------------------------------------ readings
+
+
+def _text_of_moment(x: str) -> str:
+    """Years before the first and after 9999 as other engines write them."""
+    time = f"substr(CAST({x} AS STRING), instr(CAST({x} AS STRING), ' '))"
+    before = f"format_string('%04d-%02d-%02d (BC)', 1 - year({x}), month({x}), day({x}))"
+    with_time = f"CASE WHEN instr(CAST({x} AS STRING), ' ') > 0 THEN concat({before}, {time}) ELSE {before} END"
+    return f"CASE WHEN year({x}) > 0 THEN ltrim('+', CAST({x} AS STRING)) ELSE {with_time} END"
+
+
+def _as_double(x: str, kind: str) -> str:
+    if kind in ("integer", "number", DECIMAL):
+        return f"CAST({x} AS DOUBLE)"
+    if kind == "boolean":
+        return f"CAST(CAST({x} AS INT) AS DOUBLE)"
+    word = f"lower(trim({x}))"
+    return (
+        f"CASE WHEN {x} RLIKE '{_NUMBER}' THEN try_cast(trim({x}) AS DOUBLE) "
+        f"WHEN {word} = 'nan' THEN CAST('NaN' AS DOUBLE) "
+        f"WHEN {word} IN ('inf', 'infinity', '+inf', '+infinity') THEN CAST('Infinity' AS DOUBLE) "
+        f"WHEN {word} IN ('-inf', '-infinity') THEN CAST('-Infinity' AS DOUBLE) END"
+    )
+
+
+def _as_whole(x: str, kind: str, type_: str) -> str:
+    """The nearest whole number, if the type holds it; every one is a BIGINT."""
+    if kind == "boolean":
+        return f"CAST(CAST({x} AS INT) AS BIGINT)"
+    if kind == "integer":
+        whole = f"CAST({x} AS BIGINT)"
+    elif kind == "number":
+        largest = f"CAST('{float(2**63)!r}' AS DOUBLE)"
+        whole = f"CASE WHEN {x} >= -{largest} AND {x} < {largest} THEN CAST(rint({x}) AS BIGINT) END"
+    elif kind == DECIMAL:
+        whole = f"try_cast(round({x}, 0) AS BIGINT)"
+    else:
+        number = f"try_cast(trim({x}) AS DECIMAL(38, 18))"
+        whole = f"CASE WHEN {x} RLIKE '{_NUMBER}' THEN try_cast(round({number}, 0) AS BIGINT) END"
+    if type_ == "BIGINT":
+        return whole
+    return f"CASE WHEN {whole} BETWEEN {-WHOLE[type_]} AND {WHOLE[type_] - 1} THEN {whole} END"
+
+
+def _as_boolean(x: str, kind: str) -> str:
+    if kind == "boolean":
+        return x
+    if kind == "text":
+        return (
+            f"CASE WHEN lower({x}) IN ('true', 't', '1', 'yes', 'y') THEN TRUE "
+            f"WHEN lower({x}) IN ('false', 'f', '0', 'no', 'n') THEN FALSE END"
+        )
+    return f"({x} <> 0)"
+
+
+def _as_moment(x: str, kind: str, type_: str) -> str:
+    wanted = _SQL_TYPES[type_]
+    if kind == MOMENT:
+        return f"CAST(CAST({x} AS TIMESTAMP_NTZ) AS {wanted})"
+    if kind == "timestamp":
+        return f"CAST({x} AS {wanted})"
+    if kind == "date":
+        if type_ == "DATE":
+            return x
+        return f"CASE WHEN unix_date({x}) BETWEEN {_FIRST_DAY} AND {_LAST_DAY} THEN CAST({x} AS TIMESTAMP_NTZ) END"
+    if kind != "text":
+        return f"CAST(NULL AS {wanted})"
+    return f"CASE WHEN {x} RLIKE '{_MOMENT}' THEN CAST(try_cast(trim({x}) AS TIMESTAMP_NTZ) AS {wanted}) END"

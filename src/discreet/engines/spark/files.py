@@ -1,0 +1,181 @@
+"""Files that Spark reads: listed once, with sizes and times, and read as listed."""
+
+from __future__ import annotations
+
+import csv
+import os
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ...errors import InvalidInput, SourceFailed
+from .dialect import SPARK
+from .plans import leaves
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+    from pyspark.sql.types import StructType
+
+#: Signs by which Hadoop tells patterns from names. Such a name can be read as other files than it says.
+_PATTERN = re.compile(r"[*?\[\]{}\\]")
+
+_ASKED_ONE_BY_ONE = 100
+
+#: How CSV is read: every line is a record whatever the others hold, quotes are doubled, and all is text.
+_CSV = {
+    "header": "true", "sep": ",", "quote": '"', "escape": '"', "mode": "PERMISSIVE", "multiLine": "false",
+    "encoding": "UTF-8", "maxColumns": "100000", "maxCharsPerColumn": "-1", "nullValue": "", "emptyValue": "",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class File:
+    """A file in one state: its length in bytes, and when it was last written to, in milliseconds since 1970."""
+
+    path: str
+    length: int
+    modified: int
+
+
+@dataclass(frozen=True)
+class Files:
+    """A file or folder of one format.
+
+    Attributes
+    ----------
+    root
+        Its path.
+    format
+        One of ``session.FORMATS``.
+    options
+        What a table of the catalogue says about the format, beyond what is usual.
+    """
+
+    root: str
+    format: str
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    def listed(self, session: SparkSession) -> tuple[File, ...]:
+        """The files there are now. Their contents are not read.
+
+        Raises
+        ------
+        InvalidInput
+            If there are none, or one would be read in another way than its name says.
+        """
+        if _PATTERN.search(self.root):
+            raise InvalidInput(f"{self.root} is a pattern. Name a file or a folder, without any of * ? [ ] {{ }}.")
+        states = _states(session.read.format("binaryFile").load(self.root))
+        shown = [file for file in states if not os.path.basename(file.path).startswith((".", "_"))]  # as Spark does
+        files = tuple(sorted(shown, key=lambda file: file.path))
+        for file in files:
+            if _PATTERN.search(file.path):
+                raise InvalidInput(f"{file.path} has a sign of patterns in its name. Rename the file.")
+        _refuse_links(files)
+        return files
+
+    def schema(self, session: SparkSession, files: Sequence[File]) -> StructType:
+        """The columns, from footers or from the first lines. No row is read.
+
+        Raises
+        ------
+        InvalidInput
+            If files do not agree.
+        """
+        from pyspark.sql.types import StringType, StructField, StructType
+
+        if not files:
+            raise InvalidInput(f"{self.root} has no files.")
+        if self.format == "csv":
+            partitions = session.read.format("binaryFile").load(self.root).columns[4:]
+            names = [*_headings(session, self, files), *partitions]
+            return StructType([StructField(name, StringType()) for name in names])
+        reader = self._reader(session).option("mergeSchema", "true")
+        return reader.load([file.path for file in files]).schema
+
+    def rows(self, session: SparkSession, schema: StructType, files: Sequence[File]) -> DataFrame:
+        """The rows of listed files."""
+        from pyspark.sql.functions import lit, nullif
+
+        present = [file.path for file in files if file.length > 0]
+        if not present:
+            return empty(session, schema)
+        reader = self._reader(session).schema(schema)
+        if self.format == "csv":
+            reader = reader.options(**{**_CSV, **self.options})
+        rows = reader.load(present)
+        (scan,) = leaves(rows)
+        if scan.relation().location().rootPaths().size() != len(present):
+            raise SourceFailed(f"{self.root} would be read as other files than it has, and nothing was spent.")
+        if self.format == "csv":  # an empty field is a missing one, in quotes as well
+            rows = rows.select([nullif(rows[SPARK.quoted(name)], lit("")).alias(name) for name in rows.columns])
+        return rows
+
+    def _reader(self, session: SparkSession) -> DataFrameReader:
+        """Folders below the root may name partitions: ``year=2024``."""
+        java: Any = session._jvm
+        where = java.org.apache.hadoop.fs.Path(self.root)
+        is_file = where.getFileSystem(session._jsc.hadoopConfiguration()).getFileStatus(where).isFile()
+        reader = session.read.format(self.format)
+        return reader if is_file else reader.option("basePath", self.root)
+
+
+def empty(session: SparkSession, schema: StructType) -> DataFrame:
+    """A table of the same columns without rows."""
+    return session.createDataFrame(session.sparkContext.emptyRDD(), schema)
+
+
+def _states(listed: DataFrame) -> list[File]:
+    """Few files are asked one by one, which is faster than the executors that list many."""
+    (index,) = (leaf.relation().location() for leaf in leaves(listed))
+    found = index.allFiles()
+    if found.size() > _ASKED_ONE_BY_ONE:
+        return [File(*row) for row in listed.selectExpr("path", "length", "unix_millis(modificationTime)").collect()]
+    states = (found.apply(place) for place in range(found.size()))
+    return [File(str(one.getPath().toString()), int(one.getLen()), int(one.getModificationTime())) for one in states]
+
+
+def _refuse_links(files: Sequence[File]) -> None:
+    """A file is read once, whatever links name it; only those of this computer can be looked at."""
+    seen: dict[tuple[int, int], str] = {}
+    for file in files:
+        if not file.path.startswith("file:"):
+            continue
+        path = re.sub("^file:/*", "/", file.path)
+        with suppress(OSError):  # a cluster's files may be of other computers
+            state = os.stat(path)
+            if (other := seen.setdefault((state.st_dev, state.st_ino), path)) != path:
+                raise InvalidInput(f"{path} and {other} are one file, which would be read twice. Remove one of them.")
+
+
+def _headings(session: SparkSession, place: Files, files: Sequence[File]) -> list[str]:
+    """The names in the first lines of files of CSV, which must be the same."""
+    lines = {_first_line(session, file.path): file.path for file in files if file.length > 0}
+    if len(lines) > 1:
+        one, other, *_ = lines.values()
+        raise InvalidInput(f"{one} and {other} have different first lines. Give all files the same columns.")
+    if not lines:
+        raise InvalidInput(f"the files of {place.root} are empty. Their first lines must name the columns.")
+    (line,) = lines
+    names = next(csv.reader([line.removeprefix("\ufeff")], delimiter=place.options.get("sep", ",")), [])
+    if not names or "" in names or len(set(names)) < len(names):
+        raise InvalidInput(f"the first line of {place.root} must name every column, each with a name of its own.")
+    return names
+
+
+def _first_line(session: SparkSession, path: str) -> str:
+    """The first line of a file, unpacked."""
+    java: Any = session._jvm
+    settings = session._jsc.hadoopConfiguration()
+    where = java.org.apache.hadoop.fs.Path(path)
+    stream = where.getFileSystem(settings).open(where)
+    codec = java.org.apache.hadoop.io.compress.CompressionCodecFactory(settings).getCodec(where)
+    if codec is not None:
+        stream = codec.createInputStream(stream)
+    reader = java.java.io.BufferedReader(java.java.io.InputStreamReader(stream, "UTF-8"))
+    try:
+        return reader.readLine() or ""
+    finally:
+        reader.close()

@@ -1,0 +1,65 @@
+"""A query's physical plan, examined before it runs: Spark's own scans of files, to which no condition is handed.
+
+What is not known here is refused: cached data, other sources, scans that may skip what statistics say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from ...errors import Unsupported
+from .session import is_pinned
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_SCAN = "org.apache.spark.sql.execution.FileSourceScanExec"
+_READERS = frozenset({
+    "org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat",
+    "org.apache.spark.sql.execution.datasources.orc.OrcFileFormat",
+    "org.apache.spark.sql.execution.datasources.csv.CSVFileFormat",
+})  # fmt: skip
+_INDEX = "org.apache.spark.sql.execution.datasources.InMemoryFileIndex"
+
+#: Tables that were made here: declared values, and the empty table of a rehearsal.
+_MADE_HERE = frozenset({
+    "org.apache.spark.sql.execution.LocalTableScanExec",
+    "org.apache.spark.sql.execution.RDDScanExec",
+    "org.apache.spark.sql.execution.EmptyRelationExec",
+})  # fmt: skip
+
+
+def examine(query: DataFrame) -> None:
+    """Refuse a query that would read anything but files as they are.
+
+    Raises
+    ------
+    Unsupported
+        If the settings of the session were changed, or the plan reads in a way that is not known here.
+    """
+    if not is_pinned(query.sparkSession):
+        raise Unsupported("the settings of the session were changed after it was opened. Open the data again.")
+    for leaf in leaves(query):
+        kind = str(leaf.getClass().getName())
+        if kind in _MADE_HERE:
+            continue
+        if kind != _SCAN:
+            raise _refusal(f"by {kind.rpartition('.')[2]}")
+        reader = str(leaf.relation().fileFormat().getClass().getName())
+        if reader not in _READERS or str(leaf.relation().location().getClass().getName()) != _INDEX:
+            raise _refusal(f"by {reader.rpartition('.')[2]}")
+        pushed = leaf.metadata().get("PushedFilters")
+        if pushed.isDefined() and pushed.get() != "[]":
+            raise _refusal("with conditions handed to the reader of files, which may skip rows by statistics of others")
+
+
+def leaves(query: DataFrame) -> Iterator[Any]:
+    """What the physical plan of a query reads."""
+    found = query._jdf.queryExecution().sparkPlan().collectLeaves()
+    for place in range(found.size()):
+        yield found.apply(place)
+
+
+def _refusal(how: str) -> Unsupported:
+    return Unsupported(f"Spark would read the data {how}. Ask of files that Spark reads itself: Parquet, ORC or CSV.")

@@ -1,0 +1,41 @@
+"""Columns of Spark by their types. What has an equality, a text or a padding of its own is refused for its type."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from ..columns import DECIMAL, MOMENT, Column
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructField, StructType
+
+#: Types as Spark writes them -> kinds.
+_KINDS = {
+    "tinyint": "integer", "smallint": "integer", "int": "integer", "bigint": "integer", "float": "number",
+    "double": "number", "string": "text", "boolean": "boolean", "date": "date", "timestamp_ntz": "timestamp",
+    "timestamp": MOMENT,
+}  # fmt: skip
+
+#: Where Spark notes that a column was declared as CHAR or VARCHAR.
+_DECLARED_LENGTH = "__CHAR_VARCHAR_TYPE_STRING"
+
+
+def columns_of(schema: StructType) -> dict[str, Column]:
+    """The columns of a table."""
+    return {field.name: _column(field) for field in schema.fields}
+
+
+def _column(field: StructField) -> Column:
+    stored = field.dataType.simpleString()
+    declared = str(field.metadata.get(_DECLARED_LENGTH, stored))
+    if declared.startswith("char"):
+        return Column(declared, "other", False, f"is stored as {declared}, whose blanks at the end are padding")
+    if stored.startswith("string "):
+        return Column(stored, "other", False, f"is stored as {stored}, a collation of its own")
+    if re.fullmatch(r"decimal\([0-9, ]+\)", stored):
+        return Column(stored, DECIMAL, True)
+    if stored not in _KINDS:
+        return Column(stored, "other", False, f"is stored as {stored}, which has an equality or a text of its own")
+    kind = _KINDS[stored]
+    return Column(stored, kind, kind not in ("number", MOMENT))

@@ -1,0 +1,207 @@
+"""Files and tables of Spark, counted by its executors in one listed state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from ...addresses import Address
+from ...errors import DiscreetError, InvalidInput, SourceFailed, arg
+from ...exact.arrays import IntArray
+from ..base import Counting, Snapshot, Source
+from ..columns import Column
+from .catalogue import description, files_of, sql_name, table_names, view_sql
+from .counting import count, query
+from .dialect import SPARK, SparkDialect
+from .files import File, Files, empty
+from .schema import columns_of
+from .session import TABLE, Place, logs_withheld, own_session, pyspark_driver, read_place, start_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+
+def open_spark(address: Address) -> CountedSpark:
+    """The files or the table behind an address. Nothing is started before something is asked of it."""
+    place = read_place(address)
+    pyspark_driver()
+    return CountedSpark(place, address.dataset)
+
+
+def open_session(given: Any, dataset: str | None) -> CountedSpark:
+    """The tables of the catalogue of a session, which is left as it is, under the name that their ledger has."""
+    if dataset is None:
+        raise InvalidInput(
+            "a session of Spark has no name of its own. Name the data set, as its ledger does: "
+            f"{arg('dataset', 'visits')}."
+        )
+    return CountedSpark(given, dataset)
+
+
+@dataclass(frozen=True)
+class Relation:
+    """A table with its files, or a view with its definition."""
+
+    schema: StructType
+    columns: Mapping[str, Column]
+    files: Files | None
+    definition: str | None
+
+    @property
+    def kinds(self) -> dict[str, str]:
+        """What each column is, as the dialect tells them apart."""
+        return {name: column.kind for name, column in self.columns.items()}
+
+
+class CountedSpark(Source):
+    """One table of files, or the tables and views of a catalogue.
+
+    The files of a table are listed when a snapshot is opened. All passes read the files as listed, and afterwards they
+    are listed again.
+    """
+
+    def __init__(self, where: Place | SparkSession, name: str) -> None:
+        self._where = where
+        self._name = name
+        self.has_own_name = isinstance(where, Place)
+        self._relations: dict[str, Relation] = {}
+
+    @property
+    def dataset(self) -> str:
+        return self._name
+
+    @property
+    def dialect(self) -> SparkDialect:
+        return SPARK
+
+    @property
+    def _place(self) -> Place | None:
+        return self._where if isinstance(self._where, Place) else None
+
+    @cached_property
+    def session(self) -> SparkSession:
+        """A session of our own, with pinned settings."""
+        return start_session(self._where.master) if isinstance(self._where, Place) else own_session(self._where)
+
+    def tables(self) -> list[str]:
+        if self._place is None:
+            with _in_full_words(self._name):
+                return table_names(self.session)
+        return [self._name if self._place.kind != TABLE else self._place.name]
+
+    def spelled(self, name: str) -> str:
+        if self._place is None and not isinstance(self._where, Place):
+            views = {view.name.casefold() for view in self._where.catalog.listTables() if view.isTemporary}
+            if name.casefold() in views or name.casefold().startswith("global_temp."):
+                raise InvalidInput(
+                    f"{name} is a temporary view, whose definition is not in the catalogue. Ask of a table, behind the "
+                    "name of its database."
+                )
+        return super().spelled(name)
+
+    def relation(self, name: str) -> Relation:
+        """A table or view, as it was when it was first asked about."""
+        own = self.spelled(name)
+        if own not in self._relations:
+            with _in_full_words(own):
+                self._relations[own] = self._read(own)
+        return self._relations[own]
+
+    def _read(self, name: str) -> Relation:
+        place, session = self._place, self.session
+        if place is not None and place.kind != TABLE:
+            files = Files(place.name, place.kind)
+            schema = files.schema(session, files.listed(session))
+            return Relation(schema, columns_of(schema), files, None)
+        full = name if "." in name else f"{session.catalog.currentDatabase()}.{name}"
+        said = description(session, full)
+        schema = session.table(sql_name(full)).schema
+        definition = view_sql(name, said)
+        if definition is not None:
+            return Relation(schema, columns_of(schema), None, definition)
+        files = files_of(name, said)
+        if files.format == "csv" and any(column.kind != "text" for column in columns_of(schema).values()):
+            raise InvalidInput(f"{name} is stored as CSV, where all is text. Declare its columns as STRING.")
+        listed = {file.path.partition(":")[2].lstrip("/") for file in files.listed(session)}
+        known = {unquote(path).partition(":")[2].lstrip("/") for path in session.table(sql_name(full)).inputFiles()}
+        if listed != known:
+            raise InvalidInput(
+                f"the catalogue and the folder of {name} do not have the same files. Ask of its folder, for example by "
+                "?parquet=."
+            )
+        return Relation(schema, columns_of(schema), files, None)
+
+    def table(self, name: str) -> Mapping[str, str]:
+        return {column: one.common_kind for column, one in self.relation(name).columns.items()}
+
+    def view(self, name: str) -> str | None:
+        return self.relation(name).definition
+
+    def check_unit(self, table: str, column: str) -> None:
+        self.check_column(table, column)
+        self.relation(table).columns[column].check_unit(column)
+
+    def check_column(self, table: str, column: str) -> None:
+        self.relation(table).columns[column].check_readable(table, column)
+
+    def check_whole(self) -> None:
+        """What can be known shows when the files are listed, for a snapshot."""
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Snapshot]:
+        if self._place is not None and not self._relations:
+            self.relation(self.tables()[0])
+        with logs_withheld():
+            yield _Listed(self, self.relist())
+
+    def relist(self) -> dict[str, tuple[File, ...]]:
+        """The files of all tables that were asked about, as they are now."""
+        return {name: self._listed(one) for name, one in self._relations.items()}
+
+    def _listed(self, relation: Relation) -> tuple[File, ...]:
+        return () if relation.files is None else relation.files.listed(self.session)
+
+
+class _Listed(Snapshot):
+    """Files as they were listed; they are in one state if none was replaced, added or removed meanwhile."""
+
+    def __init__(self, source: CountedSpark, files: Mapping[str, tuple[File, ...]]) -> None:
+        self._source = source
+        self._files = files
+
+    def rehearse(self, counting: Counting) -> None:
+        relation = self._source.relation(counting.question.table)
+        query(self._rows(counting), counting, relation.kinds)  # planned and examined, and not run
+        count(empty(self._source.session, relation.schema), counting, relation.kinds)
+
+    def count(self, counting: Counting) -> IntArray:
+        return count(self._rows(counting), counting, self._source.relation(counting.question.table).kinds)
+
+    def unchanged(self) -> bool:
+        return self._source.relist() == self._files
+
+    def _rows(self, counting: Counting) -> DataFrame:
+        name = self._source.spelled(counting.question.table)
+        relation = self._source.relation(name)
+        assert relation.files is not None
+        return relation.files.rows(self._source.session, relation.schema, self._files[name])
+
+
+@contextmanager
+def _in_full_words(name: str) -> Iterator[None]:
+    """Spark's words about names, footers and first lines are passed on: no row has been read."""
+    reason = None
+    try:
+        with logs_withheld():
+            yield
+    except DiscreetError:
+        raise
+    except Exception as problem:
+        reason = f"{type(problem).__name__}: {' '.join(str(problem).split())}"[:500]
+    if reason is not None:
+        raise SourceFailed(f"{name} cannot be read by Spark, and nothing was spent: {reason}")

@@ -1,0 +1,55 @@
+"""Tables of codes: finding rows of whole numbers among others, a million at a time."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..exact.arrays import IntArray
+
+
+def _ranked(table: IntArray, lengths: list[int], others: IntArray | None = None) -> tuple[IntArray, IntArray]:
+    """A number for each row of a table, equal for equal rows and below the number of rows; and the number of each
+    of the other rows, -1 if it is not in the table."""
+    mine = np.zeros(len(table), dtype=np.int64)
+    others = table[:0] if others is None else others
+    theirs = np.zeros(len(others), dtype=np.int64)
+    span = 1  # all numbers are below it
+    for column, other, length in zip(table.T, others.T, lengths, strict=True):
+        if span * length >= 2**62:
+            mine, theirs = _compressed(mine, theirs, span)
+            span = len(table)
+        theirs = np.where((theirs < 0) | (other < 0) | (other >= length), -1, theirs * length + other)
+        mine = mine * length + column
+        span *= length
+    return _compressed(mine, theirs, span)
+
+
+def _compressed(mine: IntArray, theirs: IntArray, span: int) -> tuple[IntArray, IntArray]:
+    """Numbers below span as numbers without gaps; theirs likewise, -1 where mine do not have them."""
+    if span <= max(2**20, 16 * len(mine)):  # a table of all numbers is faster than sorting
+        present = np.zeros(span, dtype=bool)
+        present[mine] = True
+        ranks = np.where(present, np.cumsum(present) - 1, -1)
+        return ranks[mine], np.where(theirs < 0, -1, ranks[theirs])
+    distinct, ranked = np.unique(mine, return_inverse=True)
+    place = np.minimum(np.searchsorted(distinct, theirs), len(distinct) - 1)
+    return ranked, np.where(distinct[place] == theirs, place, -1)
+
+
+def find_rows(rows: IntArray, table: IntArray, lengths: list[int]) -> IntArray:
+    """The place of each of these rows in a table of distinct rows, -1 if it is not there."""
+    ranks, found = _ranked(table, lengths, rows)
+    places = np.full(len(table) + 1, -1, dtype=np.int64)  # the last is what -1 looks up
+    places[ranks] = np.arange(len(table))
+    return places[found]
+
+
+def repeated_row(table: IntArray, lengths: list[int]) -> int | None:
+    """The first row that is there before."""
+    ranks, _ = _ranked(table, lengths)
+    distinct, first = np.unique(ranks, return_index=True)
+    if len(distinct) == len(table):
+        return None
+    again = np.ones(len(table), dtype=bool)
+    again[first] = False
+    return int(np.flatnonzero(again)[0])

@@ -1,0 +1,89 @@
+"""What people declare about groups, as columns of values: rows of Python, or of a CSV file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import InvalidInput, WrongType
+from ..exact.arrays import IntArray
+from .domains import Value, Values, read_table
+
+
+def declared_table(
+    rows: str | Path | Iterable[Any], columns: Sequence[str]
+) -> tuple[list[str], list[Sequence[Value]], int]:
+    """The heading, the columns and the number of rows of a CSV file, or of rows as in ``groups_from``."""
+    if isinstance(rows, str | Path):
+        return read_table(rows)
+    given = list(rows)
+    heading = list(given[0]) if given and isinstance(given[0], Mapping) else list(columns)
+    return heading, *declared_columns(given, heading)
+
+
+def declared_columns(rows: Iterable[Any], names: Sequence[str]) -> tuple[list[Sequence[Value]], int]:
+    """Columns from rows: mappings, tuples in the order of the names, or bare values of a single column."""
+    given = list(rows)
+    if set(map(type, given)) - {tuple, list}:
+        given = [_row(row, names) for row in given]
+    if set(map(len, given)) - {len(names)}:
+        number = next(number for number, row in enumerate(given, 1) if len(row) != len(names))
+        raise InvalidInput(f"row {number} needs one value for each of {', '.join(names)}.")
+    columns: list[Sequence[Value]] = []
+    for place, name in enumerate(names):
+        column = list(map(itemgetter(place), given))
+        plain = not set(map(type, column)) - {int, str, type(None)}
+        columns.append(column if plain else [declared_value(value, name) for value in column])
+    return columns, len(given)
+
+
+def _row(row: Any, names: Sequence[str]) -> Sequence[Any]:
+    """A row in the order of the names; empty if it is a mapping of others."""
+    if isinstance(row, Mapping):
+        return [row[name] for name in names] if set(row) == set(names) else []
+    return list(row) if isinstance(row, Sequence | np.ndarray) and not isinstance(row, str) else [row]
+
+
+def declared_value(value: Any, column: str) -> Value:
+    """A value of a declaration as int, str or None; 1 and True, and 1 and 1.0, are one key in Python, so no others."""
+    if value is None or type(value) in (int, str):
+        return value  # type: ignore[no-any-return]
+    if isinstance(value, np.integer) or (isinstance(value, int) and not isinstance(value, bool)):
+        return int(value)
+    if isinstance(value, str):
+        return str(value)
+    raise WrongType(
+        f"a group of {column!r} is a whole number, a text, or None for rows without a value; "
+        f"got a {type(value).__name__}."
+    )
+
+
+def encoded(column: Sequence[Value], size: int) -> tuple[list[Value], IntArray]:
+    """The distinct values in order of appearance, and the place of each row's value among them."""
+    order = {value: code for code, value in enumerate(dict.fromkeys(column))}
+    return list(order), np.fromiter(map(order.__getitem__, column), dtype=np.int64, count=size)
+
+
+def kind_of(values: Values, column: str) -> str:
+    if isinstance(values, range):
+        return "integer"
+    kinds = {type(value) for value in values if value is not None}
+    if len(kinds) > 1:
+        raise WrongType(f"the values of {column!r} mix numbers and texts; write all as numbers or all as texts.")
+    return "integer" if int in kinds else "text"
+
+
+def positions_of(heading: Sequence[str], columns: Sequence[str], where: object) -> list[int]:
+    found = []
+    for column in columns:
+        alike = [k for k, name in enumerate(heading) if name == column] or [
+            k for k, name in enumerate(heading) if name.casefold() == column.casefold()
+        ]
+        if len(alike) != 1:
+            raise InvalidInput(f"{where} needs one column {column!r}; its columns are {', '.join(heading)}.")
+        found.append(alike[0])
+    return found

@@ -1,0 +1,19 @@
+"""The server of these tests, and a database in it."""
+
+from __future__ import annotations
+
+import pytest
+from postgres_questions import VISITS
+
+from postgres_server import Server, server
+
+
+@pytest.fixture(scope="module")
+def pg() -> Server:
+    return server()
+
+
+@pytest.fixture(scope="module")
+def study(pg: Server) -> str:
+    """The address of a database with one table, as its owner."""
+    return pg.address(pg.database(*VISITS))
