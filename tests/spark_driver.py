@@ -25,12 +25,14 @@ MARKED = 700_000
 class WorkerKilledOnce(dc.Mechanism):
     """Kills the Python process it runs in, in the first attempt of one task."""
 
+    sign: Path
+
     def release(self, x: Any) -> Any:
         from pyspark import TaskContext
 
         task = TaskContext.get()
         if MARKED in x and task is not None and task.attemptNumber() == 0:
-            Path(os.environ["KILLED"]).touch()
+            self.sign.touch()
             os.kill(os.getpid(), signal.SIGKILL)
         return dc.Mechanism.release(self, x)
 
@@ -47,6 +49,7 @@ def perturb(master: str, folder: Path, kind: type[dc.Mechanism]) -> None:
     from pyspark import cloudpickle
 
     cloudpickle.register_pickle_by_value(sys.modules["__main__"])
+    WorkerKilledOnce.sign = folder / "killed"
     m = dc.randomized_response(PEOPLE, epsilon=60)
     source = open_column(f"{master}?parquet={folder / 'people'}", "id")
     made = kind(m.inputs, m.outputs, m.kernel, m.certificate, m.family, m.parameters)

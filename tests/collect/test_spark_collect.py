@@ -150,7 +150,13 @@ AWKWARD: dict[str, tuple[Any, Any]] = {
 }
 
 
-@pytest.mark.parametrize("what", AWKWARD)
+#: Of these, what is about the expressions alone, which files share.
+RARE = ("decimals", "numbers as labels", "cells", "not a number")
+
+
+@pytest.mark.parametrize(
+    "what", [pytest.param(what, marks=[pytest.mark.slow] if what in RARE else []) for what in AWKWARD]
+)
 def test_values_are_refused_as_in_files(what: str, spark: Any, tmp_path: Path) -> None:
     values, space = AWKWARD[what]
     file = written(tmp_path, v=values)
