@@ -155,6 +155,11 @@ def start_session(master: str) -> SparkSession:
     return own_session(running)
 
 
+def is_spark_session(data: object) -> bool:
+    """Whether something is a session of Spark, also of Spark Connect; PySpark is not imported to find out."""
+    return type(data).__name__ == "SparkSession" and type(data).__module__.startswith("pyspark.sql.")
+
+
 def own_session(given: SparkSession) -> SparkSession:
     """A session of our own beside one that was given, at the same cluster, with the settings of :data:`PINNED`.
 
