@@ -14,11 +14,7 @@ from .arrow.tables import ArrowStream, table_in_memory
 from .base import Counting, Source
 from .duckdb.files import open_counted_files
 from .postgres.source import open_database
-<<<<<<< HEAD
-from .spark.session import is_session
-=======
 from .spark.session import is_spark_session
->>>>>>> c21d0f83cd0d7ee9b9daa8c68c6b5116668bf84c
 from .spark.source import open_session, open_spark
 
 if TYPE_CHECKING:
@@ -43,13 +39,8 @@ def open_source(data: object, dataset: str | None = None) -> Source:
 
     ``.csv`` or ``.tsv`` (also ``.gz``, ``.zst``); ``.parquet``: a file, a folder of such files, or a pattern like
     ``visits_*.parquet``; ``.duckdb`` or ``.db``, or any name behind ``duckdb:``; ``postgresql://user@host/study``;
-<<<<<<< HEAD
     ``spark://host:7077?table=visits``. A DataFrame of pandas or polars, a table of pyarrow and the catalogue of a Spark
     session are called as ``dataset`` says.
-=======
-    ``spark://host:7077?table=visits``. A DataFrame of pandas or polars, a table of pyarrow and the catalogue of a
-    session of Spark are called as ``dataset`` says.
->>>>>>> c21d0f83cd0d7ee9b9daa8c68c6b5116668bf84c
 
     >>> open_source("visits.xlsx")
     Traceback (most recent call last):
@@ -62,21 +53,15 @@ def open_source(data: object, dataset: str | None = None) -> Source:
         return OPENERS[address.scheme](address)
     if hasattr(data, "rehearse"):
         return cast(Source, data)
-    if is_spark_session(data):
-        return open_session(data, dataset)
     table = table_in_memory(data)
-    if table is None and not is_session(data):
+    if table is None and not is_spark_session(data):
         raise not_a_table(data)
-<<<<<<< HEAD
     if dataset is None:
         what = "a table in memory" if table is not None else "a session of Spark"
         raise InvalidInput(
             f"{what} has no name of its own. Name the data set, as its ledger does: {arg('dataset', 'visits')}."
         )
     return open_table(table, dataset) if table is not None else open_session(cast("SparkSession", data), dataset)
-=======
-    return open_table(table, dataset)
->>>>>>> c21d0f83cd0d7ee9b9daa8c68c6b5116668bf84c
 
 
 def columns_of(data: str | Path | Address) -> set[str] | None:

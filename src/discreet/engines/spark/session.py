@@ -104,11 +104,6 @@ class Place:
     name: str
 
 
-def is_session(given: object) -> bool:
-    """Whether this is a session of Spark, which was imported if there is one."""
-    return type(given).__name__ == "SparkSession" and type(given).__module__.startswith("pyspark.sql.")
-
-
 def read_place(address: Address) -> Place:
     """What an address says.
 
