@@ -25,7 +25,7 @@ from .plots.chart import PALETTE, Chart
 from .privacy.verify import verify
 from .properties import PROPERTIES
 from .ptables.table import PTable
-from .report import Fact, Picture, Report, Result, Section, Table, Terms, plain, stamped
+from .report import Fact, Json, Picture, Report, Result, Section, Table, Terms, plain, stamped
 from .spaces import Counts
 from .wording import listed, percent, rounded
 
@@ -55,7 +55,7 @@ class Entry(Result):
     truth: tuple[float, float]
     error: FloatArray
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         """Plain JSON values; an infinite epsilon is written "infinity"."""
         return {
             "name": self.name,
@@ -107,9 +107,9 @@ class Comparison(Result):
                 return row
         raise InvalidInput(f"{name!r} is not in this comparison: {', '.join(row.name for row in self.rows)}.")
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         """Plain JSON values, as in ``schemas/comparison.json``."""
-        content = {
+        content: dict[str, Json] = {
             "n": self.n,
             "asked": self.asked,
             "losses": dict(self.losses),

@@ -13,7 +13,7 @@ from .exact.rationals import as_fraction, bound_up, claimed, exp_bounds, float_u
 from .mechanism import Mechanism
 from .privacy.certificate import Certificate
 from .privacy.verify import verify
-from .report import Bullets, Code, Fact, Prose, Report, Result, Section, plain, stamped
+from .report import Bullets, Code, Fact, Json, Prose, Report, Result, Section, plain, stamped
 from .spaces import Grid, Labels, Space
 from .wording import percent
 
@@ -66,9 +66,9 @@ class Explanation(Result):
     posterior: float
     sentences: tuple[str, ...]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         """The figures and the sentences, as plain JSON values; an infinite number is written "infinity"."""
-        content = {
+        content: dict[str, Json] = {
             "epsilon": plain(self.epsilon),
             "delta": self.delta,
             "odds_ratio": plain(self.odds_ratio),

@@ -31,7 +31,7 @@ from .exact.sampling import CHUNK, Sampler
 from .privacy.certificate import Certificate, certify, certify_at
 from .privacy.notions import BETWEEN
 from .privacy.verify import verify
-from .report import Fact, Picture, Report, Result, Section, Terms
+from .report import Fact, Json, Picture, Report, Result, Section, Terms
 from .spaces import Counts, Integers, Space, space_from
 
 _SECURE = SecureBits()
@@ -241,9 +241,9 @@ class Mechanism(Result):
         """
         Path(path).write_text(json.dumps(self.to_json(), indent=1) + "\n", encoding="utf-8")
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         """What a file holds, as plain JSON values: exact parameters or integers, the claim, and a digest of it all."""
-        content: dict[str, Any] = {
+        content: dict[str, Json] = {
             "format": FORMAT,
             "version": VERSION,
             "family": self.family,

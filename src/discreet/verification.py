@@ -16,7 +16,7 @@ from .privacy import verify as judging
 from .privacy.verify import Verdict
 from .privacy.witness import Witness
 from .ptables.table import PTable
-from .report import Fact, Report, Result, Section, Terms, stamped
+from .report import Fact, Json, Report, Result, Section, Terms, stamped
 from .spaces import Space
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Judged:
     least_delta: float
     witness: Witness | None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         return {
             "epsilon": self.epsilon,
             "delta": self.delta,
@@ -82,9 +82,9 @@ class FileVerdict(Verdict):
         """Whether the claim that was judged holds; True where none was."""
         return self.judged is None or self.judged.holds
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         """What every verdict states, the properties, and the claim, as plain JSON values."""
-        content: dict[str, Any] = {
+        content: dict[str, Json] = {
             "file": self.name,
             "holds": self.claim_holds if self.judged or isinstance(self.subject, Mechanism) else None,
             **self.figures(),
@@ -174,7 +174,7 @@ class Refutation(Result):
     name: str
     problem: str
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         """The verdict, as plain JSON values."""
         return stamped("verdict", 1, {"file": self.file, "holds": False, "problem": self.problem})
 

@@ -21,7 +21,7 @@ from ..exact.rationals import text_up
 from ..mechanism import Mechanism
 from ..optimise.families import FAMILIES
 from ..optimise.improve.calibration import Calibration, calibrate
-from ..report import Prose, Report, Result, Section, Table, Terms, stamped
+from ..report import Json, Prose, Report, Result, Section, Table, Terms, stamped
 from ..spaces import Counts, Grid, Labels, Space
 from ..utility import kantorovich, read_prior, transport_solver
 from ..wording import plural, rounded
@@ -73,9 +73,9 @@ class ReconstructionLoss(Result):
             f"{self.people:,} people, {self.method}, against the {self.against})"
         )
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         """The numbers as plain JSON values."""
-        content = {
+        content: dict[str, Json] = {
             "mechanism": self.mechanism.family,
             "mean": self.mean,
             "standard_error": _finite(self.standard_error),
@@ -248,7 +248,7 @@ class LossComparison(Result):
     def __str__(self) -> str:
         return self.describe()
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         """The numbers as plain JSON values."""
         mechanisms = {
             name: {"calibration": self.calibrations[name].to_json(), "loss": loss.to_json()}

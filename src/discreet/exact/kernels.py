@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ON_A_RANGE, InvalidInput, InWords, Unsupported
+from ..report import Json
 from .arrays import FloatArray, IntArray
 from .bits import Bits
 from .inversion import UNDECIDED
@@ -58,7 +59,7 @@ class Kernel(Protocol):
     def sampler(self) -> Sampler:
         """What draws reports from exactly this kernel."""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         """The exact parameters, as plain JSON values."""
 
 
@@ -256,7 +257,7 @@ class Noise:
     def sampler(self) -> Sampler:
         return _ShiftSampler(self)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         return {
             "kernel": "noise",
             "law": self.law.to_json(),
@@ -411,7 +412,7 @@ class Response:
     def sampler(self) -> ResponseSampler:
         return ResponseSampler(self.size, Fraction(self.stay - self.other, self.total))
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         return {
             "kernel": "response",
             "size": self.size,

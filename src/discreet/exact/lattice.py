@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InvalidInput, InWords, UnreadableFile, Unsupported, arg
+from ..report import Json
 from .arrays import FloatArray, IntArray
 from .bits import Bits
 from .sampling import AliasSampler
@@ -264,7 +265,7 @@ class Lattice:
 
     # -------------------------------------------------------------------------------------------- files
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         """The exact parameters as plain JSON values; :meth:`from_json` reads them back."""
         return {
             "kernel": self.name,

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InvalidInput, InWords, WrongType
+from ..report import Json
 from .arrays import FloatArray
 from .rationals import show_integer
 from .sampling import AliasSampler
@@ -127,7 +128,7 @@ class Table:
     def sampler(self) -> AliasSampler:
         return AliasSampler(self)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         return {"kernel": "table", "palette": [show_integer(w) for w in self.palette], "codes": self.codes.tolist()}
 
     def reduced(self) -> Table:

@@ -25,6 +25,7 @@ from ..errors import InvalidInput, InWords, named
 from ..exact.rationals import as_fraction, log_bounds, read_integer, show_integer
 from ..names import find_name
 from ..privacy.bounds import pure_rho
+from ..report import Json
 
 FILTERS = ("sum", "zcdp")
 
@@ -244,7 +245,7 @@ class Cost:
         rho = None if self.rho is None else _not_long(self.rho)
         return Cost(_not_long(self.epsilon), _not_long(self.delta), rho)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         """For JSON, losslessly."""
         rho = None if self.rho is None else exact_text(self.rho)
         return {"epsilon": exact_text(self.epsilon), "delta": exact_text(self.delta), "rho": rho}
@@ -314,7 +315,7 @@ class Tally:
             raise InvalidInput("more would be given back than was spent.")
         return rest
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         """For JSON, losslessly."""
         sums = {what: exact_text(getattr(self, what)) for what in ("epsilon", "delta", "rho")}
         return {**sums, "without_rho": self.without_rho}
@@ -393,7 +394,7 @@ class Terms:
             return terms
         return cls(dataset, unit, relation, total, chance, filter, name, key, *largest_rho(total, chance))
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         """For JSON: everything but the secret."""
         return {
             "ledger": self.ledger,

@@ -10,7 +10,7 @@ from typing import Any
 from ..errors import InvalidInput, NotPrivate, Unsupported
 from ..exact.kernels import Kernel
 from ..exact.rationals import as_fraction, bound_up, claimed, log_up, text_up
-from ..report import Fact, Report, Result, Section, Terms, plain
+from ..report import Fact, Json, Report, Result, Section, Terms, plain
 from ..spaces import Grid, Space
 from ..wording import rounded
 from .notions import BETWEEN, NOTIONS, read_notion, unless_central
@@ -77,7 +77,7 @@ class Certificate(Result):
     tight: bool = True
     details: dict[str, Any] = field(default_factory=dict)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         return {
             "notion": self.notion,
             "epsilon": plain(self.epsilon),

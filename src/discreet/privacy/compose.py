@@ -17,7 +17,7 @@ from typing import Any
 
 from ..errors import InvalidInput, Unsupported, arg
 from ..exact.rationals import as_fraction, bound_up, text_up
-from ..report import Fact, Prose, Report, Result, Section, Table, plain, stamped
+from ..report import Fact, Json, Prose, Report, Result, Section, Table, plain, stamped
 from ..wording import plural
 from .bounds import (
     MOST_IDENTICAL,
@@ -149,9 +149,9 @@ class Composition(Result):
         how = "the best of " * (len(self.methods) > 1) + ", ".join(self.methods)
         return f"{number} {self.notion} privacy: {what} (composition: {how}). {_PLAN}"
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         """What was composed how, as plain JSON values."""
-        content = {
+        content: dict[str, Json] = {
             "notion": self.notion,
             "releases": self.releases,
             "method": self.method,

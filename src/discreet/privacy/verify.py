@@ -16,7 +16,7 @@ from ..exact.lattice import Lattice
 from ..exact.laws import Gaussian
 from ..exact.rationals import as_fraction, bound_up, text_up
 from ..exact.tables import Table
-from ..report import Fact, Report, Result, Section, Terms, plain, stamped
+from ..report import Fact, Json, Report, Result, Section, Terms, plain, stamped
 from ..spaces import Counts, Grid, Integers, Labels, Space
 from . import pairs
 from .gaussian import GaussianEvidence
@@ -149,11 +149,11 @@ class Verdict(Result):
             return "infinity"
         return str(ratio) if ratio.denominator.bit_length() < 10_000 else None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         """The least epsilon and its witness as plain JSON values; an infinite epsilon is written "infinity"."""
         return stamped("verdict", 1, self.figures())
 
-    def figures(self) -> dict[str, Any]:
+    def figures(self) -> dict[str, Json]:
         """What every verdict states."""
         return {
             "notion": self.notion,

@@ -25,7 +25,7 @@ from ..exact.laws import Finite
 from ..exact.rationals import as_fraction, text_down, text_up
 from ..mechanism import Mechanism, finish
 from ..privacy.verify import Verdict, verify
-from ..report import Fact, Picture, Report, Result, Section, Table, Terms, stamped
+from ..report import Fact, Json, Picture, Report, Result, Section, Table, Terms, stamped
 from ..spaces import Counts, Integers
 from ..wording import percent
 from .writing import write_ptable
@@ -214,7 +214,7 @@ class PTable(Result):
 
     # ---------------------------------------------------------------- words
 
-    def figures(self, verdict: Verdict) -> dict[str, Any]:
+    def figures(self, verdict: Verdict) -> dict[str, Json]:
         """What a verdict on the table states beside its own, as plain JSON values."""
         return {
             "kind": "p-table",
@@ -250,9 +250,9 @@ class PTable(Result):
             for count in range(SMALL_COUNTS + 1)
         }
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         """Plain JSON values, as in ``schemas/p-table-report.json``."""
-        content = {
+        content: dict[str, Json] = {
             **self.figures(verify(self)),
             "cycle": self.cycle,
             "noise_by_count": [[[noise, weight] for noise, weight in block] for block in self.blocks],

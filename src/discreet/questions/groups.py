@@ -20,6 +20,7 @@ import numpy as np
 
 from ..errors import InvalidInput, WrongType, arg
 from ..exact.arrays import IntArray
+from ..report import Json
 from .codes import find_rows, repeated_row
 from .declarations import declared_columns, declared_table, declared_value, encoded, kind_of, positions_of
 from .domains import INTEGER, MOST_GROUPS, Values, domain_values, read_table, typed
@@ -128,7 +129,7 @@ class Groups:
             codes = [int(code) for code in np.unravel_index(group, [len(values) for values in self.values])]
         return tuple(values[code] for values, code in zip(self.values, codes, strict=True))
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         """As JSON: everything, and the same for equal groups however they were declared.
 
         Numbers at equal steps are a range (first, last, step), and cells that are the whole product are not listed.

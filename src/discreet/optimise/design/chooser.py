@@ -12,7 +12,7 @@ from ... import losses
 from ...exact.rationals import as_fraction
 from ...mechanism import Mechanism
 from ...properties import is_of_the_seven
-from ...report import Bullets, Fact, Report, Result, Section, stamped
+from ...report import Bullets, Fact, Json, Report, Result, Section, stamped
 from ..families import FAMILIES
 from ..lp.program import Request
 from .closed import closed_form, geometric_codes
@@ -59,9 +59,9 @@ class Choice(Result):
     cost: Fraction
     without: Mapping[str, Fraction]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         """Plain JSON values, as in ``schemas/choice.json``."""
-        content = {
+        content: dict[str, Json] = {
             "name": self.name,
             "why": list(self.why),
             "cost": float(self.cost),

@@ -17,6 +17,7 @@ from ...exact.rationals import as_fraction, float_down, float_up, log_bounds, re
 from ...exact.tables import Table
 from ...mechanism import Mechanism, read_count
 from ...privacy.certificate import Certificate, certify
+from ...report import Json
 from ...spaces import Counts
 from ..improve.targets import exact_weights
 from ..lp.bounds import gap_of
@@ -269,7 +270,7 @@ def exact_cost(table: Table, request: Request) -> Fraction:
         return Fraction(utility.cost(table, request.loss, prior, worst))
 
 
-def figures(cost: Fraction, least: Fraction) -> dict[str, Any]:
+def figures(cost: Fraction, least: Fraction) -> dict[str, Json]:
     """What a certificate says about the cost."""
     shown = written_out(cost)
     return {

@@ -17,7 +17,7 @@ from ...errors import InvalidInput, InWords, WrongType, arg
 from ...exact.rationals import SMALLEST_EPSILON, as_fraction, bound_up, simplest_between, text_up
 from ...mechanism import Mechanism
 from ...mechanisms.families import Family, resolve
-from ...report import Fact, Prose, Report, Result, Section, Terms, plain, stamped
+from ...report import Fact, Json, Prose, Report, Result, Section, Terms, plain, stamped
 from ...wording import rounded
 from ..families import FAMILIES
 from .targets import Target, read_target
@@ -89,10 +89,10 @@ class Calibration(Result):
         """Whether ``achieved`` is exact. Otherwise floats decided, with their rounding error counted as a miss."""
         return isinstance(self.achieved, Fraction)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         """Plain JSON values, as in ``schemas/calibration.json``."""
         missed = self.next_smaller or self.next_larger
-        content = {
+        content: dict[str, Json] = {
             "family": self.family,
             "target": self.target,
             "epsilon": bound_up(self.epsilon),

@@ -20,7 +20,7 @@ from ...exact.tables import Table
 from ...mechanism import Mechanism
 from ...privacy.certificate import certify
 from ...privacy.verify import verify
-from ...report import Prose, Report, Result, Section, Terms, stamped
+from ...report import Json, Prose, Report, Result, Section, Terms, stamped
 from ...spaces import Counts, Grid, Space
 from ...wording import rounded
 from .targets import exact_weights
@@ -136,9 +136,9 @@ class Derivability(Result):
     def __bool__(self) -> bool:
         return self.holds
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         """Plain JSON values, as in ``schemas/derivability.json``; exact numbers as text, or None if too long."""
-        content = {
+        content: dict[str, Json] = {
             "holds": self.holds,
             "alpha": written_out(self.alpha),
             "violation": written_out(self.violation),

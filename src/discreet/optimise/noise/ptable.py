@@ -14,7 +14,7 @@ from ...exact.rationals import as_fraction, bound_up, float_down, read_epsilon, 
 from ...mechanisms.bounded import read_reach
 from ...privacy.certificate import Certificate
 from ...ptables.table import PTable
-from ...report import Fact, Report, Result, Section, Terms, stamped
+from ...report import Fact, Json, Report, Result, Section, Terms, stamped
 from ...wording import percent
 from ..lp.refinement import InfeasibleProgram
 from .bounded import LARGEST_PROGRAM, impossible, read_shared_from, refuse_hopeless_js, refuse_untouched_zeros
@@ -145,9 +145,9 @@ class DesignedTable(Result):
         """What was proved, at the epsilon that was asked for."""
         return self.table.mechanism(self.table.about["epsilon"]).certificate
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         """Plain JSON values, as in ``schemas/p-table-design.json``."""
-        content = {
+        content: dict[str, Json] = {
             **self.table.about,
             "keys": self.table.keys,
             "reach": self.table.reach,

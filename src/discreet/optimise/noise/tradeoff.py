@@ -12,7 +12,7 @@ from ...exact.rationals import as_fraction, read_epsilon, text_up
 from ...mechanisms import bounded as closed
 from ...mechanisms.bounded import PaperFormulas, moment, read_reach, read_stay, truncated_geometric_law
 from ...names import find_name
-from ...report import Fact, Picture, Prose, Report, Result, Section, Table, stamped
+from ...report import Fact, Json, Picture, Prose, Report, Result, Section, Table, stamped
 from ...wording import percent, rounded
 from .bounded import LARGEST_PROGRAM
 from .programs import NoiseProgram, NoiseRequirements, delta_of, largest_stay, least_delta
@@ -53,9 +53,13 @@ class NoiseTradeoff(Result):
     rows: tuple[dict[str, Any], ...]
     knees: tuple[dict[str, Any], ...]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         """Plain JSON values, as in ``schemas/noise-tradeoff.json``."""
-        content = {"kind": self.kind, "rows": [dict(row) for row in self.rows], "knees": [dict(k) for k in self.knees]}
+        content: dict[str, Json] = {
+            "kind": self.kind,
+            "rows": [dict(row) for row in self.rows],
+            "knees": [dict(k) for k in self.knees],
+        }
         return stamped("noise-tradeoff", 1, content)
 
     def report(self) -> Report:

@@ -28,6 +28,7 @@ from ...files import rebuild
 from ...mechanism import Mechanism
 from ...mechanisms.families import Family, resolve
 from ...optimise.families import FAMILIES
+from ...report import Json
 from ...spaces import LARGEST_INTEGER, Counts
 from .accuracy import (
     FREE_ABOVE,
@@ -252,7 +253,7 @@ class CellNoise:
 
     # ---------------------------------------------------------------- files
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         """Everything about it, as plain JSON values; :meth:`from_json` rebuilds and proves it again."""
         return {
             "mechanisms": [mechanism.to_json() for mechanism in self.mechanisms],

@@ -13,7 +13,7 @@ from ...ledger.chain import time_text
 from ...pages.html import TEMPLATE
 from ...plots.chart import Chart
 from ...plots.counts import MOST_CELLS
-from ...report import Report, Result, stamped
+from ...report import Json, Report, Result, stamped
 from ...wording import listed, plural
 from ..noise import margins
 from ..noise.margins import Combined
@@ -154,9 +154,9 @@ class Release(Result):
         edition = f"edition {self.edition}" if self.edition else "the edition without a name"
         return f"the recorded answer of {time_text(str(self.ledger['time']))}, for {edition}: {spent}"
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         """The counts and what is known of them, as plain JSON values."""
-        content = {
+        content: dict[str, Json] = {
             "title": self.title,
             "dataset": self.plan.dataset,
             "edition": self.edition,
