@@ -14,7 +14,7 @@ from . import losses, plots, utility
 from .checking import check
 from .errors import InvalidInput, arg
 from .exact.arrays import FloatArray
-from .exact.rationals import read_alpha, text_up
+from .exact.rationals import Number, read_alpha, text_up
 from .files import read_subject
 from .mechanism import Mechanism, read_count
 from .mechanisms.building import build_for_counts
@@ -224,8 +224,8 @@ class Comparison(Result):
 def compare(
     n: Any = None,
     *,
-    epsilon: Any = None,
-    alpha: Any = None,
+    epsilon: Number | None = None,
+    alpha: Number | None = None,
     families: Iterable[str] | Mapping[str, Any] | None = None,
     loss: Iterable[Any] = ("L0", "L1", "L2"),
     prior: Any = None,

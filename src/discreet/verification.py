@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from .checking import Checks, check
 from .errors import DiscreetError, InvalidInput, arg, named
-from .exact.rationals import text_up
+from .exact.rationals import Number, text_up
 from .exact.tables import Table as Probabilities
 from .files import read_subject, subject_from_text
 from .mechanism import Mechanism, of_probabilities
@@ -191,8 +191,8 @@ def verify(
     *,
     inputs: Space | None = None,
     exact: bool = True,
-    epsilon: Any = None,
-    delta: Any = None,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
     ledger: Ledger | str | Path | None = None,
 ) -> FileVerdict | BundleReport: ...
 
@@ -209,8 +209,8 @@ def verify(
     *,
     inputs: Space | None = None,
     exact: bool = True,
-    epsilon: Any = None,
-    delta: Any = None,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
     ledger: Ledger | str | Path | None = None,
 ) -> Verdict | BundleReport:
     """Judge how well a mechanism hides one truth among others; or re-check what a file or a bundle says.
@@ -297,8 +297,8 @@ def judge_subject(
     notes: tuple[str, ...] = (),
     *,
     notion: str | None = None,
-    epsilon: Any = None,
-    delta: Any = None,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
     inputs: Space | None = None,
     exact: bool = True,
 ) -> FileVerdict:
@@ -319,7 +319,7 @@ def judge_subject(
     )  # fmt: skip
 
 
-def _refuse_lone_delta(epsilon: Any, delta: Any) -> None:
+def _refuse_lone_delta(epsilon: Number | None, delta: Number | None) -> None:
     if delta is not None and epsilon is None:
         raise InvalidInput(f"{named('delta')} goes with {named('epsilon')}: give both, or neither.")
 

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,9 @@ from ..sources.sql import quoted, text_literal
 from ..spaces import Labels, Space
 from ..wording import first_of, plural
 from .readings import Reading, is_text, reading_of
+
+if TYPE_CHECKING:
+    import duckdb
 
 #: Called with how much of a file has been read, from 0 to 1.
 Tell = Callable[[float], None]
@@ -310,7 +313,7 @@ class Source:
 
 
 @contextmanager
-def _report_progress(engine: Any, tell: Tell | None) -> Iterator[None]:
+def _report_progress(engine: duckdb.DuckDBPyConnection, tell: Tell | None) -> Iterator[None]:
     """Ask the engine from beside how far it is, while it works."""
     if tell is None:
         yield

@@ -17,7 +17,7 @@ import numpy as np
 from ..errors import InvalidInput, Unsupported, WrongType, arg
 from ..exact.arrays import FloatArray, IntArray
 from ..exact.integers import positive_integer
-from ..exact.rationals import text_up
+from ..exact.rationals import Number, text_up
 from ..mechanism import Mechanism
 from ..optimise.families import FAMILIES
 from ..optimise.improve.calibration import Calibration, calibrate
@@ -282,8 +282,8 @@ def compare_reconstruction(
     *,
     people: int | None = None,
     families: Iterable[str | Callable[..., Mechanism]] | None = None,
-    distance: Any = None,
-    likelihood_ratio: Any = None,
+    distance: Number | None = None,
+    likelihood_ratio: Number | None = None,
     within: Any = None,
     repeats: int = 20,
     seed: int = 0,

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..errors import InvalidInput, NotPrivate, Unsupported
 from ..exact.kernels import Kernel
-from ..exact.rationals import as_fraction, bound_up, claimed, log_up, text_up
+from ..exact.rationals import Number, as_fraction, bound_up, claimed, log_up, text_up
 from ..report import Fact, Json, Report, Result, Section, Terms, plain
 from ..spaces import Grid, Space
 from ..wording import rounded
@@ -26,8 +26,8 @@ class Privacy:
     True
     """
 
-    epsilon: Any
-    delta: Any = 0
+    epsilon: Number
+    delta: Number = 0
     notion: str | None = None
 
     def __post_init__(self) -> None:

@@ -14,7 +14,7 @@ from ..exact.arrays import FloatArray
 from ..exact.kernels import Kernel, Noise, Response
 from ..exact.lattice import Lattice
 from ..exact.laws import Gaussian
-from ..exact.rationals import as_fraction, bound_up, text_up
+from ..exact.rationals import Number, as_fraction, bound_up, text_up
 from ..exact.tables import Table
 from ..report import Fact, Json, Report, Result, Section, Terms, plain, stamped
 from ..spaces import Counts, Grid, Integers, Labels, Space
@@ -89,18 +89,18 @@ class Verdict(Result):
             reports = tuple(self.outputs.value(report) for report in reports)
         return replace(witness, truth=truth, other=other, reports=reports)
 
-    def delta(self, epsilon: Any) -> float:
+    def delta(self, epsilon: Number) -> float:
         """The least delta for this epsilon: max over pairs and sets S of P(S|x) - e^eps P(S|x'), rounded up."""
         eps = self._read(epsilon)
         return 0.0 if self.evidence.holds(eps) else bound_up(self.evidence.delta_bounds(eps)[0][1])
 
-    def delta_witness(self, epsilon: Any) -> Witness | None:
+    def delta_witness(self, epsilon: Number) -> Witness | None:
         """The two truths and the set of reports that reach delta(epsilon); None where it is zero."""
         eps = self._read(epsilon)
         witness = None if self.evidence.holds(eps) else self.evidence.delta_bounds(eps)[1]
         return None if witness is None else self._in_values(witness)
 
-    def single_event_delta(self, epsilon: Any) -> float:
+    def single_event_delta(self, epsilon: Number) -> float:
         """The delta that looks at one report at a time, max of P(y|x) - e^eps P(y|x'), rounded up.
 
         This is the delta of [S] (7)-(8). It is smaller than ``delta`` and is *not* a guarantee about sets of reports.
@@ -112,7 +112,7 @@ class Verdict(Result):
         """delta at each of these epsilons."""
         return np.array([self.delta(e) for e in np.asarray(epsilons, dtype=object).ravel().tolist()])
 
-    def holds(self, epsilon: Any, delta: Any = 0) -> bool:
+    def holds(self, epsilon: Number, delta: Number = 0) -> bool:
         """Whether the guarantee (epsilon, delta) holds; decided with rational bounds of e^epsilon."""
         eps, target = self._read(epsilon), as_fraction(delta, "delta")
         if not 0 <= target <= 1:
@@ -133,7 +133,7 @@ class Verdict(Result):
         return False  # pragma: no cover - undecided to thousands of digits: do not claim it
 
     @staticmethod
-    def _read(epsilon: Any) -> Fraction:
+    def _read(epsilon: Number) -> Fraction:
         value = as_fraction(epsilon, "epsilon")
         if value < 0:
             raise InvalidInput.must_be("epsilon", "0 or more", epsilon)

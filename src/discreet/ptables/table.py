@@ -22,7 +22,7 @@ from ..errors import InvalidInput, Unsupported
 from ..exact.arrays import IntArray
 from ..exact.kernels import Noise
 from ..exact.laws import Finite
-from ..exact.rationals import as_fraction, text_down, text_up
+from ..exact.rationals import Number, as_fraction, text_down, text_up
 from ..mechanism import Mechanism, finish
 from ..privacy.verify import Verdict, verify
 from ..report import Fact, Json, Picture, Report, Result, Section, Table, Terms, stamped
@@ -126,7 +126,7 @@ class PTable(Result):
     def outputs(self) -> Integers:
         return Integers(low=0)
 
-    def mechanism(self, epsilon: Any = None) -> Mechanism:
+    def mechanism(self, epsilon: Number | None = None) -> Mechanism:
         """The mechanism that draws a fresh uniform key for every cell, with a certificate.
 
         Parameters
@@ -384,5 +384,5 @@ class CellKeys:
             rest -= weight
         raise AssertionError("a block shares out all keys")
 
-    def mechanism(self, epsilon: Any = None) -> Mechanism:
+    def mechanism(self, epsilon: Number | None = None) -> Mechanism:
         raise Unsupported(f"a release with record keys is not priced: {self.why}.")

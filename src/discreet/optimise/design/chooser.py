@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from ... import losses
-from ...exact.rationals import as_fraction
+from ...exact.rationals import Number, as_fraction
 from ...mechanism import Mechanism
 from ...properties import is_of_the_seven
 from ...report import Bullets, Fact, Json, Report, Result, Section, stamped
@@ -103,9 +103,9 @@ def _title(name: str) -> str:
 def choose(
     n: Any,
     *,
-    alpha: Any = None,
-    epsilon: Any = None,
-    delta: Any = 0,
+    alpha: Number | None = None,
+    epsilon: Number | None = None,
+    delta: Number = 0,
     loss: Any = "L0",
     properties: Any = (),
     prior: Any = None,

@@ -13,7 +13,16 @@ from ...channels import Channel
 from ...checking import check
 from ...errors import InvalidInput, NotCertified, Unsupported, arg
 from ...exact.kernels import MOST_PLACES, Kernel
-from ...exact.rationals import as_fraction, float_down, float_up, log_bounds, read_alpha, read_epsilon, written_out
+from ...exact.rationals import (
+    Number,
+    as_fraction,
+    float_down,
+    float_up,
+    log_bounds,
+    read_alpha,
+    read_epsilon,
+    written_out,
+)
 from ...exact.tables import Table
 from ...mechanism import Mechanism, read_count
 from ...privacy.certificate import Certificate, certify
@@ -41,9 +50,9 @@ RAYS_FROM, NARROW = 100, 8
 def design(
     n: Any,
     *,
-    alpha: Any = None,
-    epsilon: Any = None,
-    delta: Any = 0,
+    alpha: Number | None = None,
+    epsilon: Number | None = None,
+    delta: Number = 0,
     loss: Any = "L0",
     properties: Any = (),
     prior: Any = None,
@@ -147,9 +156,9 @@ def design_each(
 def read_request(
     n: Any,
     *,
-    alpha: Any,
-    epsilon: Any,
-    delta: Any,
+    alpha: Number | None,
+    epsilon: Number | None,
+    delta: Number,
     loss: Any,
     properties: Any,
     prior: Any,

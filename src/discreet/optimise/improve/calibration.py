@@ -14,7 +14,7 @@ from typing import Any
 
 from ...channels import Channel
 from ...errors import InvalidInput, InWords, WrongType, arg
-from ...exact.rationals import SMALLEST_EPSILON, as_fraction, bound_up, simplest_between, text_up
+from ...exact.rationals import SMALLEST_EPSILON, Number, as_fraction, bound_up, simplest_between, text_up
 from ...mechanism import Mechanism
 from ...mechanisms.families import Family, resolve
 from ...report import Fact, Json, Prose, Report, Result, Section, Terms, plain, stamped
@@ -140,11 +140,11 @@ def calibrate(
     family: str | Callable[..., Mechanism],
     space: Any,
     *,
-    distance: Any = None,
-    mean_error: Any = None,
+    distance: Number | None = None,
+    mean_error: Number | None = None,
     truth: Any = None,
     within: Any = None,
-    likelihood_ratio: Any = None,
+    likelihood_ratio: Number | None = None,
     prior: Any = None,
     between: tuple[Any, Any] | None = None,
     **options: Any,

@@ -15,7 +15,7 @@ import numpy as np
 
 from ...channels import Channel
 from ...errors import InvalidInput, Unsupported, arg
-from ...exact.rationals import claimed, read_alpha, written_out
+from ...exact.rationals import Number, claimed, read_alpha, written_out
 from ...exact.tables import Table
 from ...mechanism import Mechanism
 from ...privacy.certificate import certify
@@ -163,7 +163,7 @@ class Derivability(Result):
         return self.sentence
 
 
-def derivable(mechanism: Mechanism, *, alpha: Any = None, epsilon: Any = None) -> Derivability:
+def derivable(mechanism: Mechanism, *, alpha: Number | None = None, epsilon: Number | None = None) -> Derivability:
     """Whether a mechanism can be had by post-processing the reports of the geometric mechanism with the same alpha.
 
     It can exactly when, for every report j and every truth i, ::

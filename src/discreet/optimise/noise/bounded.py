@@ -14,7 +14,7 @@ from ...errors import InvalidInput, NotPrivate, arg, named
 from ...exact.integers import positive_integer
 from ...exact.kernels import Kernel, Noise
 from ...exact.laws import Finite
-from ...exact.rationals import as_fraction, bound_up, float_down, read_epsilon, simplest_between, text_down
+from ...exact.rationals import Number, as_fraction, bound_up, float_down, read_epsilon, simplest_between, text_down
 from ...exact.tables import Table
 from ...mechanism import Mechanism, finish, read_count
 from ...mechanisms.bounded import (
@@ -46,13 +46,13 @@ _DELTA_ROOM = Fraction(1, 2**30)
 
 
 def bounded_noise(
-    epsilon: Any,
-    stay: Any = None,
-    reach: Any = None,
+    epsilon: Number,
+    stay: Number | None = None,
+    reach: Number | None = None,
     kind: str = "all-counts",
     *,
-    variance: Any = None,
-    delta: Any = None,
+    variance: Number | None = None,
+    delta: Number | None = None,
     js: int = 0,
     shared_from: int | None = None,
     least: int | None = None,

@@ -10,7 +10,7 @@ from typing import Any
 
 from ...errors import InvalidInput, arg
 from ...exact.integers import positive_integer
-from ...exact.rationals import as_fraction, bound_up, float_down, read_epsilon, text_down, text_up
+from ...exact.rationals import Number, as_fraction, bound_up, float_down, read_epsilon, text_down, text_up
 from ...mechanisms.bounded import read_reach
 from ...privacy.certificate import Certificate
 from ...ptables.table import PTable
@@ -28,11 +28,11 @@ _SKIPPED = (
 
 
 def design_ptable(
-    epsilon: Any,
-    reach: Any,
+    epsilon: Number,
+    reach: Number,
     *,
-    variance: Any = None,
-    stay: Any = None,
+    variance: Number | None = None,
+    stay: Number | None = None,
     js: int = 0,
     shared_from: int | None = None,
     keys: int = 65536,

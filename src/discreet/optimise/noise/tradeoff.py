@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from ...errors import InvalidInput
-from ...exact.rationals import as_fraction, read_epsilon, text_up
+from ...exact.rationals import Number, as_fraction, read_epsilon, text_up
 from ...mechanisms import bounded as closed
 from ...mechanisms.bounded import PaperFormulas, moment, read_reach, read_stay, truncated_geometric_law
 from ...names import find_name
@@ -97,7 +97,7 @@ def _cells(row: dict[str, Any]) -> tuple[str, str, str]:
 
 
 def noise_tradeoff(
-    epsilon: Any, reach: Any, stays: Iterable[Any] | None = None, kind: str = "optimal"
+    epsilon: Number, reach: Number, stays: Iterable[Any] | None = None, kind: str = "optimal"
 ) -> NoiseTradeoff:
     """Delta and variance of bounded noise over stay probabilities, for one or several epsilons and reaches.
 
@@ -181,7 +181,7 @@ POINTS: dict[str, Callable[[Fraction, Fraction, int], tuple[Fraction, Fraction]]
 }
 
 
-def knee_of(kind: str, epsilon: Any, reach: int) -> Fraction:
+def knee_of(kind: str, epsilon: Number, reach: int) -> Fraction:
     """The stay probability up to which more truth costs no delta.
 
     For counts n >= D it is where the two terms of the least delta meet; for "sadeghi" where the paper's index k leaves
