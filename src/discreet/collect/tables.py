@@ -16,10 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import DiscreetError, InvalidInput, InWords, UnreadableFile, arg
-from ..exact.arrays import IntArray
+from ..exact.arrays import Array, IntArray
 from ..mechanism import Mechanism
 from ..names import nearest
 from ..sources.files import open_files
@@ -440,7 +439,7 @@ def _fill(store: Any, source: Source, groups: Mapping[str, Mechanism], tell: Tel
     for batch in source.batches(mechanisms[0].inputs, names, tell):
         if isinstance(batch, DiscreetError):
             return batch
-        columns: dict[str, NDArray[Any]] = {}
+        columns: dict[str, Array] = {}
         if batch.groups is not None:
             columns["g"] = np.array(names, object)[batch.groups]
         columns["r"] = _reports_of(mechanisms, batch, text)
@@ -451,7 +450,7 @@ def _fill(store: Any, source: Source, groups: Mapping[str, Mechanism], tell: Tel
     return total or source.no_rows()
 
 
-def _reports_of(mechanisms: Sequence[Mechanism], batch: Batch, text: bool) -> NDArray[Any]:
+def _reports_of(mechanisms: Sequence[Mechanism], batch: Batch, text: bool) -> Array:
     """A report for each row, by the mechanism of its group."""
     reports = np.empty(len(batch.indices), object if text else np.int64)
     for k, mechanism in enumerate(mechanisms):

@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...exact.arrays import IntArray
+from ...exact.arrays import Array, IntArray
 from ...questions.domains import Values
 from ..base import ROW, Counting
 from ..bounding import BITS_OF_A_WORD, Chosen, add_chosen, choose_in_sets, consecutive, fits_in_a_word, number_sql
@@ -140,9 +139,9 @@ def _declared_rows(
     return _Rows(["cells.g"], "k0", others, joined, bool(groups.zeros))
 
 
-def _column(kind: str, values: Values) -> dict[str, NDArray[Any]]:
+def _column(kind: str, values: Values) -> dict[str, Array]:
     """The declared values of a column as a table to join with: value, whether it stands for NULL, position."""
-    columns: dict[str, NDArray[Any]] = {"code": np.arange(len(values))}
+    columns: dict[str, Array] = {"code": np.arange(len(values))}
     if kind == "integer":
         columns["v"] = np.array([0 if value is None else value for value in values], dtype=np.int64)
     else:
@@ -151,7 +150,7 @@ def _column(kind: str, values: Values) -> dict[str, NDArray[Any]]:
     return columns
 
 
-def _make_table(engine: duckdb.DuckDBPyConnection, name: str, columns: Mapping[str, NDArray[Any]]) -> None:
+def _make_table(engine: duckdb.DuckDBPyConnection, name: str, columns: Mapping[str, Array]) -> None:
     """A temporary table of public values, in memory."""
     engine.register("given", dict(columns))
     value = " REPLACE (CASE WHEN NOT missing THEN v END AS v)" if "missing" in columns else ""

@@ -13,11 +13,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...channels import Channel
 from ...errors import InvalidInput, InWords, Unsupported, WrongType, arg
-from ...exact.arrays import BoolArray, FloatArray, IntArray
+from ...exact.arrays import Array, BoolArray, FloatArray, IntArray
 from ...exact.bits import SeededBits
 from ...exact.integers import read_integers
 from ...exact.kernels import Kernel, Noise, Response
@@ -38,7 +37,7 @@ SMALLEST_CHANCE = 1e-290
 FOURIER_RELATIVE_MASS = 1e-8
 
 
-def _spread(places: IntArray, values: NDArray[Any], size: int) -> FloatArray:
+def _spread(places: IntArray, values: Array, size: int) -> FloatArray:
     """An array with these values at these places, and 0 elsewhere."""
     spread = np.zeros(size)
     spread[places] = values
@@ -103,7 +102,7 @@ class Group:
         kernel = self.kernel
         return float(kernel.law.ratio) if _is_geometric(kernel) else None  # type: ignore[attr-defined]
 
-    def whole(self, counts: NDArray[Any] | None = None) -> FloatArray:
+    def whole(self, counts: Array | None = None) -> FloatArray:
         """How often each of finitely many outputs was reported, from counts of those that occurred."""
         assert self.outputs.size is not None
         return _spread(self.reports, self.counts if counts is None else counts, self.outputs.size)
@@ -457,7 +456,7 @@ def _mapped(data: Mapping[Any, Any], outputs: Space) -> tuple[IntArray, IntArray
     return places[order], counts[order]
 
 
-def _not_negative(counts: NDArray[Any]) -> IntArray:
+def _not_negative(counts: Array) -> IntArray:
     if counts.size and int(counts.min()) < 0:
         place = int(np.flatnonzero(counts < 0)[0])
         raise InvalidInput(f"counts must not be negative; number {place} is {int(counts[place])}.")

@@ -26,9 +26,8 @@ from operator import add
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...exact.arrays import BoolArray, FloatArray, IntArray
+from ...exact.arrays import Array, BoolArray, FloatArray, IntArray
 from ...mechanism import Mechanism
 from ...pages.html import page
 from .guarantee import guarantee_text
@@ -86,7 +85,7 @@ def csv_text(table: ReleasedTable) -> str:
     return "\n".join([",".join(map(written, table.headings)), *lines]) + "\n"
 
 
-def _told_apart(columns: Sequence[NDArray[Any]]) -> tuple[IntArray, IntArray]:
+def _told_apart(columns: Sequence[Array]) -> tuple[IntArray, IntArray]:
     """Where each different row stands first, and which of those each row is like.
 
     A million noisy counts have a few thousand values, and what is said of a count mostly follows from it: each such
