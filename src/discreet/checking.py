@@ -116,7 +116,7 @@ def check(
     return Checks({p.code: p.examine(channel, tolerance) for p in chosen})
 
 
-def _find(item: Any) -> Any:
+def _find(item: object) -> Any:
     """One thing to check: a requirement with a number, one of the seven, or freedom from a pathology."""
     if isinstance(item, str) and is_numbered(item):
         return requirements.resolve([item])[0]

@@ -222,13 +222,13 @@ class Comparison(Result):
 
 
 def compare(
-    n: Any = None,
+    n: object = None,
     *,
     epsilon: Number | None = None,
     alpha: Number | None = None,
-    families: Iterable[str] | Mapping[str, Any] | None = None,
-    loss: Iterable[Any] = ("L0", "L1", "L2"),
-    prior: Any = None,
+    families: Iterable[str] | Mapping[str, object] | None = None,
+    loss: Iterable[object] = ("L0", "L1", "L2"),
+    prior: object = None,
 ) -> Comparison:
     """Put mechanisms for the counts 0..n side by side: costs, properties, error by true count, tight epsilon.
 
@@ -276,7 +276,7 @@ def compare(
     return Comparison(size, asked, rows, {one.name: one.sentence for one in reported})
 
 
-def _read(name: str, given: Any) -> Mechanism:
+def _read(name: str, given: object) -> Mechanism:
     """A mechanism as it is, from a file, or of a matrix of probabilities as its decimals stand."""
     subject = read_subject(given)[0] if isinstance(given, str | Path) else given
     if isinstance(subject, Mechanism):
@@ -310,7 +310,7 @@ def _title(name: str, mechanism: Mechanism) -> str:
     return next((family.title for family in FAMILIES.offered("compare") if family.short == name), mechanism.family)
 
 
-def _examine(name: str, mechanism: Mechanism, n: int, chosen: list[losses.Loss], prior: Any) -> Entry:
+def _examine(name: str, mechanism: Mechanism, n: int, chosen: list[losses.Loss], prior: object) -> Entry:
     if mechanism.inputs != Counts(n):
         raise InvalidInput(f"{name} is not a mechanism for the counts 0..{n}; its truths are {mechanism.inputs!r}.")
     truth = np.asarray(utility.probability_of_truth(mechanism), float)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from .errors import InvalidInput, Unsupported
 from .exact.integers import positive_integer
@@ -105,7 +104,7 @@ class Explanation(Result):
 
 
 def explain(
-    subject: Mechanism | Certificate, *, prior: Any = "1/2", people: int = 1, distance: Number | None = None
+    subject: Mechanism | Certificate, *, prior: object = "1/2", people: int = 1, distance: Number | None = None
 ) -> Explanation:
     """Say in plain words what a mechanism guarantees.
 

@@ -444,7 +444,7 @@ def resolve(wanted: str | Property | Iterable[str | Property]) -> tuple[Property
     return tuple(find(item, linear, Property) for item in listed(wanted))
 
 
-def listed(wanted: Any) -> list[Any]:
+def listed(wanted: object) -> list[Any]:
     """What is asked for, one by one: "WH+CM", "WH,CM" and "WH CM" are two codes."""
     if not isinstance(wanted, str):
         return list(wanted) if isinstance(wanted, Iterable) else [wanted]

@@ -270,7 +270,7 @@ class Grid:
     def value(self, index: int) -> int:
         return int(index)
 
-    def locate(self, x: Any, y: Any) -> Any:
+    def locate(self, x: object, y: object) -> Any:
         """The cell number of the place x to the east and y to the north of the south-west corner."""
         refuse_masked(x, "places")
         refuse_masked(y, "places")
@@ -285,7 +285,7 @@ class Grid:
         cells = (row * self.cols + col).astype(np.int64)
         return int(cells) if cells.ndim == 0 else cells
 
-    def centre(self, cells: Any) -> Any:
+    def centre(self, cells: object) -> Any:
         """The coordinates (x, y) of the centres of these cells."""
         index = self.indices(cells).astype(np.int64)
         x = (index % self.cols + 0.5) * float(self.unit)

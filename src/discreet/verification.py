@@ -204,7 +204,7 @@ def verify(
 
 
 def verify(
-    mechanism: Any,
+    mechanism: object,
     notion: str | None = None,
     *,
     inputs: Space | None = None,

@@ -243,7 +243,7 @@ def _in_groups(
     return [(counted[name], made[name]) for name in some], some
 
 
-def _add(total: dict[Any, int], counts: dict[Any, int]) -> None:
+def _add(total: dict[object, int], counts: dict[object, int]) -> None:
     for value, count in counts.items():
         total[value] = total.get(value, 0) + count
 

@@ -184,7 +184,7 @@ def reconstruction_loss(
     )
 
 
-def _fixed(population: Any, people: int | None, size: int) -> IntArray | None:
+def _fixed(population: object, people: int | None, size: int) -> IntArray | None:
     """The people there are, if whole numbers of them were given instead of a distribution."""
     if people is not None:
         return None
@@ -278,13 +278,13 @@ def _default_families(space: Space) -> list[str]:
 
 def compare_reconstruction(
     space: Space,
-    population: Any,
+    population: object,
     *,
     people: int | None = None,
     families: Iterable[str | Callable[..., Mechanism]] | None = None,
     distance: Number | None = None,
     likelihood_ratio: Number | None = None,
-    within: Any = None,
+    within: object = None,
     repeats: int = 20,
     seed: int = 0,
     method: Method = "mle",

@@ -251,7 +251,7 @@ class Cost:
         return {"epsilon": exact_text(self.epsilon), "delta": exact_text(self.delta), "rho": rho}
 
     @classmethod
-    def from_json(cls, said: Mapping[str, Any]) -> Cost:
+    def from_json(cls, said: Mapping[str, object]) -> Cost:
         rho = said["rho"]
         return cls(read_exact(said["epsilon"]), read_exact(said["delta"]), None if rho is None else read_exact(rho))
 
@@ -321,7 +321,7 @@ class Tally:
         return {**sums, "without_rho": self.without_rho}
 
     @classmethod
-    def from_json(cls, said: Mapping[str, Any]) -> Tally:
+    def from_json(cls, said: Mapping[str, object]) -> Tally:
         number = said["without_rho"]
         if type(number) is not int or number < 0:
             raise InvalidInput("a number of costs is a whole number, at least 0.")

@@ -174,7 +174,7 @@ def _question(entry: Entry) -> str:
     return text if len(text) <= _LONGEST_QUESTION else text[: _LONGEST_QUESTION - 1] + "…"
 
 
-def _texts(request: Mapping[str, Any]) -> Iterator[str]:
+def _texts(request: Mapping[str, object]) -> Iterator[str]:
     tables = request.get("tables")
     for part in [request, *(tables if isinstance(tables, list) else [])]:
         if isinstance(part, dict) and isinstance(part.get("question"), str):

@@ -20,7 +20,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
 
 from ..errors import InvalidInput
 from ..exact.integers import positive_integer
@@ -127,7 +126,7 @@ def two_point_law(stay: Number, down: int, up: int) -> Finite:
     return law_of({-below: share * above, 0: eta, above: share * below})
 
 
-def mixture_law(stay: Number, shares: Mapping[tuple[int, int], Any]) -> Finite:
+def mixture_law(stay: Number, shares: Mapping[tuple[int, int], object]) -> Finite:
     """A convex combination of two-point laws: every noise with P1-P3 is one.
 
     ``p(z) = sum over (i1, i2) of alpha_(i1, i2) p^(i1, i2)(z)``.

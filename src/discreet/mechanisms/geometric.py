@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..exact.kernels import Noise
 from ..exact.laws import GeometricTails
 from ..exact.rationals import Number, read_alpha
@@ -11,7 +9,7 @@ from ..mechanism import Mechanism, finish, read_count
 from ..spaces import Counts, Integers
 
 
-def geometric(n: Any, *, epsilon: Number | None = None, alpha: Number | None = None) -> Mechanism:
+def geometric(n: object, *, epsilon: Number | None = None, alpha: Number | None = None) -> Mechanism:
     """The truncated geometric mechanism on the counts 0..n.
 
     Add two-sided geometric noise and move what falls outside 0..n to the nearest end. Of all epsilon-private

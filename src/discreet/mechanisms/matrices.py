@@ -120,7 +120,7 @@ def _largest_move(before: Table, after: Table) -> float:
 
 
 def exponential(
-    scores: Any,
+    scores: object,
     *,
     epsilon: Number,
     sensitivity: Number | None = None,
@@ -175,7 +175,7 @@ def exponential(
     return Mechanism(made.inputs, made.outputs, made.kernel, made.certificate, "exponential")
 
 
-def exponential_by_distance(n: Any, *, epsilon: Number) -> Mechanism:
+def exponential_by_distance(n: object, *, epsilon: Number) -> Mechanism:
     """The exponential mechanism on the counts 0..n whose score falls with the distance: -|x - y|.
 
     Examples
@@ -187,7 +187,7 @@ def exponential_by_distance(n: Any, *, epsilon: Number) -> Mechanism:
     return exponential(-np.abs(counts[:, None] - counts[None, :]), epsilon=epsilon, sensitivity=1)
 
 
-def _read_scores(scores: Any) -> Any:
+def _read_scores(scores: object) -> Any:
     given = scores.to_numpy() if hasattr(scores, "to_numpy") else scores
     try:
         array = np.asarray(given)

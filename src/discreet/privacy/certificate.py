@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -136,7 +137,7 @@ def certify(
     ratio: Fraction | None = None,
     delta: Fraction = Fraction(0),
     how: str = "",
-    details: dict[str, Any] | None = None,
+    details: Mapping[str, object] | None = None,
 ) -> Certificate:
     """Have the judge look at a kernel, and hold it against a claim if there is one.
 
@@ -158,10 +159,12 @@ def certify(
     _refuse_false_claims(verdict, epsilon, ratio, delta)
     if delta:
         assert epsilon is not None
-        return Certificate(notion, bound_up(epsilon), bound_up(delta), None, how or _HOW_DELTA, False, details or {})
+        return Certificate(
+            notion, bound_up(epsilon), bound_up(delta), None, how or _HOW_DELTA, False, dict(details or {})
+        )
     exact = None if notion == "metric" and isinstance(inputs, Grid) else _single_ratio(evidence)
     tight = bool(getattr(evidence, "tight", True))
-    return Certificate(notion, verdict.epsilon, 0.0, exact, how or _HOW, tight, details or {})
+    return Certificate(notion, verdict.epsilon, 0.0, exact, how or _HOW, tight, dict(details or {}))
 
 
 def certify_at(
@@ -171,7 +174,7 @@ def certify_at(
     notion: str | None = None,
     *,
     how: str = "",
-    details: dict[str, Any] | None = None,
+    details: Mapping[str, object] | None = None,
 ) -> Certificate:
     """Certify a kernel at this epsilon with the least delta that holds there, rounded up."""
     notion = read_notion(notion, inputs)

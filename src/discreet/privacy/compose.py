@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
 
 from ..errors import InvalidInput, Unsupported, arg
 from ..exact.rationals import Number, as_fraction, bound_up, text_up
@@ -182,7 +181,7 @@ class Composition(Result):
         return f"<Composition of {self.releases} releases, {self.notion} privacy, method {self.method}>"
 
 
-def compose(releases: Iterable[Any], *, method: str = "best", notion: str | None = None) -> Composition:
+def compose(releases: Iterable[object], *, method: str = "best", notion: str | None = None) -> Composition:
     """What several releases, planned in advance, give away together.
 
     Parameters

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -108,7 +107,7 @@ class Verdict(Result):
         eps = self._read(epsilon)
         return 0.0 if self.evidence.holds(eps) else bound_up(self.evidence.single_event_bounds(eps)[1])
 
-    def curve(self, epsilons: Any) -> FloatArray:
+    def curve(self, epsilons: object) -> FloatArray:
         """delta at each of these epsilons."""
         return np.array([self.delta(e) for e in np.asarray(epsilons, dtype=object).ravel().tolist()])
 
@@ -196,7 +195,7 @@ class Verdict(Result):
         return "; ".join([text, *self.notes])
 
 
-def verify(mechanism: Any, notion: str | None = None, *, inputs: Space | None = None, exact: bool = True) -> Verdict:
+def verify(mechanism: object, notion: str | None = None, *, inputs: Space | None = None, exact: bool = True) -> Verdict:
     """Judge how well a mechanism hides one truth among others.
 
     Parameters

@@ -146,7 +146,7 @@ class PTable(Result):
         """The table used with record keys, as other programs use it: for compatibility only."""
         return CellKeys(self)
 
-    def write(self, path: str | Path, layout: str | None = None, **about: Any) -> Path:
+    def write(self, path: str | Path, layout: str | None = None, **about: object) -> Path:
         """Write the table for another program; see :func:`discreet.ptables.writing.write_ptable`.
 
         The ending chooses the layout: .txt and .csv for tau-ARGUS and R's ptable, .yaml for cellKey, .pert for

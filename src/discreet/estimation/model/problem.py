@@ -253,7 +253,7 @@ class Problem:
 # ------------------------------------------------------------------------------------------------ reading
 
 
-def read(counts: Any, mechanism: Any, reports: Any, over: Any) -> Problem:
+def read(counts: object, mechanism: object, reports: object, over: object) -> Problem:
     """What was handed to :func:`discreet.estimate`, as a problem; refused with reasons if it makes no sense."""
     if (counts is None) == (reports is None):
         raise InvalidInput(
@@ -275,7 +275,7 @@ def read(counts: Any, mechanism: Any, reports: Any, over: Any) -> Problem:
     return Problem(groups)
 
 
-def _pairs(data: Any) -> list[tuple[Any, Any]]:
+def _pairs(data: object) -> list[tuple[Any, Any]]:
     advice = "give counts and a mechanism, or a list of pairs (counts, mechanism)"
     if not isinstance(data, list | tuple) or not data:
         raise InvalidInput(f"there is no mechanism: {advice}.")
@@ -285,7 +285,7 @@ def _pairs(data: Any) -> list[tuple[Any, Any]]:
     return [(pair[0], pair[1]) for pair in data]
 
 
-def _group(data: Any, mechanism: Any, over: Any, raw: bool) -> Group:
+def _group(data: object, mechanism: object, over: object, raw: bool) -> Group:
     truths, outputs, kernel = _spaces(mechanism, over)
     if truths.size is not None and truths.size > MOST_TRUTHS:
         raise Unsupported(
@@ -311,7 +311,7 @@ def _is_geometric(kernel: Kernel) -> bool:
     return kernel.law == GeometricTails.two_sided(kernel.law.ratio)
 
 
-def _clamped(truths: Space, kernel: Kernel, reports: IntArray, counts: IntArray, mechanism: Any) -> Group:
+def _clamped(truths: Space, kernel: Kernel, reports: IntArray, counts: IntArray, mechanism: object) -> Group:
     """Geometric noise with reports beyond 0..n counted at its ends.
 
     Nothing is lost: the probabilities of all reports beyond an end fall by the same ratio with every step of the
@@ -331,7 +331,7 @@ def _clamped(truths: Space, kernel: Kernel, reports: IntArray, counts: IntArray,
     return Group(truths, truths, Noise(kernel.law, (0, last), (0, last)), places, totals, mechanism, beyond)
 
 
-def _spaces(mechanism: Any, over: Any) -> tuple[Space, Space, Kernel]:
+def _spaces(mechanism: object, over: object) -> tuple[Space, Space, Kernel]:
     if isinstance(mechanism, Mechanism):
         inputs: Space = mechanism.inputs
         outputs, kernel = mechanism.outputs, mechanism.kernel
@@ -394,7 +394,7 @@ def _refuse_impossible(group: Group) -> None:
         )
 
 
-def _raw(data: Any, outputs: Space) -> tuple[IntArray, IntArray]:
+def _raw(data: object, outputs: Space) -> tuple[IntArray, IntArray]:
     _refuse_table(data)
     if isinstance(data, Mapping):
         raise WrongType(
@@ -407,7 +407,7 @@ def _raw(data: Any, outputs: Space) -> tuple[IntArray, IntArray]:
     return places.astype(np.int64), counts.astype(np.int64)
 
 
-def _refuse_table(data: Any) -> None:
+def _refuse_table(data: object) -> None:
     """A whole table: its columns would be read as one, ids and counts together."""
     if hasattr(data, "columns") and not isinstance(data, Mapping):
         raise WrongType(
@@ -416,7 +416,7 @@ def _refuse_table(data: Any) -> None:
         )
 
 
-def _counted(data: Any, outputs: Space) -> tuple[IntArray, IntArray]:
+def _counted(data: object, outputs: Space) -> tuple[IntArray, IntArray]:
     _refuse_table(data)
     if isinstance(data, Mapping):
         return _mapped(data, outputs)
@@ -446,7 +446,7 @@ def _labelled(series: Any) -> dict[Any, Any]:
     return dict(zip(labels, series.tolist(), strict=True))
 
 
-def _mapped(data: Mapping[Any, Any], outputs: Space) -> tuple[IntArray, IntArray]:
+def _mapped(data: Mapping[object, object], outputs: Space) -> tuple[IntArray, IntArray]:
     if not data:
         raise InvalidInput("there are no reports at all: nothing can be estimated from an empty sample.")
     keys = list(data)

@@ -101,14 +101,14 @@ def _title(name: str) -> str:
 
 
 def choose(
-    n: Any,
+    n: object,
     *,
     alpha: Number | None = None,
     epsilon: Number | None = None,
     delta: Number = 0,
-    loss: Any = "L0",
-    properties: Any = (),
-    prior: Any = None,
+    loss: object = "L0",
+    properties: object = (),
+    prior: object = None,
     worst_case: bool = False,
 ) -> Choice:
     """Which mechanism to use for these properties, why, and what each of them costs.

@@ -48,14 +48,14 @@ RAYS_FROM, NARROW = 100, 8
 
 
 def design(
-    n: Any,
+    n: object,
     *,
     alpha: Number | None = None,
     epsilon: Number | None = None,
     delta: Number = 0,
-    loss: Any = "L0",
-    properties: Any = (),
-    prior: Any = None,
+    loss: object = "L0",
+    properties: object = (),
+    prior: object = None,
     worst_case: bool = False,
 ) -> Mechanism:
     """The mechanism with the least expected loss among all that are private and have the properties asked for.

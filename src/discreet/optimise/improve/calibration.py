@@ -232,7 +232,7 @@ def find_family(written: str) -> Family:
     return FAMILIES.find(written, "calibrate", what, shown=lambda family: family.name, listed=listed)
 
 
-def _read_family(family: Any) -> Callable[..., Mechanism]:
+def _read_family(family: object) -> Callable[..., Mechanism]:
     if isinstance(family, str):
         return find_family(family).function
     if not callable(family):

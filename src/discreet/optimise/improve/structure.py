@@ -56,7 +56,7 @@ def judge_again(source: Mechanism, outputs: Space, table: Table) -> dict[str, An
 # ------------------------------------------------------------------------------------------------ symmetry
 
 
-def symmetrise(mechanism: Mechanism, prior: Any = None) -> Mechanism:
+def symmetrise(mechanism: Mechanism, prior: object = None) -> Mechanism:
     """The mechanism averaged with its mirror image: ``P*[i, j] = (P[i, j] + P[n-i, n-j]) / 2``.
 
     It is symmetric (property S), at least as private, keeps each of the seven properties that the mechanism has, and

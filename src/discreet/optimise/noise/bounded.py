@@ -56,7 +56,7 @@ def bounded_noise(
     js: int = 0,
     shared_from: int | None = None,
     least: int | None = None,
-    largest: Any = None,
+    largest: object = None,
     overshoot: bool = True,
     keep_zeros: bool = False,
 ) -> Mechanism:
@@ -328,7 +328,7 @@ class _Subject:
     inputs: Space
 
 
-def _all_counts(requirements: NoiseRequirements, delta: Fraction | None, parameters: dict[str, Any]) -> Mechanism:
+def _all_counts(requirements: NoiseRequirements, delta: Fraction | None, parameters: dict[str, object]) -> Mechanism:
     found, requirements = solve(requirements, delta)
     space = Integers(low=0)
     *own, law = found.laws
@@ -347,7 +347,7 @@ def _all_counts(requirements: NoiseRequirements, delta: Fraction | None, paramet
 
 
 def _large_counts(
-    kind: str, requirements: NoiseRequirements, delta: Fraction | None, least: int, parameters: dict[str, Any]
+    kind: str, requirements: NoiseRequirements, delta: Fraction | None, least: int, parameters: dict[str, object]
 ) -> Mechanism:
     eps, D, eta = requirements.epsilon, requirements.reach, requirements.stay
     details: dict[str, Any] = {}
@@ -377,7 +377,7 @@ def _large_counts(
 
 
 def _single_event(
-    epsilon: Fraction, stay: Fraction | None, reach: int, top: int, overshoot: bool, parameters: dict[str, Any]
+    epsilon: Fraction, stay: Fraction | None, reach: int, top: int, overshoot: bool, parameters: dict[str, object]
 ) -> Mechanism:
     if top < 2:
         raise InvalidInput.must_be("largest", "at least 2: a mechanism for one count has nothing to hide", top)

@@ -97,7 +97,7 @@ def _cells(row: dict[str, Any]) -> tuple[str, str, str]:
 
 
 def noise_tradeoff(
-    epsilon: Number, reach: Number, stays: Iterable[Any] | None = None, kind: str = "optimal"
+    epsilon: Number, reach: Number, stays: Iterable[object] | None = None, kind: str = "optimal"
 ) -> NoiseTradeoff:
     """Delta and variance of bounded noise over stay probabilities, for one or several epsilons and reaches.
 

@@ -226,7 +226,7 @@ def _read_delta(delta: Number) -> Fraction:
     return value
 
 
-def _read_edition(edition: Any) -> str:
+def _read_edition(edition: object) -> str:
     if not isinstance(edition, str) or len(edition) > 200 or not edition.isprintable():
         raise InvalidInput("edition is a short name for the state of the data, of printable characters: 2026-11.")
     return edition

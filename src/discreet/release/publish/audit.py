@@ -329,7 +329,7 @@ class _Audit:
             raise _Refuted(f"release.json says otherwise than the request and the counts: {odd[0][:80]!r}.")
         return release, "release.json says what follows from the request and the counts."
 
-    def _template(self, stated: Mapping[str, Any]) -> int:
+    def _template(self, stated: Mapping[str, object]) -> int:
         """The version of the frame of the page, as the bundle says itself."""
         template = stated.get("template")
         if type(template) is not int or template < 1:

@@ -221,7 +221,7 @@ def statement(release: Release) -> dict[str, Any]:
     }
 
 
-def json_text(content: Mapping[str, Any]) -> str:
+def json_text(content: Mapping[str, object]) -> str:
     text = json.dumps(content, ensure_ascii=False)
     # for people, unless it is so long that nobody reads it and indenting takes seconds
     return (json.dumps(content, indent=1, ensure_ascii=False) if len(text) < 200_000 else text) + "\n"

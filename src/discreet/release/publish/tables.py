@@ -207,7 +207,7 @@ class ReleasedTable:
             rows.append(row)
         return rows
 
-    def select(self, cells: Mapping[str, Any] | None) -> BoolArray:
+    def select(self, cells: Mapping[str, object] | None) -> BoolArray:
         """Which counts are meant by ``{"site": 1, "health": ["good", "poor"]}``, as a mask in the order of the rows."""
         groups, many = self.groups, len(self.measures)
         chosen = np.ones((groups.size, many), dtype=bool)
