@@ -264,7 +264,7 @@ def _short(data: str) -> str:
     return Path(data).name if address.in_files else address.dataset
 
 
-def _add(total: dict[Any, int], counts: dict[Any, int]) -> None:
+def _add(total: dict[object, int], counts: dict[object, int]) -> None:
     for value, count in counts.items():
         total[value] = total.get(value, 0) + count
 

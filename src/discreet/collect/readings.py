@@ -225,7 +225,7 @@ class _Places(Reading):
         return int(self._grid.locate(*row[:2]))
 
 
-def _refusal(space: Space, value: Any) -> DiscreetError | None:
+def _refusal(space: Space, value: object) -> DiscreetError | None:
     """Why a value is not one of a space, without the chain of exceptions, whose frames hold it."""
     try:
         space.index(value)

@@ -13,12 +13,12 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import DiscreetError, InvalidInput, UnreadableFile, arg
+from ..exact.arrays import Array
 from ..mechanism import Mechanism
 from ..sources.files import open_files
 from ..sources.sql import quoted, text_literal
@@ -26,6 +26,9 @@ from ..spaces import Labels, Space
 from ..wording import first_of
 from .columns import REPORT, Batch, ColumnSource, Devices, Tally, Tell, no_mechanism
 from .readings import Reading
+
+if TYPE_CHECKING:
+    import duckdb
 
 #: How many rows are held at once.
 BATCH = 250_000
@@ -202,7 +205,7 @@ class Source(ColumnSource):
 
 
 @contextmanager
-def _report_progress(engine: Any, tell: Tell | None) -> Iterator[None]:
+def _report_progress(engine: duckdb.DuckDBPyConnection, tell: Tell | None) -> Iterator[None]:
     """Ask the engine from beside how far it is, while it works."""
     if tell is None:
         yield
@@ -306,7 +309,7 @@ def _fill(store: Any, source: Source, devices: Devices, tell: Tell | None) -> in
     for batch in source.batches(devices.truths, devices.names, tell):
         if isinstance(batch, DiscreetError):
             return batch
-        columns: dict[str, NDArray[Any]] = {}
+        columns: dict[str, Array] = {}
         if batch.groups is not None:
             columns["g"] = np.array(devices.names, object)[batch.groups]
         columns["r"] = devices.reports(batch)
