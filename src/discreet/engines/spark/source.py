@@ -14,7 +14,7 @@ from ...errors import DiscreetError, InvalidInput, SourceFailed, arg
 from ...exact.arrays import IntArray
 from ..base import Counting, Snapshot, Source
 from ..columns import Column
-from .catalogue import description, files_of, sql_name, table_names, view_sql
+from .catalogue import description, files_of, refuse_temporary, sql_name, table_names, view_sql
 from .counting import count, query
 from .dialect import SPARK, SparkDialect
 from .files import File, Files, empty
@@ -88,20 +88,19 @@ class CountedSpark(Source):
         """A session of our own, with pinned settings."""
         return start_session(self._where.master) if isinstance(self._where, Place) else own_session(self._where)
 
+    @cached_property
+    def _names(self) -> list[str]:
+        if self._place is not None:
+            return [self._name if self._place.kind != TABLE else self._place.name]
+        with _in_full_words(self._name):
+            return table_names(self.session)
+
     def tables(self) -> list[str]:
-        if self._place is None:
-            with _in_full_words(self._name):
-                return table_names(self.session)
-        return [self._name if self._place.kind != TABLE else self._place.name]
+        return list(self._names)
 
     def spelled(self, name: str) -> str:
-        if self._place is None and not isinstance(self._where, Place):
-            views = {view.name.casefold() for view in self._where.catalog.listTables() if view.isTemporary}
-            if name.casefold() in views or name.casefold().startswith("global_temp."):
-                raise InvalidInput(
-                    f"{name} is a temporary view, whose definition is not in the catalogue. Ask of a table, behind the "
-                    "name of its database."
-                )
+        if not isinstance(self._where, Place) and name not in self._relations:
+            refuse_temporary(self._where, name)
         return super().spelled(name)
 
     def relation(self, name: str) -> Relation:
