@@ -163,6 +163,7 @@ def test_a_process_has_one_spark(spark: Any) -> None:
 # ------------------------------------------------------------------------------------------------ the whole path
 
 
+@pytest.mark.slow
 def test_what_the_page_about_engines_says_happens(tmp_path, monkeypatch) -> None:
     """From the ledger to the bundle and its verification, in processes of its own, where Spark is started."""
     rows = {"person": [f"p{i % 50}" for i in range(600)], "city": [["Rome", "Oslo", "Bonn"][i % 3] for i in range(600)]}
@@ -240,6 +241,18 @@ def test_files_that_change_meanwhile_are_not_released(spark: Any, tmp_path) -> N
         assert snapshot.count(asked).item() == 2  # the files as listed
         assert not snapshot.unchanged()
     assert source.count([asked])[0].item() == 3
+
+
+def test_files_whose_columns_change_after_the_plan_are_not_counted(spark: Any, tmp_path) -> None:
+    """Fields of CSV are told by their place, which the first line gives."""
+    source = open_source(csv(tmp_path, "a,b\n1,2\n"))
+    asked = counting("SELECT COUNT(*) FROM t WHERE a = 1")
+    source.rehearse([asked])
+    csv(tmp_path, "b,a\n1,2\n3,4\n")
+    with pytest.raises(SourceFailed, match="altered after it was planned for"):
+        source.rehearse([asked])
+    with pytest.raises(SourceFailed, match="withheld"):
+        source.count([asked])
 
 
 def test_a_file_that_is_named_twice_is_refused(spark: Any, tmp_path) -> None:
