@@ -7,7 +7,7 @@ READY  := $(VENV)/.ready
 ALONE  := $(VENV)/.alone
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow test-cores lint types check format bench docs clean
+.PHONY: help setup packages demo test test-slow test-cores lint types check format bench docs clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -27,10 +27,13 @@ setup: $(READY)  ## create the environment in .venv and install discreet into it
 demo: $(ALONE)  ## release private counts from real data, from the question to the page
 	$(BIN)/discreet demo
 
+packages:
+	@.ci/system-packages || echo "Without them, the tests of Spark and of Debian's PostgreSQL are skipped." >&2
+
 # One thread per worker: two workers already fill two cores.
 PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadgroup -q
 
-test: $(READY)  ## run the tests (under 15 minutes on two cores)
+test: $(READY) packages  ## run the tests (under 15 minutes on two cores)
 	$(PYTEST) -m "not slow"
 
 # Kernels of OpenBLAS that other processors choose: no test may depend on the one it runs on. Which tests: tests/numerical.py
@@ -38,7 +41,7 @@ CORES_x86_64 := Prescott Haswell
 CORES_aarch64 := ARMV8 NEOVERSEN1
 CORES = $(CORES_$(subst arm64,aarch64,$(shell uname -m)))
 
-test-slow: $(READY) test-cores  ## run the slow tests, and the numerical ones as on other processors (under 45 minutes)
+test-slow: $(READY) packages test-cores  ## run the slow tests, and the numerical ones as on other processors (under 45 minutes)
 	$(PYTEST) -m slow
 
 test-cores: $(READY)  ## run the numerical tests with the linear algebra of two other processors

@@ -17,6 +17,7 @@ import ledger
 import postgres
 import release
 import spark
+import spark_perturb
 
 
 def main() -> int:
@@ -24,7 +25,19 @@ def main() -> int:
     for heading in ("what", "ours", "theirs", "ratio", "wanted", ""):
         table.add_column(heading, justify="right" if heading == "ratio" else "left")
     missed = 0
-    for room in (release, ledger, judge, face, composition, counting, postgres, spark, estimation, design):
+    for room in (
+        release,
+        ledger,
+        judge,
+        face,
+        composition,
+        counting,
+        postgres,
+        spark,
+        spark_perturb,
+        estimation,
+        design,
+    ):
         for line in room.lines():
             table.add_row(
                 line.what, line.ours, line.theirs, f"{line.ratio:.3g}", line.wanted, "" if line.holds else "MISSED"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if is_numerical(item.path):
             item.add_marker("numerical")
+
+
+def pytest_sessionfinish() -> None:
+    """Servers stop here: a worker of xdist may be ended before it does what is left to its end."""
+    if (servers := sys.modules.get("postgres_server")) is not None:
+        servers.stop_all()
 
 
 @pytest.fixture(scope="session")

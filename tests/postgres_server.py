@@ -123,6 +123,16 @@ class Server:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
+#: Every server that was started here.
+_STARTED: list[Server] = []
+
+
+@atexit.register
+def stop_all() -> None:
+    while _STARTED:
+        _STARTED.pop().stop()
+
+
 def start(installed: Path, **settings: str) -> Server:
     """Make a server and start it."""
     folder = Path(tempfile.mkdtemp(prefix="pg-"))
@@ -149,7 +159,7 @@ def start(installed: Path, **settings: str) -> Server:
             )  # fmt: skip
 
     server = Server(folder, launch)
-    atexit.register(server.stop)
+    _STARTED.append(server)
     server.start()
     return server
 

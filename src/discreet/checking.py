@@ -9,7 +9,7 @@ from . import requirements
 from .channels import Channel
 from .errors import InvalidInput, Unsupported
 from .properties import PATHOLOGIES, PROPERTIES, CheckResult, NoGaps, Property, find, listed
-from .report import Fact, Prose, Report, Result, Section, Table, stamped
+from .report import Fact, Json, Prose, Report, Result, Section, Table, stamped
 from .requirements import is_numbered
 from .wording import first_of
 
@@ -38,7 +38,7 @@ class Checks(dict[str, CheckResult], Result):
         """Violations up to this much were forgiven."""
         return max(result.tolerance for result in self.values())
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         """The results as plain JSON values, by code."""
         properties = {code: result.to_json() for code, result in self.items()}
         return stamped("checks", 1, {"holds": self.holds, "tolerance": self.tolerance, "properties": properties})
@@ -116,7 +116,7 @@ def check(
     return Checks({p.code: p.examine(channel, tolerance) for p in chosen})
 
 
-def _find(item: Any) -> Any:
+def _find(item: object) -> Any:
     """One thing to check: a requirement with a number, one of the seven, or freedom from a pathology."""
     if isinstance(item, str) and is_numbered(item):
         return requirements.resolve([item])[0]

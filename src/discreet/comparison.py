@@ -14,7 +14,7 @@ from . import losses, plots, utility
 from .checking import check
 from .errors import InvalidInput, arg
 from .exact.arrays import FloatArray
-from .exact.rationals import read_alpha, text_up
+from .exact.rationals import Number, read_alpha, text_up
 from .files import read_subject
 from .mechanism import Mechanism, read_count
 from .mechanisms.building import build_for_counts
@@ -25,7 +25,7 @@ from .plots.chart import PALETTE, Chart
 from .privacy.verify import verify
 from .properties import PROPERTIES
 from .ptables.table import PTable
-from .report import Fact, Picture, Report, Result, Section, Table, Terms, plain, stamped
+from .report import Fact, Json, Picture, Report, Result, Section, Table, Terms, plain, stamped
 from .spaces import Counts
 from .wording import listed, percent, rounded
 
@@ -55,7 +55,7 @@ class Entry(Result):
     truth: tuple[float, float]
     error: FloatArray
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         """Plain JSON values; an infinite epsilon is written "infinity"."""
         return {
             "name": self.name,
@@ -107,9 +107,9 @@ class Comparison(Result):
                 return row
         raise InvalidInput(f"{name!r} is not in this comparison: {', '.join(row.name for row in self.rows)}.")
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         """Plain JSON values, as in ``schemas/comparison.json``."""
-        content = {
+        content: dict[str, Json] = {
             "n": self.n,
             "asked": self.asked,
             "losses": dict(self.losses),
@@ -222,13 +222,13 @@ class Comparison(Result):
 
 
 def compare(
-    n: Any = None,
+    n: object = None,
     *,
-    epsilon: Any = None,
-    alpha: Any = None,
-    families: Iterable[str] | Mapping[str, Any] | None = None,
-    loss: Iterable[Any] = ("L0", "L1", "L2"),
-    prior: Any = None,
+    epsilon: Number | None = None,
+    alpha: Number | None = None,
+    families: Iterable[str] | Mapping[str, object] | None = None,
+    loss: Iterable[object] = ("L0", "L1", "L2"),
+    prior: object = None,
 ) -> Comparison:
     """Put mechanisms for the counts 0..n side by side: costs, properties, error by true count, tight epsilon.
 
@@ -276,7 +276,7 @@ def compare(
     return Comparison(size, asked, rows, {one.name: one.sentence for one in reported})
 
 
-def _read(name: str, given: Any) -> Mechanism:
+def _read(name: str, given: object) -> Mechanism:
     """A mechanism as it is, from a file, or of a matrix of probabilities as its decimals stand."""
     subject = read_subject(given)[0] if isinstance(given, str | Path) else given
     if isinstance(subject, Mechanism):
@@ -310,7 +310,7 @@ def _title(name: str, mechanism: Mechanism) -> str:
     return next((family.title for family in FAMILIES.offered("compare") if family.short == name), mechanism.family)
 
 
-def _examine(name: str, mechanism: Mechanism, n: int, chosen: list[losses.Loss], prior: Any) -> Entry:
+def _examine(name: str, mechanism: Mechanism, n: int, chosen: list[losses.Loss], prior: object) -> Entry:
     if mechanism.inputs != Counts(n):
         raise InvalidInput(f"{name} is not a mechanism for the counts 0..{n}; its truths are {mechanism.inputs!r}.")
     truth = np.asarray(utility.probability_of_truth(mechanism), float)

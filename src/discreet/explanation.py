@@ -5,15 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from .errors import InvalidInput, Unsupported
 from .exact.integers import positive_integer
-from .exact.rationals import as_fraction, bound_up, claimed, exp_bounds, float_up, text_up
+from .exact.rationals import Number, as_fraction, bound_up, claimed, exp_bounds, float_up, text_up
 from .mechanism import Mechanism
 from .privacy.certificate import Certificate
 from .privacy.verify import verify
-from .report import Bullets, Code, Fact, Prose, Report, Result, Section, plain, stamped
+from .report import Bullets, Code, Fact, Json, Prose, Report, Result, Section, plain, stamped
 from .spaces import Grid, Labels, Space
 from .wording import percent
 
@@ -66,9 +65,9 @@ class Explanation(Result):
     posterior: float
     sentences: tuple[str, ...]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         """The figures and the sentences, as plain JSON values; an infinite number is written "infinity"."""
-        content = {
+        content: dict[str, Json] = {
             "epsilon": plain(self.epsilon),
             "delta": self.delta,
             "odds_ratio": plain(self.odds_ratio),
@@ -105,7 +104,7 @@ class Explanation(Result):
 
 
 def explain(
-    subject: Mechanism | Certificate, *, prior: Any = "1/2", people: int = 1, distance: Any = None
+    subject: Mechanism | Certificate, *, prior: object = "1/2", people: int = 1, distance: Number | None = None
 ) -> Explanation:
     """Say in plain words what a mechanism guarantees.
 
@@ -165,7 +164,7 @@ def _stands_for(epsilon: Fraction) -> float:
     return near if as_fraction(near) >= epsilon else bound_up(epsilon)
 
 
-def _times(certificate: Certificate, space: Space | None, people: int, distance: Any) -> Fraction:
+def _times(certificate: Certificate, space: Space | None, people: int, distance: Number | None) -> Fraction:
     """How many times epsilon counts: people who act together, or units of distance."""
     if certificate.notion != "metric":
         if distance is not None:

@@ -78,7 +78,7 @@ def _hint_of_matrix(name: str) -> str:
     return "If it is a matrix, make a mechanism of it in Python: dc.from_matrix(matrix).save('m.json')"
 
 
-def rebuild(content: Any, path: str) -> Mechanism:
+def rebuild(content: object, path: str) -> Mechanism:
     """The mechanism that :meth:`Mechanism.to_json` wrote, proved again; ``path`` is what errors call it."""
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise UnreadableFile(f"{path} is not a mechanism file (its 'format' is not {FORMAT!r}).")
@@ -153,7 +153,7 @@ def _figures(stated: dict[str, Any], inputs: Space | None = None) -> dict[str, A
     }
 
 
-def _is_plain(value: Any) -> bool:
+def _is_plain(value: object) -> bool:
     if isinstance(value, list):
         return all(map(_is_plain, value))
     return isinstance(value, bool | int | float) or bool(

@@ -30,13 +30,11 @@ import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .errors import ON_A_RANGE, InvalidInput, Unsupported, WrongType, meant
-from .exact.arrays import FloatArray, IntArray
+from .exact.arrays import Array, FloatArray, IntArray
 from .exact.rationals import Number, as_fraction
 from .spaces import Counts, Integers, Space
 
@@ -222,7 +220,7 @@ class _Beyond(_DistanceLoss):
 class _Matrix(Loss):
     """Losses given one by one."""
 
-    values: NDArray[Any] = field(repr=False)
+    values: Array = field(repr=False)
 
     @property
     def name(self) -> str:

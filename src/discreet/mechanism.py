@@ -31,7 +31,7 @@ from .exact.sampling import CHUNK, Sampler
 from .privacy.certificate import Certificate, certify, certify_at
 from .privacy.notions import BETWEEN
 from .privacy.verify import verify
-from .report import Fact, Picture, Report, Result, Section, Terms
+from .report import Fact, Json, Picture, Report, Result, Section, Terms
 from .spaces import Counts, Integers, Space, space_from
 
 _SECURE = SecureBits()
@@ -43,7 +43,7 @@ _MOST_SHOWN = 60
 FORMAT, VERSION = "discreet mechanism", 1
 
 
-def fingerprint(content: Mapping[str, Any]) -> str:
+def fingerprint(content: Mapping[str, object]) -> str:
     """A digest of everything else in a file, whatever its layout. It finds damage; it is no signature."""
     rest = {key: value for key, value in content.items() if key != "sha256"}
     return hashlib.sha256(json.dumps(rest, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
@@ -93,7 +93,7 @@ class Mechanism(Result):
         state = {f.name: getattr(self, f.name) for f in fields(self)}
         return {**state, "parameters": dict(self.parameters)}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: dict[str, object]) -> None:
         self.__dict__.update(state)
         self.__post_init__()
 
@@ -157,7 +157,7 @@ class Mechanism(Result):
     def _sampler(self) -> Sampler:
         return self.kernel.sampler()
 
-    def release(self, x: Any) -> Any:
+    def release(self, x: object) -> Any:
         """Report noisy values for true ones, exactly and with cryptographically secure randomness.
 
         Parameters
@@ -176,11 +176,11 @@ class Mechanism(Result):
             return self.outputs.value(self._sampler.draw_one(self.inputs.index(x), _SECURE))
         return self._draw(x, _SECURE)
 
-    def simulate(self, x: Any, *, seed: int) -> Any:
+    def simulate(self, x: object, *, seed: int) -> Any:
         """Like :meth:`release`, from a seed: for experiments. The same seed gives the same reports everywhere."""
         return self._draw(x, SeededBits(seed))
 
-    def _draw(self, x: Any, bits: Bits) -> Any:
+    def _draw(self, x: object, bits: Bits) -> Any:
         indices = self.inputs.indices(x)
         if indices.ndim == 0:
             return self.outputs.value(self._sampler.draw_one(int(indices), bits))
@@ -241,9 +241,9 @@ class Mechanism(Result):
         """
         Path(path).write_text(json.dumps(self.to_json(), indent=1) + "\n", encoding="utf-8")
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         """What a file holds, as plain JSON values: exact parameters or integers, the claim, and a digest of it all."""
-        content: dict[str, Any] = {
+        content: dict[str, Json] = {
             "format": FORMAT,
             "version": VERSION,
             "family": self.family,
@@ -306,7 +306,7 @@ def of_probabilities(subject: object) -> Picture:
     return Picture("probabilities", {"mechanism": subject}, caption)
 
 
-def _brief(value: Any, name: str = "") -> str:
+def _brief(value: object, name: str = "") -> str:
     """A parameter for people: spaces by name, long numbers shortened, epsilon as people write it."""
     if name == "epsilon" and isinstance(value, str):
         decimal = f"{float(Fraction(value)):.12g}"
@@ -322,14 +322,14 @@ def finish(
     inputs: Space,
     outputs: Space,
     kernel: Kernel,
-    parameters: Mapping[str, Any],
+    parameters: Mapping[str, object],
     *,
     notion: str | None = None,
     epsilon: Fraction | None = None,
     ratio: Fraction | None = None,
     with_delta: bool = False,
     how: str = "",
-    details: dict[str, Any] | None = None,
+    details: Mapping[str, object] | None = None,
     closed_form: bool = False,
 ) -> Mechanism:
     """Have the judge certify a kernel and make it a mechanism: the last step of every family.

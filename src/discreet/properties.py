@@ -32,6 +32,7 @@ from .exact.arrays import FloatArray, IntArray
 from .exact.integers import positive_integer
 from .exact.tables import Table
 from .names import find_name, plain
+from .report import Json
 from .spaces import Counts
 
 __all__ = ["PATHOLOGIES", "PROPERTIES", "CheckResult", "Property", "Rows", "resolve"]
@@ -125,7 +126,7 @@ class CheckResult:
     def __bool__(self) -> bool:
         return self.holds
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         """Plain JSON values; the violation is an exact fraction where it was decided exactly."""
         return {
             "name": self.name,
@@ -443,7 +444,7 @@ def resolve(wanted: str | Property | Iterable[str | Property]) -> tuple[Property
     return tuple(find(item, linear, Property) for item in listed(wanted))
 
 
-def listed(wanted: Any) -> list[Any]:
+def listed(wanted: object) -> list[Any]:
     """What is asked for, one by one: "WH+CM", "WH,CM" and "WH CM" are two codes."""
     if not isinstance(wanted, str):
         return list(wanted) if isinstance(wanted, Iterable) else [wanted]

@@ -14,13 +14,16 @@ mean      3.5
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypeAlias
 
 from .errors import DiscreetError, InvalidInput, InWords, Writer
+
+#: What JSON can hold, as a result states it.
+Json: TypeAlias = "str | int | float | bool | Sequence[Json] | Mapping[str, Json] | None"
 
 #: Where a section is shown: everywhere; on pages; or on pages, closed until somebody opens it.
 Depth = Literal["everywhere", "pages", "folded"]
@@ -194,7 +197,7 @@ class Report:
 class Result:
     """What every result can say of itself."""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         """Plain JSON values for programs, with their format and version; a published schema describes them."""
         raise NotImplementedError
 
@@ -231,7 +234,7 @@ class Refusal(Result):
     problem: DiscreetError
     write: Writer
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         """The kind of error, its argument in Python, and the error as for a field of a form."""
         said = {"kind": type(self.problem).__name__, "argument": self.problem.argument}
         return stamped("error", 1, {**said, **self.problem.form_field(self.write)})
@@ -243,7 +246,7 @@ class Refusal(Result):
         return Report(str(parts["message"]), "Cannot be used", sections=(Section(parts=(Terms(known),)),))
 
 
-def stamped(kind: str, version: int, content: Mapping[str, Any]) -> dict[str, Any]:
+def stamped(kind: str, version: int, content: Mapping[str, Json]) -> dict[str, Json]:
     """JSON values with the name and version of their format first.
 
     >>> stamped("verdict", 1, {"holds": True})

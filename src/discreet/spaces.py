@@ -29,6 +29,7 @@ from .errors import ForeignValue, InvalidInput, InWords, Unsupported, WrongType,
 from .exact.arrays import Array, BoolArray, IntArray
 from .exact.integers import is_integer, positive_integer, read_integers, refuse_masked, to_numpy
 from .exact.rationals import as_fraction
+from .report import Json
 
 #: Values of unbounded spaces stay within this distance of zero, so that adding noise cannot overflow 64 bits.
 LARGEST_INTEGER = 2**62
@@ -71,7 +72,7 @@ class Space(Protocol):
     def neighbours(self) -> tuple[Array, Array] | None:
         """All adjacent pairs of indices (i, j) with i < j, or None where adjacency is not defined."""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         """The parameters, as plain JSON values."""
 
 
@@ -164,7 +165,7 @@ class Counts(_Line):
         lower = np.arange(self.n)
         return lower, lower + 1
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         return {"kind": self.name, "n": self.n}
 
 
@@ -209,7 +210,7 @@ class Integers(_Line):
     def neighbours(self) -> None:
         return None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         return {"kind": self.name, "low": self.low}
 
 
@@ -269,7 +270,7 @@ class Grid:
     def value(self, index: int) -> int:
         return int(index)
 
-    def locate(self, x: Any, y: Any) -> Any:
+    def locate(self, x: object, y: object) -> Any:
         """The cell number of the place x to the east and y to the north of the south-west corner."""
         refuse_masked(x, "places")
         refuse_masked(y, "places")
@@ -284,7 +285,7 @@ class Grid:
         cells = (row * self.cols + col).astype(np.int64)
         return int(cells) if cells.ndim == 0 else cells
 
-    def centre(self, cells: Any) -> Any:
+    def centre(self, cells: object) -> Any:
         """The coordinates (x, y) of the centres of these cells."""
         index = self.indices(cells).astype(np.int64)
         x = (index % self.cols + 0.5) * float(self.unit)
@@ -303,7 +304,7 @@ class Grid:
     def neighbours(self) -> None:
         return None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         return {"kind": self.name, "rows": self.rows, "cols": self.cols, "cell": str(self.unit)}
 
 
@@ -315,7 +316,7 @@ class Labels:
     2
     """
 
-    labels: tuple[Hashable, ...]
+    labels: tuple[int | str, ...]
     _position: dict[Hashable, int] = field(init=False, repr=False, compare=False)
     name: ClassVar[str] = "labels"
     noun: ClassVar[str] = "label"
@@ -382,7 +383,7 @@ class Labels:
     def neighbours(self) -> tuple[Array, Array]:
         return np.triu_indices(self.size, 1)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         return {"kind": self.name, "labels": list(self.labels)}
 
 

@@ -21,12 +21,11 @@ from fractions import Fraction
 from typing import Any, Literal, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
 from . import losses
 from .channels import Channel
 from .errors import DiscreetError, InvalidInput, InWords, MissingExtra, Unsupported, WrongType, arg
-from .exact.arrays import FloatArray
+from .exact.arrays import Array, FloatArray
 from .exact.rationals import Number, as_fraction
 from .losses import Loss
 from .spaces import Counts, Integers, Labels, Space
@@ -293,7 +292,7 @@ def variance(mechanism: object, *, exact: bool = False) -> FloatArray | tuple[Fr
 # ------------------------------------------------------------------------------------------------ Kantorovich
 
 
-def kantorovich(p: Sequence[float] | NDArray[Any], q: Sequence[float] | NDArray[Any], space: Space) -> float:
+def kantorovich(p: Sequence[float] | Array, q: Sequence[float] | Array, space: Space) -> float:
     """The earth mover's distance: the least mass times distance that turns p into q.
 
     On counts, the sum of the differences of the cumulative sums. On labels, where any two are at distance 1, the

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from .checking import Checks, check
 from .errors import DiscreetError, InvalidInput, arg, named
-from .exact.rationals import text_up
+from .exact.rationals import Number, text_up
 from .exact.tables import Table as Probabilities
 from .files import read_subject, subject_from_text
 from .mechanism import Mechanism, of_probabilities
@@ -16,7 +16,7 @@ from .privacy import verify as judging
 from .privacy.verify import Verdict
 from .privacy.witness import Witness
 from .ptables.table import PTable
-from .report import Fact, Report, Result, Section, Terms, stamped
+from .report import Fact, Json, Report, Result, Section, Terms, stamped
 from .spaces import Space
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Judged:
     least_delta: float
     witness: Witness | None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         return {
             "epsilon": self.epsilon,
             "delta": self.delta,
@@ -82,9 +82,9 @@ class FileVerdict(Verdict):
         """Whether the claim that was judged holds; True where none was."""
         return self.judged is None or self.judged.holds
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         """What every verdict states, the properties, and the claim, as plain JSON values."""
-        content: dict[str, Any] = {
+        content: dict[str, Json] = {
             "file": self.name,
             "holds": self.claim_holds if self.judged or isinstance(self.subject, Mechanism) else None,
             **self.figures(),
@@ -174,7 +174,7 @@ class Refutation(Result):
     name: str
     problem: str
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         """The verdict, as plain JSON values."""
         return stamped("verdict", 1, {"file": self.file, "holds": False, "problem": self.problem})
 
@@ -191,8 +191,8 @@ def verify(
     *,
     inputs: Space | None = None,
     exact: bool = True,
-    epsilon: Any = None,
-    delta: Any = None,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
     ledger: Ledger | str | Path | None = None,
 ) -> FileVerdict | BundleReport: ...
 
@@ -204,13 +204,13 @@ def verify(
 
 
 def verify(
-    mechanism: Any,
+    mechanism: object,
     notion: str | None = None,
     *,
     inputs: Space | None = None,
     exact: bool = True,
-    epsilon: Any = None,
-    delta: Any = None,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
     ledger: Ledger | str | Path | None = None,
 ) -> Verdict | BundleReport:
     """Judge how well a mechanism hides one truth among others; or re-check what a file or a bundle says.
@@ -297,8 +297,8 @@ def judge_subject(
     notes: tuple[str, ...] = (),
     *,
     notion: str | None = None,
-    epsilon: Any = None,
-    delta: Any = None,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
     inputs: Space | None = None,
     exact: bool = True,
 ) -> FileVerdict:
@@ -319,7 +319,7 @@ def judge_subject(
     )  # fmt: skip
 
 
-def _refuse_lone_delta(epsilon: Any, delta: Any) -> None:
+def _refuse_lone_delta(epsilon: Number | None, delta: Number | None) -> None:
     if delta is not None and epsilon is None:
         raise InvalidInput(f"{named('delta')} goes with {named('epsilon')}: give both, or neither.")
 

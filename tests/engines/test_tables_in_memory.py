@@ -267,6 +267,7 @@ DECIMALS = [Decimal("1.50"), None, Decimal("2.25")]
         *((pandas(TEXTS, kind), "x = 'a'", 1) for kind in ("str", "string", "string[python]", "category")),
         (pandas(TEXTS, pd.ArrowDtype(pa.string())), "x IS NULL", 1),
         (pandas([5, 6, 6], "category"), "x = 6", 2),
+        (pandas(pd.Categorical(["b", "a", "b"], categories=pd.Index(["a", "b"], dtype=object))), "x = 'b'", 2),
         (pandas([5, None, 6], "Int64"), "x IS NULL", 1),
         (pandas([True, None, False], "boolean"), "x = TRUE", 1),
         (arrow(DECIMALS, pa.decimal128(5, 2)), "x = 1.5", 1),

@@ -30,12 +30,20 @@ def perturb(
             metavar="COLUMN",
         ),
     ],
-    data: Annotated[Path, typer.Option(help="The people: a .csv or .tsv (.gz), .parquet or .duckdb file.")],
+    data: Annotated[
+        str,
+        typer.Option(help="The people: a .csv or .tsv (.gz), .parquet or .duckdb file, or spark:local[*]?parquet=DIR."),
+    ],
     mechanism: Annotated[
         list[str], typer.Option(help="What each device uses: a mechanism (.json); with --group, NAME=FILE for each.")
     ],
     output: Annotated[
-        Path, typer.Option("-o", "--output", help="Where the reports go: .parquet, .csv or .tsv (.gz), .duckdb.")
+        str,
+        typer.Option(
+            "-o",
+            "--output",
+            help="Where the reports go: .parquet, .csv or .tsv (.gz), .duckdb; from Spark a new folder.",
+        ),
     ],
     group: Annotated[
         str | None, typer.Option(help="The column that says which mechanism a person chose; it is written too.")
@@ -53,17 +61,17 @@ def perturb(
     `discreet perturb visits --data people.csv --group choice --mechanism careful=a.json --mechanism bold=b.json
     -o reports.csv`
     """
-    from ..collect.tables import Source, perturb_column
+    from ..collect.opening import open_column, write_reports
     from ..explanation import local_guarantee
     from ..wording import plural
 
     made = _mechanisms(mechanism, group)
     words = {name: local_guarantee(one) for name, one in made.items()}
-    source = Source(data, columns, table, group=group, values=next(iter(made.values())).inputs)
-    with _progress(f"reading {data.name}") as tell:
-        total = perturb_column(made, source, output, tell)
+    source = open_column(data, columns, table, group=group, values=next(iter(made.values())).inputs)
+    with _progress(f"reading {_short(data)}") as tell:
+        total = write_reports(made, source, output, tell)
     if json:
-        content: dict[str, Any] = {"reports": total, "output": str(output)}
+        content: dict[str, Any] = {"reports": total, "output": output}
         if group is None:
             content |= _guarantee(words[""])
         else:
@@ -106,7 +114,12 @@ def _mechanisms(given: list[str], group: str | None) -> dict[str, Mechanism]:
 
 
 def estimate(
-    reports: Annotated[list[Path], typer.Argument(help="Files of reports: .csv or .tsv (.gz), .parquet or .duckdb.")],
+    reports: Annotated[
+        list[str],
+        typer.Argument(
+            help="Files of reports: .csv or .tsv (.gz), .parquet or .duckdb; or on Spark, spark:local[*]?parquet=DIR."
+        ),
+    ],
     mechanism: Annotated[
         list[str],
         typer.Option(help="The mechanism that made them; one, or one for each file; with --group, NAME=FILE for each."),
@@ -165,7 +178,7 @@ def estimate(
     found = reconstruct(*groups[0], **options) if len(groups) == 1 else reconstruct(groups, **options)
     written = {"report": report, "page": page}
     for file in filter(None, written.values()):
-        found.save(file, level, origin=Origin(tuple(one.name for one in reports), tuple(names)))
+        found.save(file, level, origin=Origin(tuple(map(_short, reports)), tuple(names)))
     if json:
         print_json(found.to_json(level))
         return
@@ -209,33 +222,33 @@ def _of_files(given: list[str], files: int) -> dict[str, Mechanism]:
 
 
 def _in_files(
-    files: list[Path], made: list[Mechanism], column: str | None, table: str | None
+    files: list[str], made: list[Mechanism], column: str | None, table: str | None
 ) -> tuple[list[Counted], list[str]]:
     """A group for each file, and its name; files of one mechanism are added up."""
-    from ..collect.tables import Source
+    from ..collect.opening import open_column
 
     groups: list[Counted] = []
     for k, file in enumerate(files):
         one = made[min(k, len(made) - 1)]
-        with _progress(f"counting {file.name}") as tell:
-            counts = Source(file, column, table).counts(one.outputs, tell)
+        with _progress(f"counting {_short(file)}") as tell:
+            counts = open_column(file, column, table).counts(one.outputs, tell)
         if len(made) == 1 and groups:
             _add(groups[0][0], counts)
         else:
             groups.append((counts, one))
-    return groups, [file.name for file in files[: len(groups)]]
+    return groups, [_short(file) for file in files[: len(groups)]]
 
 
 def _in_groups(
-    files: list[Path], made: dict[str, Mechanism], column: str | None, table: str | None, group: str
+    files: list[str], made: dict[str, Mechanism], column: str | None, table: str | None, group: str
 ) -> tuple[list[Counted], list[str]]:
     """The groups that a column names, and their names, from all files; a group that nobody is in is left out."""
-    from ..collect.tables import Source
+    from ..collect.opening import open_column
 
     outputs, totals = [one.outputs for one in made.values()], [dict[Any, int]() for _ in made]
     for file in files:
-        with _progress(f"counting {file.name}") as tell:
-            found = Source(file, column, table, group=group).counts_by_group(outputs, list(made), tell)
+        with _progress(f"counting {_short(file)}") as tell:
+            found = open_column(file, column, table, group=group).counts_by_group(outputs, list(made), tell)
         for total, counts in zip(totals, found, strict=True):
             _add(total, counts)
     some = [name for name, total in zip(made, totals, strict=True) if total] or list(made)[:1]
@@ -243,7 +256,15 @@ def _in_groups(
     return [(counted[name], made[name]) for name in some], some
 
 
-def _add(total: dict[Any, int], counts: dict[Any, int]) -> None:
+def _short(data: str) -> str:
+    """What people call a file, or a table elsewhere."""
+    from ..addresses import read_address
+
+    address = read_address(data)
+    return Path(data).name if address.in_files else address.dataset
+
+
+def _add(total: dict[object, int], counts: dict[object, int]) -> None:
     for value, count in counts.items():
         total[value] = total.get(value, 0) + count
 

@@ -222,7 +222,7 @@ def _build(family: Family, given: dict[str, Any]) -> Mechanism:
     return family.make(*positional, **options)
 
 
-def _named_choice(option: str, written: Any) -> Any:
+def _named_choice(option: str, written: object) -> Any:
     """The value of an option; where it is a name, in its own spelling."""
     from ..names import find_name
 

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -20,7 +20,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for pr
 Page = Annotated[Path | None, typer.Option("--page", help="Also write a page for people: FILE.html.")]
 
 
-def print_json(content: Any) -> None:
+def print_json(content: object) -> None:
     typer.echo(json.dumps(content, indent=1, ensure_ascii=False))
 
 

@@ -10,7 +10,7 @@ from ..explanation import local_use
 from ..mechanism import Mechanism
 
 
-def perturb(mechanism: Mechanism, values: Any) -> Any:
+def perturb(mechanism: Mechanism, values: object) -> Any:
     """Report noisy values in place of people's own true ones, as each person's device would.
 
     The same as ``mechanism.release(values)``, for a different situation: here a value is one person's whole answer,

@@ -73,8 +73,8 @@ class Reading(ABC):
     expressions: Sequence[str]
 
     @abstractmethod
-    def indices(self, rows: Sequence[Row]) -> IntArray | None:
-        """The indices of many rows; None if something is wrong with one of them."""
+    def indices(self, columns: Sequence[Any]) -> IntArray | None:
+        """The indices of many rows, given by columns; None if something is wrong with one of them."""
 
     @abstractmethod
     def wrong(self, row: Row) -> DiscreetError | None:
@@ -138,9 +138,9 @@ class _Whole(Reading):
             sql = found
         self.expressions = [sql]
 
-    def indices(self, rows: Sequence[Row]) -> IntArray | None:
+    def indices(self, columns: Sequence[Any]) -> IntArray | None:
         try:
-            return np.asarray(self._space.indices(np.array([row[0] for row in rows], np.int64)))
+            return np.asarray(self._space.indices(np.asarray(columns[0], np.int64)))
         except (DiscreetError, TypeError):  # None is not a number
             return None
 
@@ -172,9 +172,9 @@ class _Names(Reading):
         whole = None if is_text(space) else _fractions(quoted(column), kind)
         self.expressions = [f"CAST({whole or quoted(column)} AS VARCHAR)"]
 
-    def indices(self, rows: Sequence[Row]) -> IntArray | None:
-        found = np.fromiter((self._places.get(row[0], -1) for row in rows), np.int64, len(rows))
-        return None if found.min() < 0 else found
+    def indices(self, columns: Sequence[Any]) -> IntArray | None:
+        found = np.fromiter((self._places.get(text, -1) for text in columns[0]), np.int64, len(columns[0]))
+        return None if found.size and found.min() < 0 else found
 
     def wrong(self, row: Row) -> DiscreetError | None:
         if row[0] is None:
@@ -201,10 +201,10 @@ class _Places(Reading):
             for name in map(quoted, columns)
         ]
 
-    def indices(self, rows: Sequence[Row]) -> IntArray | None:
-        places = np.array([row[:2] for row in rows], float)  # None is NaN, which lies outside
+    def indices(self, columns: Sequence[Any]) -> IntArray | None:
+        east, north = (np.asarray(column, float) for column in columns)  # None is NaN, which lies outside
         try:
-            return np.asarray(self._grid.locate(places[:, 0], places[:, 1]))
+            return np.asarray(self._grid.locate(east, north))
         except DiscreetError:
             return None
 
@@ -225,7 +225,7 @@ class _Places(Reading):
         return int(self._grid.locate(*row[:2]))
 
 
-def _refusal(space: Space, value: Any) -> DiscreetError | None:
+def _refusal(space: Space, value: object) -> DiscreetError | None:
     """Why a value is not one of a space, without the chain of exceptions, whose frames hold it."""
     try:
         space.index(value)

@@ -10,26 +10,25 @@ from __future__ import annotations
 import re
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..errors import DiscreetError, InvalidInput, InWords, UnreadableFile, arg
-from ..exact.arrays import IntArray
+from ..errors import DiscreetError, InvalidInput, UnreadableFile, arg
+from ..exact.arrays import Array
 from ..mechanism import Mechanism
-from ..names import nearest
 from ..sources.files import open_files
 from ..sources.sql import quoted, text_literal
 from ..spaces import Labels, Space
-from ..wording import first_of, plural
-from .readings import Reading, is_text, reading_of
+from ..wording import first_of
+from .columns import REPORT, Batch, ColumnSource, Devices, Tally, Tell, no_mechanism
+from .readings import Reading
 
-#: Called with how much of a file has been read, from 0 to 1.
-Tell = Callable[[float], None]
+if TYPE_CHECKING:
+    import duckdb
 
 #: How many rows are held at once.
 BATCH = 250_000
@@ -37,18 +36,8 @@ BATCH = 250_000
 #: The most memory the engine takes. It keeps what it has read of a CSV file until it has no more.
 MEMORY = "1GB"
 
-#: The name of the column of reports.
-REPORT = "report"
 
-
-class Batch(NamedTuple):
-    """Some rows: the indices of their values in a space, and the numbers of their groups if there are groups."""
-
-    indices: IntArray
-    groups: IntArray | None
-
-
-class Source:
+class Source(ColumnSource):
     """One column of a table in a file, or the two columns of a place, and perhaps a column that names a group.
 
     Parameters
@@ -79,40 +68,12 @@ class Source:
         self.path = Path(path)
         self._labels = _label_texts(values)
         self._files = open_files(path, skip_unreadable=False)
+        self.typed = self._files.typed
         self._table = self._find_table(table)
         kinds = self._files.columns(self._table)
-        self.group = None if group is None else self._find_column(group, list(kinds))
-        names = [column] if isinstance(column, str) else list(column or ())
-        self._named = bool(names)
-        if names:
-            self.columns = tuple(self._find_column(name, list(kinds)) for name in names)
-        else:
-            self.columns = (self._only([name for name in kinds if name != self.group]),)
-        self._refuse_one_column_twice()
+        super().__init__(str(self.path), list(kinds), self._files.shared_names, column, group)
+        self._named = bool(column)
         self.kinds = tuple(kinds[name] for name in self.columns)
-
-    def _only(self, names: list[str]) -> str:
-        """The column that need not be named, because there is no other."""
-        self._refuse_data_as_heading(names)
-        if len(names) == 1:
-            return names[0]
-        if not names and self._files.shared_names:
-            shared = sorted(self._files.shared_names)
-            raise InvalidInput(f"{self.path} has several columns called {shared[0]!r}; give each a name of its own.")
-        raise InvalidInput(f"{self.path} has {len(names)} columns; name one with {arg('column')}: {first_of(names)}.")
-
-    def _refuse_one_column_twice(self) -> None:
-        """The column of groups is written as it is, so it must never be one of true values, in whatever case."""
-        names = [name.casefold() for name in self.columns]
-        if len(set(names)) < len(names):
-            raise InvalidInput.must_be("columns", "two different ones for a place", InWords(self.column))
-        if self.group is not None and self.group.casefold() in names:
-            raise InvalidInput.must_be(
-                "group",
-                "another column than that of the values",
-                InWords(f"{self.group!r} for both"),
-                "It names each person's mechanism, and is written as it is.",
-            )
 
     def _refuse_data_as_heading(self, names: Sequence[str], problem: str = "") -> None:
         """A first line with numbers or labels in it is taken for somebody's row, and not quoted."""
@@ -138,33 +99,12 @@ class Source:
             )
         return tables[0]
 
-    def _find_column(self, given: str, names: list[str]) -> str:
-        """The column of that name: exactly, or the only one that differs in case."""
-        alike = [name for name in names if name.casefold() == given.casefold()]
-        if given in names or len(alike) == 1:
-            return given if given in names else alike[0]
-        if given.casefold() in self._files.shared_names:
-            raise InvalidInput(f"{self.path} has several columns called {given!r}; give each a name of its own.")
-        self._refuse_data_as_heading(names, f" has no column {given!r}")
-        near = nearest(given, names)
-        meant = f"did you mean {near!r}? Its" if near else "its"
-        raise InvalidInput(f"{self.path} has no column {given!r}; {meant} columns are {first_of(names)}.")
-
-    @property
-    def column(self) -> str:
-        """The name of the column, or of both."""
-        return ", ".join(self.columns)
-
-    def _reading(self, space: Space) -> Reading:
+    def reading(self, space: Space) -> Reading:
         self._refuse_value_as_heading(space)
-        return reading_of(space, self.columns, self.kinds, self._files.typed, f"column {self.column!r} of {self.path}")
+        return super().reading(space)
 
-    def _select(self, reading: Reading) -> str:
-        """SQL of the values, and of the group where there is one."""
-        columns = [*self.columns, *([] if self.group is None else [self.group])]
-        wanted = [*reading.expressions, *([] if self.group is None else [f"CAST({quoted(self.group)} AS VARCHAR)"])]
-        named = ", ".join(f"{sql} AS v{k}" for k, sql in enumerate(wanted))
-        return f"SELECT {named} FROM {self._files.relation(self._table, list(dict.fromkeys(columns)))}"
+    def _values(self, reading: Reading) -> str:
+        return self.select(reading, self._files.relation(self._table, list(dict.fromkeys(self.needed))))
 
     def batches(
         self, space: Space, groups: Sequence[str] = (), tell: Tell | None = None
@@ -185,7 +125,7 @@ class Source:
         """
         import duckdb
 
-        reading = self._reading(space)
+        reading = self.reading(space)
         try:
             yield from self._batches(reading, {name: k for k, name in enumerate(groups)}, tell)
             return
@@ -199,18 +139,18 @@ class Source:
         counted = self._files.typed and tell is not None
         with self._files.engine(ordered=True, watched=tell is not None and not counted, memory=MEMORY) as engine:
             total = (
-                engine.execute(f"SELECT count(*) FROM ({self._select(reading)}) AS t").fetchone()[0] if counted else 0
+                engine.execute(f"SELECT count(*) FROM ({self._values(reading)}) AS t").fetchone()[0] if counted else 0
             )
-            rows, done = engine.execute(self._select(reading)), 0
+            rows, done = engine.execute(self._values(reading)), 0
             while batch := rows.fetchmany(BATCH):
                 numbers = None
                 if self.group is not None:
                     found = np.fromiter((groups.get(row[-1], -1) for row in batch), np.int64, len(batch))
                     if found.min() < 0:
-                        yield self._at(done + int(found.argmin()), _no_mechanism(self.group, groups))
+                        yield self._at(done + int(found.argmin()), no_mechanism(self.group, groups))
                         return
                     numbers = found
-                indices = reading.indices(batch)
+                indices = reading.indices([[row[k] for row in batch] for k in range(len(self.columns))])
                 if indices is None:
                     place, problem = reading.first_wrong(batch)
                     yield self._at(done + place, problem)
@@ -219,10 +159,6 @@ class Source:
                 done += len(batch)
                 if tell is not None:
                     tell(done / max(total, done) if counted else max(0.0, engine.query_progress() / 100))
-
-    def no_rows(self) -> InvalidInput:
-        """The column is empty."""
-        return InvalidInput(f"column {self.column!r} of {self.path} has no rows.")
 
     def _at(self, place: int, problem: DiscreetError) -> DiscreetError:
         """A problem with a row, named by the row's number."""
@@ -247,61 +183,20 @@ class Source:
             )
         return UnreadableFile(f"{self.path}: the engine could not read it to its end; it may be damaged. {withheld}")
 
-    def counts(self, space: Space, tell: Tell | None = None) -> dict[Any, int]:
-        """How often each value occurs. Made by the engine: only the distinct values reach this process."""
-        return self.counts_by_group([space], [None], tell)[0]
-
-    def counts_by_group(
-        self, spaces: Sequence[Space], groups: Sequence[str | None], tell: Tell | None = None
-    ) -> list[dict[Any, int]]:
-        """How often each value occurs in each group.
-
-        Parameters
-        ----------
-        spaces
-            What the values of each group are.
-        groups
-            The groups by name; None where there are none.
-        tell
-            Called with how much has been read.
-        """
-        if len({is_text(space) for space in spaces}) > 1:
-            raise InvalidInput("some of the mechanisms report whole numbers and others text; estimate them apart.")
-        readings = [self._reading(space) for space in spaces]
+    def _tally(
+        self, spaces: Sequence[Space], readings: Sequence[Reading], groups: Sequence[str | None], tell: Tell | None
+    ) -> Tally:
         found = self._count_values(readings[0], tell)
         if isinstance(found, DiscreetError):
             raise found
-        if not found:
-            raise self.no_rows()
-        counts: list[dict[Any, int]] = [{} for _ in spaces]
-        wrong: dict[tuple[type[DiscreetError], str], int] = {}
-        for row in found:
-            name = row[-2] if self.group is not None else None
-            number = groups.index(name) if name in groups else None
-            problem: DiscreetError | None
-            if number is None:
-                problem = _no_mechanism(str(self.group), groups)
-            else:
-                problem = readings[number].wrong(row[:-1])
-            if problem is not None:
-                kind = (type(problem), problem.message)
-                wrong[kind] = wrong.get(kind, 0) + int(row[-1])
-            elif number is not None:
-                counts[number][readings[number].value(row[:-1])] = int(row[-1])
-        if wrong:
-            raise self._of_rows(wrong)
-        return counts
-
-    def _of_rows(self, wrong: Mapping[tuple[type[DiscreetError], str], int]) -> DiscreetError:
-        """What is wrong with how many rows, the most common first."""
-        (kind, words), *others = sorted(wrong, key=lambda one: -wrong[one])
-        also = "".join(f" Of {plural(wrong[one], 'row')} more: {one[1]}" for one in others)
-        return kind(f"{plural(wrong[kind, words], 'row')} of column {self.column!r} of {self.path}: {words}{also}")
+        tally = Tally()
+        tally.add(found, readings, groups, self.group)
+        return tally
 
     def _count_values(self, reading: Reading, tell: Tell | None) -> list[tuple[Any, ...]] | DiscreetError:
         import duckdb
 
-        query = f"SELECT *, count(*) FROM ({self._select(reading)}) AS t GROUP BY ALL"
+        query = f"SELECT *, count(*) FROM ({self._values(reading)}) AS t GROUP BY ALL"
         try:
             with self._files.engine(watched=tell is not None, memory=MEMORY) as engine, _report_progress(engine, tell):
                 return list(engine.execute(query).fetchall())
@@ -310,7 +205,7 @@ class Source:
 
 
 @contextmanager
-def _report_progress(engine: Any, tell: Tell | None) -> Iterator[None]:
+def _report_progress(engine: duckdb.DuckDBPyConnection, tell: Tell | None) -> Iterator[None]:
     """Ask the engine from beside how far it is, while it works."""
     if tell is None:
         yield
@@ -328,13 +223,6 @@ def _report_progress(engine: Any, tell: Tell | None) -> Iterator[None]:
     finally:
         stop.set()
         watcher.join()
-
-
-def _no_mechanism(column: str, groups: Iterable[str | None]) -> InvalidInput:
-    return InvalidInput(
-        f"the group, in column {column!r}, has no mechanism. Groups with one are "
-        f"{first_of([str(name) for name in groups])}. Give its mechanism too, or drop such rows."
-    )
 
 
 #: A number, as a name of a column hardly is one.
@@ -398,16 +286,11 @@ def perturb_column(
         raise InvalidInput(f"{file} exists already; it is not overwritten. Choose another name, or remove it.")
     if not file.parent.is_dir():
         raise InvalidInput(f"cannot write {file.name}: there is no folder {file.parent}.")
-    groups = dict(mechanism) if isinstance(mechanism, Mapping) else {"": mechanism}
-    _refuse_different_truths(list(groups.values()))
-    if source.group is not None and source.group.casefold() == REPORT:
-        raise InvalidInput(
-            f"the group column cannot be called {source.group!r}, the name of the reports' column. Rename it."
-        )
+    devices = Devices.of(mechanism, source.group)
     with tempfile.TemporaryDirectory(dir=file.parent or None, prefix=".discreet-") as folder:
         made = Path(folder) / f"reports{ending if not _COPY_OPTIONS[ending] else '.duckdb'}"
         with duckdb.connect(str(made)) as store:
-            outcome = _fill(store, source, groups, tell)
+            outcome = _fill(store, source, devices, tell)
             if isinstance(outcome, DiscreetError):
                 raise outcome
             if _COPY_OPTIONS[ending]:
@@ -417,44 +300,21 @@ def perturb_column(
     return outcome
 
 
-def _refuse_different_truths(mechanisms: Sequence[Mechanism]) -> None:
-    first = mechanisms[0].inputs
-    for other in mechanisms[1:]:
-        if other.inputs != first:
-            raise InvalidInput(
-                f"all mechanisms must take the same true values; one takes {first!r} and another {other.inputs!r}."
-            )
-
-
-def _fill(store: Any, source: Source, groups: Mapping[str, Mechanism], tell: Tell | None) -> int | DiscreetError:
+def _fill(store: Any, source: Source, devices: Devices, tell: Tell | None) -> int | DiscreetError:
     """Draw reports into a table; returns how many there are, or what went wrong, to be raised elsewhere."""
-    names, mechanisms = list(groups), list(groups.values())
-    text = any(is_text(mechanism.outputs) for mechanism in mechanisms)
-    kind = "VARCHAR" if text else "BIGINT"
+    kind = "VARCHAR" if devices.text else "BIGINT"
     chosen = "" if source.group is None else f"{quoted(source.group)} VARCHAR, "
     store.execute(f"CREATE TABLE reports ({chosen}{REPORT} {kind})")
     total = 0
-    for batch in source.batches(mechanisms[0].inputs, names, tell):
+    for batch in source.batches(devices.truths, devices.names, tell):
         if isinstance(batch, DiscreetError):
             return batch
-        columns: dict[str, NDArray[Any]] = {}
+        columns: dict[str, Array] = {}
         if batch.groups is not None:
-            columns["g"] = np.array(names, object)[batch.groups]
-        columns["r"] = _reports_of(mechanisms, batch, text)
+            columns["g"] = np.array(devices.names, object)[batch.groups]
+        columns["r"] = devices.reports(batch)
         store.register("batch", columns)
         store.execute(f"INSERT INTO reports SELECT {', '.join(columns)} FROM batch")
         store.unregister("batch")
         total += len(batch.indices)
     return total or source.no_rows()
-
-
-def _reports_of(mechanisms: Sequence[Mechanism], batch: Batch, text: bool) -> NDArray[Any]:
-    """A report for each row, by the mechanism of its group."""
-    reports = np.empty(len(batch.indices), object if text else np.int64)
-    for k, mechanism in enumerate(mechanisms):
-        mine = slice(None) if batch.groups is None else np.flatnonzero(batch.groups == k)
-        truths = batch.indices[mine]
-        if truths.size:
-            drawn = mechanism.release(mechanism.inputs.values(truths))
-            reports[mine] = [str(report) for report in drawn.tolist()] if text else drawn
-    return reports

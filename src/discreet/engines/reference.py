@@ -171,7 +171,7 @@ _COMPARED = {
 }  # fmt: skip
 
 
-def _order(value: Any) -> tuple[int, Any]:
+def _order(value: object) -> tuple[int, Any]:
     """What values are compared by: NaN equals itself and is above every number; texts go by code point."""
     return (1, 0) if isinstance(value, float) and math.isnan(value) else (0, value)
 
@@ -222,7 +222,7 @@ def _differs(value: object, type_: str) -> Unsupported:
     )
 
 
-def _as_text(value: Any, type_: str) -> str:
+def _as_text(value: object, type_: str) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -267,7 +267,7 @@ def _as_whole(value: Any, type_: str) -> int | None:
     return whole if -WHOLE[type_] <= whole < WHOLE[type_] else None
 
 
-def _as_boolean(value: Any, type_: str) -> bool | None:
+def _as_boolean(value: object, type_: str) -> bool | None:
     if isinstance(value, date):
         return None
     if not isinstance(value, str):
@@ -280,7 +280,7 @@ def _as_boolean(value: Any, type_: str) -> bool | None:
     return None
 
 
-def _as_moment(value: Any, type_: str) -> date | None:
+def _as_moment(value: object, type_: str) -> date | None:
     moment: datetime | None = None
     if isinstance(value, str):
         try:

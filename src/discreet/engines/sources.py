@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from ..addresses import FILE, Address, no_engine, read_address
+from ..errors import InvalidInput, arg
 from .arrow.foreign import not_a_table
 from .arrow.source import open_table
 from .arrow.tables import ArrowStream, table_in_memory
@@ -38,8 +39,8 @@ def open_source(data: object, dataset: str | None = None) -> Source:
 
     ``.csv`` or ``.tsv`` (also ``.gz``, ``.zst``); ``.parquet``: a file, a folder of such files, or a pattern like
     ``visits_*.parquet``; ``.duckdb`` or ``.db``, or any name behind ``duckdb:``; ``postgresql://user@host/study``;
-    ``spark://host:7077?table=visits``. A DataFrame of pandas or polars, a table of pyarrow and the catalogue of a
-    session of Spark are called as ``dataset`` says.
+    ``spark://host:7077?table=visits``. A DataFrame of pandas or polars, a table of pyarrow and the catalogue of a Spark
+    session are called as ``dataset`` says.
 
     >>> open_source("visits.xlsx")
     Traceback (most recent call last):
@@ -52,12 +53,15 @@ def open_source(data: object, dataset: str | None = None) -> Source:
         return OPENERS[address.scheme](address)
     if hasattr(data, "rehearse"):
         return cast(Source, data)
-    if is_spark_session(data):
-        return open_session(data, dataset)
     table = table_in_memory(data)
-    if table is None:
+    if table is None and not is_spark_session(data):
         raise not_a_table(data)
-    return open_table(table, dataset)
+    if dataset is None:
+        what = "a table in memory" if table is not None else "a session of Spark"
+        raise InvalidInput(
+            f"{what} has no name of its own. Name the data set, as its ledger does: {arg('dataset', 'visits')}."
+        )
+    return open_table(table, dataset) if table is not None else open_session(cast("SparkSession", data), dataset)
 
 
 def columns_of(data: str | Path | Address) -> set[str] | None:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..exact.arrays import FloatArray
-from ..report import Prose, Report, Result, Section, Terms, stamped
+from ..report import Json, Prose, Report, Result, Section, Terms, stamped
 from ..wording import rounded
 from .model.problem import Problem
 
@@ -78,7 +78,7 @@ class Fit(Result):
             "plausible": self.plausible,
         }
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         """The numbers as plain JSON values."""
         return stamped("fit", 1, self.values())
 

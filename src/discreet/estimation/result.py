@@ -7,13 +7,13 @@ import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ..errors import InvalidInput, Unsupported
 from ..plots import Chart
-from ..report import Report, Result, stamped
+from ..report import Json, Report, Result, stamped
 from . import pictures, reporting, spikes
 from .fit import Fit, examine
 from .interior import Solution
@@ -199,7 +199,7 @@ class Estimate(Answers, Result):
         made = reporting.table(self, most, read_share(level, "level", inside=True))
         return list(made.headings), [list(row) for row in made.rows]
 
-    def to_json(self, level: float | None = None) -> dict[str, Any]:
+    def to_json(self, level: float | None = None) -> dict[str, Json]:
         """The findings as plain JSON values.
 
         Parameters
@@ -208,7 +208,7 @@ class Estimate(Answers, Result):
             With it, also intervals of the statistics of the summary; for several groups also the stratified estimate
             and the test of homogeneity, which takes longer.
         """
-        content: dict[str, Any] = {
+        content: dict[str, Json] = {
             "method": self.method,
             "gap": None if math.isnan(self.gap) else self.gap,
             "tolerance": self.tolerance,

@@ -17,11 +17,11 @@ import numpy as np
 from ..errors import InvalidInput, Unsupported, WrongType, arg
 from ..exact.arrays import FloatArray, IntArray
 from ..exact.integers import positive_integer
-from ..exact.rationals import text_up
+from ..exact.rationals import Number, text_up
 from ..mechanism import Mechanism
 from ..optimise.families import FAMILIES
 from ..optimise.improve.calibration import Calibration, calibrate
-from ..report import Prose, Report, Result, Section, Table, Terms, stamped
+from ..report import Json, Prose, Report, Result, Section, Table, Terms, stamped
 from ..spaces import Counts, Grid, Labels, Space
 from ..utility import kantorovich, read_prior, transport_solver
 from ..wording import plural, rounded
@@ -73,9 +73,9 @@ class ReconstructionLoss(Result):
             f"{self.people:,} people, {self.method}, against the {self.against})"
         )
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         """The numbers as plain JSON values."""
-        content = {
+        content: dict[str, Json] = {
             "mechanism": self.mechanism.family,
             "mean": self.mean,
             "standard_error": _finite(self.standard_error),
@@ -184,7 +184,7 @@ def reconstruction_loss(
     )
 
 
-def _fixed(population: Any, people: int | None, size: int) -> IntArray | None:
+def _fixed(population: object, people: int | None, size: int) -> IntArray | None:
     """The people there are, if whole numbers of them were given instead of a distribution."""
     if people is not None:
         return None
@@ -248,7 +248,7 @@ class LossComparison(Result):
     def __str__(self) -> str:
         return self.describe()
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         """The numbers as plain JSON values."""
         mechanisms = {
             name: {"calibration": self.calibrations[name].to_json(), "loss": loss.to_json()}
@@ -278,13 +278,13 @@ def _default_families(space: Space) -> list[str]:
 
 def compare_reconstruction(
     space: Space,
-    population: Any,
+    population: object,
     *,
     people: int | None = None,
     families: Iterable[str | Callable[..., Mechanism]] | None = None,
-    distance: Any = None,
-    likelihood_ratio: Any = None,
-    within: Any = None,
+    distance: Number | None = None,
+    likelihood_ratio: Number | None = None,
+    within: object = None,
     repeats: int = 20,
     seed: int = 0,
     method: Method = "mle",

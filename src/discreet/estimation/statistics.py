@@ -63,7 +63,7 @@ class Reconstruction:
         reached = np.flatnonzero((sums if self.distribution.min() >= 0 else never_falling(sums)) >= level - DUST)
         return int(reached[0]) if reached.size else len(self.distribution) - 1
 
-    def probability(self, low: Any, high: Any) -> float:
+    def probability(self, low: object, high: object) -> float:
         """The probability of a true count from ``low`` to ``high``, both included."""
         return float(self.distribution @ indicator(self.space, ("range", low, high)))
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from ..errors import Unsupported
 from ..exact.arrays import FloatArray, IntArray
-from ..report import Prose, Report, Result, Section, Terms, stamped
+from ..report import Json, Prose, Report, Result, Section, Terms, stamped
 from ..wording import rounded
 from . import interior, reporting
 from .interior import Model, Newton, Solution
@@ -77,7 +77,7 @@ class Homogeneity(Result):
         """The numbers as plain JSON values, without the name of a format."""
         return {"statistic": self.statistic, "p_value": self.p_value, "simulations": self.simulations}
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         """The numbers as plain JSON values."""
         return stamped("homogeneity", 1, self.values())
 
@@ -127,7 +127,7 @@ class Stratified(Answers, Result):
         unbiased = tuple(Unbiased(one.problem, one._top.p) for one in self.strata)
         return IntervalInputs(Apart(parts, shares), Solution(p, 0.0, ((0.0, 0.0),)), unbiased, shares)
 
-    def to_json(self, level: float | None = None) -> dict[str, Any]:
+    def to_json(self, level: float | None = None) -> dict[str, Json]:
         """The numbers as plain JSON values.
 
         Parameters
@@ -136,7 +136,7 @@ class Stratified(Answers, Result):
             With it, also intervals of the statistics of the summary.
         """
         groups = [{"people": one.people, "distribution": one.distribution.tolist()} for one in self.strata]
-        content = {**distribution_json(self), "groups": groups}
+        content: dict[str, Json] = {**distribution_json(self), "groups": groups}
         if level is not None:
             content |= {"level": level, "intervals": intervals_json(answers(self, level))}
         return stamped("stratified", 1, content)

@@ -86,7 +86,7 @@ def _statistics(of: Answers) -> list[tuple[str, Any]]:
     return [(f"P({value})", ("cell", value)) for value in (of.space.value(k) for k in likeliest)]
 
 
-def _answer(of: Answers, words: str, statistic: Any, level: float) -> Answer:
+def _answer(of: Answers, words: str, statistic: object, level: float) -> Answer:
     value = _value(of, statistic)
     if len(of.distribution) > (MOST_FOR_VARIANCE if statistic == "variance" else MOST_VALUES):
         return Answer(words, value, None)

@@ -19,13 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InvalidInput, WrongType
+from .arrays import Array
 
 try:
     from ssl import RAND_bytes as _random_bytes
 except ImportError:  # pragma: no cover - a Python built without OpenSSL
     _random_bytes = os.urandom
 
-Words = NDArray[Any]
+Words = Array
 
 
 class Bits(Protocol):

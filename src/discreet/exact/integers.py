@@ -76,7 +76,7 @@ def _kind_of(value: object) -> str:
     return type(value).__name__
 
 
-def _as_array(values: Any, what: str) -> Array:
+def _as_array(values: object, what: str) -> Array:
     try:
         return np.asarray(values, dtype=np.int64)
     except OverflowError:
@@ -99,7 +99,7 @@ def _read_sequence(values: Sequence[Any], what: str) -> Array:
     return _as_array(values if kinds <= {int} else [int(v) for v in values], what)
 
 
-def _read_column(values: Any, what: str) -> Array:
+def _read_column(values: object, what: str) -> Array:
     """A pandas, polars or Arrow column, recognised by what it can do, so that none of them is imported here."""
     nulls = getattr(values, "null_count", None)  # an attribute in Arrow, a method in polars
     missing = nulls() if callable(nulls) else nulls

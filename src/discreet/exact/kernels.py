@@ -22,10 +22,10 @@ from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import ON_A_RANGE, InvalidInput, InWords, Unsupported
-from .arrays import FloatArray, IntArray
+from ..report import Json
+from .arrays import Array, FloatArray, IntArray
 from .bits import Bits
 from .inversion import UNDECIDED
 from .laws import Finite, GeometricTails, Law, float_log, law_from
@@ -58,7 +58,7 @@ class Kernel(Protocol):
     def sampler(self) -> Sampler:
         """What draws reports from exactly this kernel."""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         """The exact parameters, as plain JSON values."""
 
 
@@ -256,7 +256,7 @@ class Noise:
     def sampler(self) -> Sampler:
         return _ShiftSampler(self)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         return {
             "kernel": "noise",
             "law": self.law.to_json(),
@@ -326,7 +326,7 @@ class _ShiftSampler:
     def _own(self) -> list[NoiseSampler]:
         return [NoiseSampler(law) for law in self._kernel.own]
 
-    def draw(self, truths: NDArray[Any], bits: Bits) -> NDArray[Any]:
+    def draw(self, truths: Array, bits: Bits) -> Array:
         noise = self._draw_mixed(truths, bits) if self._kernel.own else self._shared.draw(len(truths), bits)
         reports: IntArray = noise.astype(np.int64)
         reports += truths.astype(np.int64, copy=False)
@@ -334,7 +334,7 @@ class _ShiftSampler:
             np.clip(reports, self._low, self._high, out=reports)
         return reports
 
-    def _draw_mixed(self, truths: NDArray[Any], bits: Bits) -> NDArray[Any]:
+    def _draw_mixed(self, truths: Array, bits: Bits) -> Array:
         """Each truth by the law that is its own, with one word of the main stream each, as for a single law."""
         numbers = np.minimum(truths.astype(np.int64) - self._first, len(self._own))
         if not self._shared.by_lookup:  # a wide geometric beside own laws: rare, and drawn one by one
@@ -348,7 +348,7 @@ class _ShiftSampler:
         return noise
 
     @cached_property
-    def _lookups(self) -> NDArray[Any]:
+    def _lookups(self) -> Array:
         return np.stack([sampler.values for sampler in [*self._own, self._shared]])
 
     def _sampler(self, number: int) -> NoiseSampler:
@@ -411,7 +411,7 @@ class Response:
     def sampler(self) -> ResponseSampler:
         return ResponseSampler(self.size, Fraction(self.stay - self.other, self.total))
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         return {
             "kernel": "response",
             "size": self.size,

@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InvalidInput, InWords, UnreadableFile, Unsupported, arg
-from .arrays import FloatArray, IntArray
+from ..report import Json
+from .arrays import Array, FloatArray, IntArray
 from .bits import Bits
 from .sampling import AliasSampler
 from .tables import Table
@@ -78,7 +79,7 @@ class Lattice:
         object.__setattr__(self, "codes", codes)
 
     @classmethod
-    def from_weights(cls, weights: Sequence[Sequence[int]] | NDArray[Any], border: Border) -> Lattice:
+    def from_weights(cls, weights: Sequence[Sequence[int]] | Array, border: Border) -> Lattice:
         """A lattice from integer weights, one row for each row displacement 0, 1, ..., rows - 1."""
         listed = [[int(w) for w in row] for row in weights]
         if len({len(row) for row in listed}) != 1:
@@ -264,7 +265,7 @@ class Lattice:
 
     # -------------------------------------------------------------------------------------------- files
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         """The exact parameters as plain JSON values; :meth:`from_json` reads them back."""
         return {
             "kernel": self.name,
@@ -293,7 +294,7 @@ class LatticeSampler:
         law = _mirrored(lattice.codes).reshape(1, -1)
         self._alias = AliasSampler(Table.from_codes(lattice.palette, law))
 
-    def draw(self, truths: NDArray[Any], bits: Bits) -> IntArray:
+    def draw(self, truths: Array, bits: Bits) -> IntArray:
         """One report for each true cell."""
         truths = np.asarray(truths, np.int64)
         moves = self._alias.draw(np.zeros(len(truths), np.int64), bits).astype(np.int64)
@@ -340,7 +341,7 @@ def _event_numbers(n: int, remap: bool) -> IntArray:
 # ------------------------------------------------------------------------------------------------ floats
 
 
-def _mirrored(quadrant: NDArray[Any]) -> NDArray[Any]:
+def _mirrored(quadrant: Array) -> Array:
     """All displacements -(n-1)..n-1 on both axes, from the non-negative ones."""
     rows, cols = (np.abs(np.arange(1 - n, n)) for n in quadrant.shape)
     return np.asarray(quadrant[np.ix_(rows, cols)])

@@ -8,14 +8,12 @@ the lifting being right.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .arrays import IntArray
+from .arrays import Array, IntArray
 
-IntegerMatrix = NDArray[Any]
+IntegerMatrix = Array
 
 #: Products of two residues fit into 64 bits.
 PRIME = (1 << 31) - 1

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from .arrays import IntArray
+from .arrays import Array, IntArray
 from .bits import Bits
 from .inversion import UNDECIDED, Inversion, draw_independent, is_below, one_word
 from .laws import GeometricTails, Interval, Law, float_log, power_bounds, scaled
@@ -40,7 +40,7 @@ EAGER_PLACES = 1 << 17
 class Sampler(Protocol):
     """Draws reports for true values, both as indices."""
 
-    def draw(self, truths: NDArray[Any], bits: Bits) -> NDArray[Any]:
+    def draw(self, truths: Array, bits: Bits) -> Array:
         """One report for each of many truths (a one-dimensional array)."""
 
     def draw_one(self, truth: int, bits: Bits) -> int:
@@ -96,7 +96,7 @@ class NoiseSampler:
         other_low, other_high = law.tail(m, bits) if k & 1 else (low, high)
         return (1 << bits) - high - other_high, (1 << bits) - low - other_low
 
-    def draw(self, size: int, bits: Bits) -> NDArray[Any]:
+    def draw(self, size: int, bits: Bits) -> Array:
         """``size`` draws, as integers of any width."""
         if self._digits is not None:
             return self._digits.draw(size, bits)
@@ -238,12 +238,12 @@ class AliasSampler:
         self._aliases[row] = alias
         self._built[row] = True
 
-    def _prepare(self, truths: NDArray[Any]) -> None:
+    def _prepare(self, truths: Array) -> None:
         if not self._built.all():
             for row in np.unique(truths[~self._built[truths]]).tolist():
                 self._build(row)
 
-    def draw(self, truths: NDArray[Any], bits: Bits) -> NDArray[Any]:
+    def draw(self, truths: Array, bits: Bits) -> Array:
         self._prepare(truths)
         word = self._word
         words = bits.main(len(truths), word)
@@ -252,7 +252,7 @@ class AliasSampler:
         np.add(place, column, out=place, dtype=np.int64, casting="unsafe")  # int64 + uint64 would be float64
         threshold = self._thresholds.ravel().take(place)
         rest = words << word(self._shift)
-        chosen: NDArray[Any] = np.where(rest < threshold, column, self._aliases.ravel().take(place))
+        chosen: Array = np.where(rest < threshold, column, self._aliases.ravel().take(place))
         tied = rest == threshold
         if tied.any():
             for k in np.flatnonzero(tied).tolist():
@@ -296,7 +296,7 @@ class ResponseSampler:
         self._size, self._keep = size, keep
         self._threshold = scaled(keep, 32)[0]
 
-    def draw(self, truths: NDArray[Any], bits: Bits) -> NDArray[Any]:
+    def draw(self, truths: Array, bits: Bits) -> Array:
         words = bits.main(len(truths), np.uint64)
         upper = words >> np.uint64(32)
         product = (words & np.uint64(0xFFFFFFFF)) * np.uint64(self._size)

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from operator import index
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InvalidInput, InWords, WrongType
-from .arrays import FloatArray
+from ..report import Json
+from .arrays import Array, FloatArray
 from .rationals import show_integer
 from .sampling import AliasSampler
 
@@ -50,7 +50,7 @@ class Table:
         return cls.from_codes(palette, codes)
 
     @classmethod
-    def from_array(cls, weights: NDArray[Any]) -> Table:
+    def from_array(cls, weights: Array) -> Table:
         """A table from an integer array; each row is divided by its own sum. Faster than :meth:`from_rows`."""
         if weights.ndim != 2 or not weights.size:
             raise InvalidInput(f"a table needs at least one row and one column; got an array of shape {weights.shape}.")
@@ -58,7 +58,7 @@ class Table:
         return cls.from_codes(distinct.tolist(), inverse.reshape(weights.shape))
 
     @classmethod
-    def from_codes(cls, palette: Sequence[int], codes: NDArray[Any]) -> Table:
+    def from_codes(cls, palette: Sequence[int], codes: Array) -> Table:
         """A table from distinct weights and, for each place, the number of its weight."""
         weights = _integers(palette)
         if weights and min(weights) < 0:
@@ -127,7 +127,7 @@ class Table:
     def sampler(self) -> AliasSampler:
         return AliasSampler(self)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         return {"kernel": "table", "palette": [show_integer(w) for w in self.palette], "codes": self.codes.tolist()}
 
     def reduced(self) -> Table:
@@ -164,5 +164,5 @@ def _row_sums(palette: tuple[int, ...], codes: NDArray[np.int32]) -> Iterator[in
         yield total
 
 
-def _weighted(palette: tuple[int, ...], codes: NDArray[Any], times: NDArray[Any]) -> int:
+def _weighted(palette: tuple[int, ...], codes: Array, times: Array) -> int:
     return sum(palette[c] * t for c, t in zip(codes.tolist(), times.tolist(), strict=True))

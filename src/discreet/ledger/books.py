@@ -226,7 +226,7 @@ class Books:
             self._append(session, "checkpoint", self._state(links), time)
         return event
 
-    def _append(self, session: Session, kind: str, content: Mapping[str, Any], time: str) -> Event:
+    def _append(self, session: Session, kind: str, content: Mapping[str, object], time: str) -> Event:
         event = next_event(self.events, kind, time, content)
         self._enter(event)
         self.events.append(event)
@@ -346,7 +346,7 @@ def _wrong_list(why: str) -> str:
     )
 
 
-def read_version(said: Mapping[str, Any]) -> int:
+def read_version(said: Mapping[str, object]) -> int:
     """The version of a ledger, from its first event."""
     version = said.get("version", 1)
     if type(version) is not int or not 1 <= version <= VERSION:

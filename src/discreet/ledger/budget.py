@@ -25,6 +25,7 @@ from ..errors import InvalidInput, InWords, named
 from ..exact.rationals import as_fraction, log_bounds, read_integer, show_integer
 from ..names import find_name
 from ..privacy.bounds import pure_rho
+from ..report import Json
 
 FILTERS = ("sum", "zcdp")
 
@@ -244,13 +245,13 @@ class Cost:
         rho = None if self.rho is None else _not_long(self.rho)
         return Cost(_not_long(self.epsilon), _not_long(self.delta), rho)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         """For JSON, losslessly."""
         rho = None if self.rho is None else exact_text(self.rho)
         return {"epsilon": exact_text(self.epsilon), "delta": exact_text(self.delta), "rho": rho}
 
     @classmethod
-    def from_json(cls, said: Mapping[str, Any]) -> Cost:
+    def from_json(cls, said: Mapping[str, object]) -> Cost:
         rho = said["rho"]
         return cls(read_exact(said["epsilon"]), read_exact(said["delta"]), None if rho is None else read_exact(rho))
 
@@ -314,13 +315,13 @@ class Tally:
             raise InvalidInput("more would be given back than was spent.")
         return rest
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         """For JSON, losslessly."""
         sums = {what: exact_text(getattr(self, what)) for what in ("epsilon", "delta", "rho")}
         return {**sums, "without_rho": self.without_rho}
 
     @classmethod
-    def from_json(cls, said: Mapping[str, Any]) -> Tally:
+    def from_json(cls, said: Mapping[str, object]) -> Tally:
         number = said["without_rho"]
         if type(number) is not int or number < 0:
             raise InvalidInput("a number of costs is a whole number, at least 0.")
@@ -393,7 +394,7 @@ class Terms:
             return terms
         return cls(dataset, unit, relation, total, chance, filter, name, key, *largest_rho(total, chance))
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         """For JSON: everything but the secret."""
         return {
             "ledger": self.ledger,

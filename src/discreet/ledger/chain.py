@@ -20,7 +20,7 @@ from ..errors import DiscreetError, InvalidInput, WrongType
 NO_EVENT = "0" * 64
 
 
-def canonical_json(content: Any, *, floats: bool = False) -> str:
+def canonical_json(content: object, *, floats: bool = False) -> str:
     """JSON text that is equal for equal content: sorted keys, no spaces, plain ASCII, and no floats unless allowed.
 
     >>> canonical_json({"b": [1, None], "a": "1/3"})
@@ -33,7 +33,7 @@ def canonical_json(content: Any, *, floats: bool = False) -> str:
         raise WrongType("a ledger keeps text, whole numbers, booleans, None, lists and mappings only.") from None
 
 
-def _refuse_unclear(content: Any, floats: bool, depth: int = 0) -> None:
+def _refuse_unclear(content: object, floats: bool, depth: int = 0) -> None:
     """Other programs may spell a float otherwise, and names that are not text would become text unasked."""
     if depth > 50:
         raise InvalidInput("what a ledger keeps may be nested at most 50 deep.")
@@ -110,7 +110,7 @@ class Event:
         )
 
 
-def next_event(events: Sequence[Event], kind: str, time: str, content: Mapping[str, Any]) -> Event:
+def next_event(events: Sequence[Event], kind: str, time: str, content: Mapping[str, object]) -> Event:
     """The event that would follow these, which need not begin with the first."""
     number, previous = (events[-1].number + 1, events[-1].hash) if events else (1, NO_EVENT)
     event = Event(number, kind, time, content, previous, "")

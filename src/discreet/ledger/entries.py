@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..report import Report, Result, Section, Terms, stamped
+from ..report import Json, Report, Result, Section, Terms, stamped
 from ..wording import plural
 from .budget import Cost, short
 from .chain import Event
@@ -116,9 +116,9 @@ class LedgerReport(Result):
     def holds(self) -> bool:
         return not self.problems
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         """Plain JSON values."""
-        content = {
+        content: dict[str, Json] = {
             "file": self.name,
             "holds": self.holds,
             "problems": list(self.problems),

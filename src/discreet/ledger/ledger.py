@@ -161,7 +161,7 @@ class Ledger:
             return self._terms.left(self._terms.add(total, cost)), None
         return self._terms.left(total), self._terms.missing(total, cost)
 
-    def reserve(self, key: str, request: Mapping[str, Any], cost: Cost) -> Reservation | Recorded:
+    def reserve(self, key: str, request: Mapping[str, object], cost: Cost) -> Reservation | Recorded:
         """Spend the cost of a question, before anything is read or drawn.
 
         Returns the recorded answer instead, and spends nothing, if the same key has been committed. The cost is written
@@ -295,7 +295,7 @@ class Ledger:
 
         return self._store.write(step)
 
-    def answer(self, key: str, request: Mapping[str, Any], cost: Cost, draw: Callable[[], bytes]) -> Recorded:
+    def answer(self, key: str, request: Mapping[str, object], cost: Cost, draw: Callable[[], bytes]) -> Recorded:
         """The recorded answer to a question, or a new one: reserved and opened before ``draw`` is called.
 
         ``fresh`` and ``paid`` of what is returned tell which.

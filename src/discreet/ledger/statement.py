@@ -9,7 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from ..report import Bar, Code, Part, Prose, Report, Result, Section, Table, stamped
+from ..report import Bar, Code, Json, Part, Prose, Report, Result, Section, Table, stamped
 from ..report import Terms as Lines
 from .budget import NOTHING, RELATIONS, Cost, Terms, short
 from .chain import Event, time_text
@@ -48,9 +48,9 @@ class LedgerStatement(Result):
     left: Cost
     entries: tuple[Entry, ...]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         """Everything but the secret, with exact fractions."""
-        content = {
+        content: dict[str, Json] = {
             "file": self.name,
             **self.terms.to_json(),
             "spent": self.spent.to_json(),
@@ -174,7 +174,7 @@ def _question(entry: Entry) -> str:
     return text if len(text) <= _LONGEST_QUESTION else text[: _LONGEST_QUESTION - 1] + "…"
 
 
-def _texts(request: Mapping[str, Any]) -> Iterator[str]:
+def _texts(request: Mapping[str, object]) -> Iterator[str]:
     tables = request.get("tables")
     for part in [request, *(tables if isinstance(tables, list) else [])]:
         if isinstance(part, dict) and isinstance(part.get("question"), str):

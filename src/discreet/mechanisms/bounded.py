@@ -20,12 +20,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
 
 from ..errors import InvalidInput
 from ..exact.integers import positive_integer
 from ..exact.laws import Finite
-from ..exact.rationals import as_fraction, exp_bounds, read_epsilon, simplest_between
+from ..exact.rationals import Number, as_fraction, exp_bounds, read_epsilon, simplest_between
 
 #: Noise that reaches further is better served by the geometric mechanism, whose delta is zero.
 LARGEST_REACH = 100
@@ -104,7 +103,7 @@ def zeros_bound(stay: Fraction, reach: int) -> Fraction:
 # ------------------------------------------------------------------------------------------------ Proposition 1
 
 
-def two_point_law(stay: Any, down: int, up: int) -> Finite:
+def two_point_law(stay: Number, down: int, up: int) -> Finite:
     """The simplest noise with P1-P3: ``-down``, 0 or ``up``, balanced.
 
     ``P(-down) = (1 - eta) up/(up + down)``, ``P(0) = eta``, ``P(up) = (1 - eta) down/(up + down)``.
@@ -127,7 +126,7 @@ def two_point_law(stay: Any, down: int, up: int) -> Finite:
     return law_of({-below: share * above, 0: eta, above: share * below})
 
 
-def mixture_law(stay: Any, shares: Mapping[tuple[int, int], Any]) -> Finite:
+def mixture_law(stay: Number, shares: Mapping[tuple[int, int], object]) -> Finite:
     """A convex combination of two-point laws: every noise with P1-P3 is one.
 
     ``p(z) = sum over (i1, i2) of alpha_(i1, i2) p^(i1, i2)(z)``.
@@ -345,7 +344,7 @@ class PaperFormulas:
         return moment(self.law, 2)
 
 
-def paper_formulas(epsilon: Any, stay: Any, reach: Any) -> PaperFormulas:
+def paper_formulas(epsilon: Number, stay: Number, reach: Number) -> PaperFormulas:
     """The closed forms of [S] section III at these parameters.
 
     Examples

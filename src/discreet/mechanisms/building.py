@@ -44,6 +44,6 @@ def rebuild_saved(family: Family, parameters: Mapping[str, Any]) -> Mechanism:
     return family.make(**{name: _read_saved(parameters[name]) for name in family.saved})
 
 
-def _read_saved(value: Any) -> Any:
+def _read_saved(value: object) -> Any:
     """A parameter of a file: a space that is described there, or the value itself."""
     return space_from(value) if isinstance(value, dict) else value

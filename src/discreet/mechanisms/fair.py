@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ..exact.kernels import refuse_large
-from ..exact.rationals import read_alpha
+from ..exact.rationals import Number, read_alpha
 from ..exact.tables import Table
 from ..mechanism import Mechanism, finish, read_count
 from ..spaces import Counts
 
 
-def explicit_fair(n: Any, *, alpha: Any = None, epsilon: Any = None) -> Mechanism:
+def explicit_fair(n: object, *, alpha: Number | None = None, epsilon: Number | None = None) -> Mechanism:
     """The explicit fair mechanism on 0..n: all seven properties of [C], in closed form.
 
     With d = |i-j| and m = min(i, n-i) for the truth i, ``P(j | i) = y a^e`` where e = d while d <= m and

@@ -106,7 +106,7 @@ class Family:
         built: Callable[..., Mechanism] = resolve(self.build)
         return built
 
-    def make(self, *arguments: Any, **options: Any) -> Mechanism:
+    def make(self, *arguments: object, **options: object) -> Mechanism:
         """A mechanism of this family."""
         return self.function(*arguments, **options)
 

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from ..errors import InvalidInput, InWords, WrongType, arg
 from ..exact.kernels import Noise
 from ..exact.laws import Gaussian
-from ..exact.rationals import as_fraction
+from ..exact.rationals import Number, as_fraction
 from ..mechanism import Mechanism, finish
 from ..spaces import Integers
 
 
-def discrete_gaussian(*, sigma2: Any = None, variance: Any = None) -> Mechanism:
+def discrete_gaussian(*, sigma2: Number | None = None, variance: Number | None = None) -> Mechanism:
     """Discrete Gaussian noise on all integers.
 
     ``P(j | i) ~ exp(-(i-j)^2 / (2 sigma2))``. ``sigma2`` is the parameter of the law; its variance is slightly smaller.

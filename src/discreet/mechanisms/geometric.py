@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..exact.kernels import Noise
 from ..exact.laws import GeometricTails
-from ..exact.rationals import read_alpha
+from ..exact.rationals import Number, read_alpha
 from ..mechanism import Mechanism, finish, read_count
 from ..spaces import Counts, Integers
 
 
-def geometric(n: Any, *, epsilon: Any = None, alpha: Any = None) -> Mechanism:
+def geometric(n: object, *, epsilon: Number | None = None, alpha: Number | None = None) -> Mechanism:
     """The truncated geometric mechanism on the counts 0..n.
 
     Add two-sided geometric noise and move what falls outside 0..n to the nearest end. Of all epsilon-private
@@ -46,7 +44,7 @@ def geometric(n: Any, *, epsilon: Any = None, alpha: Any = None) -> Mechanism:
     return finish("geometric", space, space, kernel, {"n": space.n, "alpha": str(a)}, ratio=1 / a, closed_form=True)
 
 
-def two_sided_geometric(*, epsilon: Any = None, alpha: Any = None) -> Mechanism:
+def two_sided_geometric(*, epsilon: Number | None = None, alpha: Number | None = None) -> Mechanism:
     """Two-sided geometric noise on all integers: unbiased, unbounded.
 
     ``P(j | i) = (1-a)/(1+a) a^|i-j|`` with a = e^-epsilon. Its variance is 2a/(1-a)^2.

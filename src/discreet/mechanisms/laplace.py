@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..exact.kernels import Noise
 from ..exact.laws import GeometricTails
-from ..exact.rationals import alpha_from_epsilon, read_epsilon
+from ..exact.rationals import Number, alpha_from_epsilon, read_epsilon
 from ..mechanism import Mechanism, finish, read_count
 from ..spaces import Counts, Integers
 
 
-def rounded_laplace(n: Any, *, epsilon: Any) -> Mechanism:
+def rounded_laplace(n: object, *, epsilon: Number) -> Mechanism:
     """Laplace noise with scale 1/epsilon, rounded to the nearest integer and moved into 0..n.
 
     With b = e^(-epsilon/2) the rounded noise has ``P(0) = 1 - b`` and ``P(+-z) = (b^(2z-1) - b^(2z+1))/2``. It is
@@ -36,7 +34,7 @@ def rounded_laplace(n: Any, *, epsilon: Any) -> Mechanism:
     return finish("rounded_laplace", space, space, kernel, parameters, epsilon=eps, closed_form=True)
 
 
-def unbounded_laplace(*, epsilon: Any) -> Mechanism:
+def unbounded_laplace(*, epsilon: Number) -> Mechanism:
     """The noise of :func:`rounded_laplace` on all integers.
 
     Examples

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InvalidInput, InWords, NotPrivate, WrongType, arg
-from ..exact.rationals import as_fraction, float_up, read_epsilon
+from ..exact.rationals import Number, as_fraction, float_up, read_epsilon
 from ..exact.rounding import mix_and_round, mixing_weight
 from ..exact.tables import Table
 from ..mechanism import Mechanism, read_count
@@ -29,7 +29,7 @@ def from_matrix(
     *,
     inputs: Space | None = None,
     outputs: Space | None = None,
-    most_mixing: Any = MOST_MIXING,
+    most_mixing: Number = MOST_MIXING,
 ) -> Mechanism:
     """A certified mechanism from any matrix of probabilities.
 
@@ -120,7 +120,12 @@ def _largest_move(before: Table, after: Table) -> float:
 
 
 def exponential(
-    scores: Any, *, epsilon: Any, sensitivity: Any = None, inputs: Space | None = None, outputs: Space | None = None
+    scores: object,
+    *,
+    epsilon: Number,
+    sensitivity: Number | None = None,
+    inputs: Space | None = None,
+    outputs: Space | None = None,
 ) -> Mechanism:
     """The exponential mechanism: report y with probability proportional to exp(epsilon score(x, y) / (2 sensitivity)).
 
@@ -170,7 +175,7 @@ def exponential(
     return Mechanism(made.inputs, made.outputs, made.kernel, made.certificate, "exponential")
 
 
-def exponential_by_distance(n: Any, *, epsilon: Any) -> Mechanism:
+def exponential_by_distance(n: object, *, epsilon: Number) -> Mechanism:
     """The exponential mechanism on the counts 0..n whose score falls with the distance: -|x - y|.
 
     Examples
@@ -182,7 +187,7 @@ def exponential_by_distance(n: Any, *, epsilon: Any) -> Mechanism:
     return exponential(-np.abs(counts[:, None] - counts[None, :]), epsilon=epsilon, sensitivity=1)
 
 
-def _read_scores(scores: Any) -> Any:
+def _read_scores(scores: object) -> Any:
     given = scores.to_numpy() if hasattr(scores, "to_numpy") else scores
     try:
         array = np.asarray(given)

@@ -18,7 +18,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +25,7 @@ from numpy.typing import NDArray
 from ..errors import InvalidInput, InWords, named
 from ..exact.arrays import FloatArray, IntArray
 from ..exact.lattice import Border, Lattice
-from ..exact.rationals import read_epsilon
+from ..exact.rationals import Number, read_epsilon
 from ..mechanism import Mechanism, finish
 from ..spaces import Grid
 
@@ -46,7 +45,7 @@ LARGEST_EXPONENT = 40.0
 MOST_WEIGHTS_AT_ONCE = 1 << 20
 
 
-def planar_geometric(grid: Grid, *, epsilon: Any, border: Border = "remap") -> Mechanism:
+def planar_geometric(grid: Grid, *, epsilon: Number, border: Border = "remap") -> Mechanism:
     """Report a cell of a map with a probability that falls geometrically with its distance from the true one.
 
     ``P(y | x)`` is proportional to ``e^(-epsilon d(x, y))``, with d the distance between the centres of the cells. The
@@ -81,7 +80,7 @@ def planar_geometric(grid: Grid, *, epsilon: Any, border: Border = "remap") -> M
     return _mechanism("planar_geometric", grid, epsilon, border)
 
 
-def planar_laplace(grid: Grid, *, epsilon: Any, border: Border = "remap") -> Mechanism:
+def planar_laplace(grid: Grid, *, epsilon: Number, border: Border = "remap") -> Mechanism:
     """Report the cell where planar Laplace noise, added to the centre of the true cell, ends up.
 
     The density of the noise is ``epsilon^2 / (2 pi) e^(-epsilon r)``; it is integrated over each cell, tails complete.
@@ -110,7 +109,7 @@ def planar_laplace(grid: Grid, *, epsilon: Any, border: Border = "remap") -> Mec
     return _mechanism("planar_laplace", grid, epsilon, border)
 
 
-def _mechanism(family: str, grid: Grid, epsilon: Any, border: Border) -> Mechanism:
+def _mechanism(family: str, grid: Grid, epsilon: Number, border: Border) -> Mechanism:
     rate = read_epsilon(epsilon)
     kernel = (geometric_kernel if family == "planar_geometric" else laplace_kernel)(grid, rate, border)
     parameters = {"grid": grid.to_json(), "epsilon": str(rate), "border": border}

@@ -7,8 +7,6 @@ possible for one count and impossible for the next; the judge names it.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ..errors import InvalidInput, InWords, arg
@@ -23,7 +21,7 @@ _NO_GUARANTEE = "no guarantee was designed for; the judge states what there is"
 SUPPRESSED = "suppressed"
 
 
-def random_rounding(n: Any, *, base: int = 3) -> Mechanism:
+def random_rounding(n: object, *, base: int = 3) -> Mechanism:
     """Unbiased random rounding of the counts 0..n to multiples of ``base``.
 
     A count ``k base + r`` is rounded up with probability r/base and down otherwise, so that its mean is right.
@@ -51,7 +49,7 @@ def random_rounding(n: Any, *, base: int = 3) -> Mechanism:
     )
 
 
-def suppression(n: Any, *, below: int = 5) -> Mechanism:
+def suppression(n: object, *, below: int = 5) -> Mechanism:
     """Small counts suppressed: 1..below-1 are published as "suppressed", all other counts as they are.
 
     Nothing is random, so every published value gives away all there is to know about the neighbours of the limit:

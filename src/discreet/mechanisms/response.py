@@ -8,12 +8,12 @@ from typing import Any
 from ..errors import InvalidInput
 from ..exact.integers import is_integer
 from ..exact.kernels import Response
-from ..exact.rationals import read_alpha
+from ..exact.rationals import Number, read_alpha
 from ..mechanism import Mechanism, finish, read_count
 from ..spaces import Counts, Grid, Labels, Space
 
 
-def randomized_response(space: Any, *, epsilon: Any = None, alpha: Any = None) -> Mechanism:
+def randomized_response(space: object, *, epsilon: Number | None = None, alpha: Number | None = None) -> Mechanism:
     """k-ary randomised response on any finite space, private between any two values.
 
     ``P(j | i) = e^eps / (k-1+e^eps)`` for j = i and ``1 / (k-1+e^eps)`` for each other j.
@@ -54,7 +54,7 @@ def _finite(space: Any) -> Space:
     raise InvalidInput.must_be("space", "a finite space or a number of values k >= 2", space)
 
 
-def uniform(n: Any) -> Mechanism:
+def uniform(n: object) -> Mechanism:
     """The uniform mechanism on 0..n: every report is as likely as any other, whatever the truth (epsilon = 0).
 
     It protects perfectly and tells nothing: the baseline of [C] definition 5.

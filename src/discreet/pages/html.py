@@ -90,7 +90,7 @@ def _scoped(style: Markup) -> Markup:
     return Markup(kept.replace(":root{", ":scope{"))
 
 
-def _seen(value: Any) -> Any:
+def _seen(value: object) -> Any:
     """Text that a page can bear; what is markup already stays."""
     return value if hasattr(value, "__html__") else printable(str(value))
 

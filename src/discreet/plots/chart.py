@@ -197,7 +197,7 @@ def printable(text: str) -> str:
     return "".join(one if one.isprintable() or one in _JOINERS else " " if one.isspace() else "\ufffd" for one in text)
 
 
-def _drawable(part: Any) -> Any:
+def _drawable(part: object) -> Any:
     """A specification in which every text is printable: the drawing program takes the whole process down otherwise."""
     if isinstance(part, str):
         return printable(part)
@@ -271,7 +271,7 @@ def values_of(space: Space) -> list[int | str]:
     return [value if type(value) is int else str(value) for value in values]
 
 
-def band(field: str, title: str, values: Sequence[Any], step: float, across: bool = True) -> Spec:
+def band(field: str, title: str, values: Sequence[object], step: float, across: bool = True) -> Spec:
     """A position channel with a band of ``step`` pixels for each value; labels are thinned or turned until they fit."""
     longest = max(len(str(value)) for value in values)
     axis: Spec = {"grid": False, "domain": False, "labelAngle": 0, "labelLimit": 140, "labelOverlap": step < 12}

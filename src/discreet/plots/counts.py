@@ -35,7 +35,7 @@ class _Layout:
 
 
 def counts(
-    rows: Iterable[Mapping[str, Any]], by: Sequence[str], title: str = "Counts", *sentences: str, level: str = "95%"
+    rows: Iterable[Mapping[str, object]], by: Sequence[str], title: str = "Counts", *sentences: str, level: str = "95%"
 ) -> Chart:
     """Released counts with their intervals: bars where there are few, dots on lines where there are many.
 
@@ -125,7 +125,7 @@ def _width(text: str) -> int:
     return len(text) if text.isascii() else sum(2 if east_asian_width(letter) in "WF" else 1 for letter in text)
 
 
-def _named(values: Iterable[Any], most: int) -> dict[Any, str]:
+def _named(values: Iterable[object], most: int) -> dict[Any, str]:
     """A label for each different value, in their order; those that read alike when they are cut short are numbered.
 
     Cutting is not left to the drawing program: it would cut letters in two that have two code units.
@@ -143,7 +143,7 @@ def _named(values: Iterable[Any], most: int) -> dict[Any, str]:
     return names
 
 
-def _arrange(columns: list[str], values: Mapping[str, Mapping[Any, str]]) -> _Layout:
+def _arrange(columns: list[str], values: Mapping[str, Mapping[object, str]]) -> _Layout:
     if not columns:
         return _Layout((), None, ())
     # a column with one value tells nothing apart

@@ -121,7 +121,7 @@ def error(mechanisms: object, measure: str | Loss | Sequence[str | Loss] = "L1",
 # ------------------------------------------------------------------------------------------------ privacy curves
 
 
-def delta_curve(subjects: object, epsilons: Iterable[Any] | None = None, title: str | None = None) -> Chart:
+def delta_curve(subjects: object, epsilons: Iterable[object] | None = None, title: str | None = None) -> Chart:
     """How delta falls as epsilon grows, on a logarithmic axis, with the least epsilon at which delta is zero.
 
     Parameters
@@ -224,7 +224,7 @@ def _end(verdict: Verdict) -> float:
 
 
 def comparison(
-    results: Iterable[Mapping[str, Any]], title: str = "Comparison", subtitle: str = "", *, columns: int = 3
+    results: Iterable[Mapping[str, object]], title: str = "Comparison", subtitle: str = "", *, columns: int = 3
 ) -> Chart:
     """Bars with their numbers, a panel for each measure and a bar for each name, in the order they first come.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from ..errors import InvalidInput
 from ..optimise.noise.tradeoff import NoiseTradeoff
@@ -34,7 +33,7 @@ def tradeoff(data: NoiseTradeoff, title: str | None = None) -> Chart:
     """
     several = len({row["epsilon"] for row in data.rows}) > 1
 
-    def label(row: dict[str, Any]) -> str:
+    def label(row: dict[str, object]) -> str:
         return f"D = {row['reach']}" + (f", epsilon {row['epsilon']:g}" if several else "")
 
     names = list(dict.fromkeys(label(row) for row in data.knees))

@@ -16,7 +16,7 @@ from .probabilities import MOST_CELLS_A_SIDE, cell_size, heat_cells, sized
 MOST_BARS = 300
 
 
-def binned(values: Sequence[Any], *columns: FloatArray) -> tuple[list[Any], list[FloatArray], int]:
+def binned(values: Sequence[object], *columns: FloatArray) -> tuple[list[Any], list[FloatArray], int]:
     """Sums over runs of values, so that at most MOST_BARS are left; the first value of each run; and their length."""
     width = -(-len(values) // MOST_BARS)
     starts = np.arange(0, len(values), width)
@@ -24,7 +24,7 @@ def binned(values: Sequence[Any], *columns: FloatArray) -> tuple[list[Any], list
 
 
 def bars(
-    values: Sequence[Any],
+    values: Sequence[object],
     noun: str,
     estimate: FloatArray,
     reports: FloatArray | None,
@@ -64,7 +64,7 @@ def bars(
     scale = {"domain": names, "range": [colours[name] for name in names]}
     legend = {"title": None, "symbolType": "square"}
 
-    def layer(mark: Spec, name: str, **channels: Any) -> Spec:
+    def layer(mark: Spec, name: str, **channels: object) -> Spec:
         colour = {"datum": name, "type": "nominal", "scale": scale, "legend": legend}
         return {"mark": {**mark, "tooltip": True}, "encoding": {"x": x, "color": colour, **channels}}
 

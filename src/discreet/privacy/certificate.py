@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
 from ..errors import InvalidInput, NotPrivate, Unsupported
 from ..exact.kernels import Kernel
-from ..exact.rationals import as_fraction, bound_up, claimed, log_up, text_up
-from ..report import Fact, Report, Result, Section, Terms, plain
+from ..exact.rationals import Number, as_fraction, bound_up, claimed, log_up, text_up
+from ..report import Fact, Json, Report, Result, Section, Terms, plain
 from ..spaces import Grid, Space
 from ..wording import rounded
 from .notions import BETWEEN, NOTIONS, read_notion, unless_central
@@ -26,8 +27,8 @@ class Privacy:
     True
     """
 
-    epsilon: Any
-    delta: Any = 0
+    epsilon: Number
+    delta: Number = 0
     notion: str | None = None
 
     def __post_init__(self) -> None:
@@ -77,7 +78,7 @@ class Certificate(Result):
     tight: bool = True
     details: dict[str, Any] = field(default_factory=dict)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         return {
             "notion": self.notion,
             "epsilon": plain(self.epsilon),
@@ -136,7 +137,7 @@ def certify(
     ratio: Fraction | None = None,
     delta: Fraction = Fraction(0),
     how: str = "",
-    details: dict[str, Any] | None = None,
+    details: Mapping[str, object] | None = None,
 ) -> Certificate:
     """Have the judge look at a kernel, and hold it against a claim if there is one.
 
@@ -158,10 +159,12 @@ def certify(
     _refuse_false_claims(verdict, epsilon, ratio, delta)
     if delta:
         assert epsilon is not None
-        return Certificate(notion, bound_up(epsilon), bound_up(delta), None, how or _HOW_DELTA, False, details or {})
+        return Certificate(
+            notion, bound_up(epsilon), bound_up(delta), None, how or _HOW_DELTA, False, dict(details or {})
+        )
     exact = None if notion == "metric" and isinstance(inputs, Grid) else _single_ratio(evidence)
     tight = bool(getattr(evidence, "tight", True))
-    return Certificate(notion, verdict.epsilon, 0.0, exact, how or _HOW, tight, details or {})
+    return Certificate(notion, verdict.epsilon, 0.0, exact, how or _HOW, tight, dict(details or {}))
 
 
 def certify_at(
@@ -171,7 +174,7 @@ def certify_at(
     notion: str | None = None,
     *,
     how: str = "",
-    details: dict[str, Any] | None = None,
+    details: Mapping[str, object] | None = None,
 ) -> Certificate:
     """Certify a kernel at this epsilon with the least delta that holds there, rounded up."""
     notion = read_notion(notion, inputs)

@@ -13,11 +13,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
 
 from ..errors import InvalidInput, Unsupported, arg
-from ..exact.rationals import as_fraction, bound_up, text_up
-from ..report import Fact, Prose, Report, Result, Section, Table, plain, stamped
+from ..exact.rationals import Number, as_fraction, bound_up, text_up
+from ..report import Fact, Json, Prose, Report, Result, Section, Table, plain, stamped
 from ..wording import plural
 from .bounds import (
     MOST_IDENTICAL,
@@ -89,11 +88,11 @@ class Composition(Result):
         """
         return self.bound.slack
 
-    def delta(self, epsilon: Any) -> float:
+    def delta(self, epsilon: Number) -> float:
         """A delta with which this epsilon holds for all releases together, rounded up."""
         return bound_up(self.bound.delta_at(_read_epsilon(epsilon)))
 
-    def epsilon(self, delta: Any) -> float:
+    def epsilon(self, delta: Number) -> float:
         """The least epsilon found that holds with this delta, rounded up; infinite if there is none."""
         target = _read_delta(delta)
         if self._reached(0.0, target):
@@ -126,7 +125,7 @@ class Composition(Result):
     def _reached(self, epsilon: float, target: Fraction) -> bool:
         return self.bound.delta_at(as_fraction(epsilon)) <= target
 
-    def holds(self, epsilon: Any, delta: Any = 0) -> bool:
+    def holds(self, epsilon: Number, delta: Number = 0) -> bool:
         """Whether this bound proves (epsilon, delta) for all releases together."""
         return self.bound.delta_at(_read_epsilon(epsilon)) <= _read_delta(delta)
 
@@ -149,9 +148,9 @@ class Composition(Result):
         how = "the best of " * (len(self.methods) > 1) + ", ".join(self.methods)
         return f"{number} {self.notion} privacy: {what} (composition: {how}). {_PLAN}"
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         """What was composed how, as plain JSON values."""
-        content = {
+        content: dict[str, Json] = {
             "notion": self.notion,
             "releases": self.releases,
             "method": self.method,
@@ -182,7 +181,7 @@ class Composition(Result):
         return f"<Composition of {self.releases} releases, {self.notion} privacy, method {self.method}>"
 
 
-def compose(releases: Iterable[Any], *, method: str = "best", notion: str | None = None) -> Composition:
+def compose(releases: Iterable[object], *, method: str = "best", notion: str | None = None) -> Composition:
     """What several releases, planned in advance, give away together.
 
     Parameters
@@ -335,14 +334,14 @@ def _closed(plan: Plan) -> bool:
 # ------------------------------------------------------------------------------------------------ numbers
 
 
-def _read_epsilon(epsilon: Any) -> Fraction:
+def _read_epsilon(epsilon: Number) -> Fraction:
     value = as_fraction(epsilon, "epsilon")
     if value < 0:
         raise InvalidInput.must_be("epsilon", "0 or more", epsilon)
     return value
 
 
-def _read_delta(delta: Any) -> Fraction:
+def _read_delta(delta: Number) -> Fraction:
     value = as_fraction(delta, "delta")
     if not 0 <= value <= 1:
         raise InvalidInput.must_be("delta", "a probability, between 0 and 1", delta)

@@ -16,12 +16,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..exact.arrays import BoolArray, FloatArray, IntArray
+from ..exact.arrays import Array, BoolArray, FloatArray, IntArray
 from ..exact.rationals import exp_bounds
 from ..exact.tables import Table
 from .views import View
@@ -311,7 +309,7 @@ def column_extremes(table: Table) -> tuple[IntArray, IntArray]:
     return np.array(first), np.array(second)
 
 
-def _one_of_each(table: Table, rows: NDArray[Any], column: int) -> list[int]:
+def _one_of_each(table: Table, rows: Array, column: int) -> list[int]:
     """One row for each distinct probability of this report among the given rows."""
     seen: dict[tuple[int, int], int] = {}
     for row in rows.tolist():

@@ -17,13 +17,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InvalidInput
-from ..exact.arrays import FloatArray
+from ..exact.arrays import Array, FloatArray
 from ..exact.lattice import Lattice
 from ..exact.rationals import float_down, float_up, log_bounds
 from ..exact.tables import Table
@@ -114,7 +114,7 @@ def _all_pairs(logs: FloatArray, space: Space) -> tuple[FloatArray, FloatArray]:
 
 
 def _settle(
-    table: Table, space: Space, logs: FloatArray, pairs: NDArray[Any], columns: NDArray[Any], slack: float
+    table: Table, space: Space, logs: FloatArray, pairs: Array, columns: Array, slack: float
 ) -> MetricBounds | None:
     """The enclosure from rational bounds of all near-ties, or None when there are too many."""
     if len(pairs) > 16 * SETTLE:

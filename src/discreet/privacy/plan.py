@@ -60,7 +60,7 @@ def _key(mechanism: Any) -> Any:
     return key
 
 
-def _claim(mechanism: Any) -> tuple[str, float, float] | None:
+def _claim(mechanism: object) -> tuple[str, float, float] | None:
     certificate = getattr(mechanism, "certificate", None)
     if not isinstance(certificate, Certificate):
         return None
@@ -103,7 +103,7 @@ class Release:
         return self.evidence._law.sigma2 if isinstance(self.evidence, GaussianEvidence) else None
 
 
-def judge(item: Any, notion: str) -> Release:
+def judge(item: object, notion: str) -> Release:
     if isinstance(item, Privacy):
         return Release("a Privacy(...)", as_fraction(item.epsilon), as_fraction(item.delta), None)
     if isinstance(item, Certificate):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -14,9 +13,9 @@ from ..exact.arrays import FloatArray
 from ..exact.kernels import Kernel, Noise, Response
 from ..exact.lattice import Lattice
 from ..exact.laws import Gaussian
-from ..exact.rationals import as_fraction, bound_up, text_up
+from ..exact.rationals import Number, as_fraction, bound_up, text_up
 from ..exact.tables import Table
-from ..report import Fact, Report, Result, Section, Terms, plain, stamped
+from ..report import Fact, Json, Report, Result, Section, Terms, plain, stamped
 from ..spaces import Counts, Grid, Integers, Labels, Space
 from . import pairs
 from .gaussian import GaussianEvidence
@@ -89,18 +88,18 @@ class Verdict(Result):
             reports = tuple(self.outputs.value(report) for report in reports)
         return replace(witness, truth=truth, other=other, reports=reports)
 
-    def delta(self, epsilon: Any) -> float:
+    def delta(self, epsilon: Number) -> float:
         """The least delta for this epsilon: max over pairs and sets S of P(S|x) - e^eps P(S|x'), rounded up."""
         eps = self._read(epsilon)
         return 0.0 if self.evidence.holds(eps) else bound_up(self.evidence.delta_bounds(eps)[0][1])
 
-    def delta_witness(self, epsilon: Any) -> Witness | None:
+    def delta_witness(self, epsilon: Number) -> Witness | None:
         """The two truths and the set of reports that reach delta(epsilon); None where it is zero."""
         eps = self._read(epsilon)
         witness = None if self.evidence.holds(eps) else self.evidence.delta_bounds(eps)[1]
         return None if witness is None else self._in_values(witness)
 
-    def single_event_delta(self, epsilon: Any) -> float:
+    def single_event_delta(self, epsilon: Number) -> float:
         """The delta that looks at one report at a time, max of P(y|x) - e^eps P(y|x'), rounded up.
 
         This is the delta of [S] (7)-(8). It is smaller than ``delta`` and is *not* a guarantee about sets of reports.
@@ -108,11 +107,11 @@ class Verdict(Result):
         eps = self._read(epsilon)
         return 0.0 if self.evidence.holds(eps) else bound_up(self.evidence.single_event_bounds(eps)[1])
 
-    def curve(self, epsilons: Any) -> FloatArray:
+    def curve(self, epsilons: object) -> FloatArray:
         """delta at each of these epsilons."""
         return np.array([self.delta(e) for e in np.asarray(epsilons, dtype=object).ravel().tolist()])
 
-    def holds(self, epsilon: Any, delta: Any = 0) -> bool:
+    def holds(self, epsilon: Number, delta: Number = 0) -> bool:
         """Whether the guarantee (epsilon, delta) holds; decided with rational bounds of e^epsilon."""
         eps, target = self._read(epsilon), as_fraction(delta, "delta")
         if not 0 <= target <= 1:
@@ -133,7 +132,7 @@ class Verdict(Result):
         return False  # pragma: no cover - undecided to thousands of digits: do not claim it
 
     @staticmethod
-    def _read(epsilon: Any) -> Fraction:
+    def _read(epsilon: Number) -> Fraction:
         value = as_fraction(epsilon, "epsilon")
         if value < 0:
             raise InvalidInput.must_be("epsilon", "0 or more", epsilon)
@@ -149,11 +148,11 @@ class Verdict(Result):
             return "infinity"
         return str(ratio) if ratio.denominator.bit_length() < 10_000 else None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         """The least epsilon and its witness as plain JSON values; an infinite epsilon is written "infinity"."""
         return stamped("verdict", 1, self.figures())
 
-    def figures(self) -> dict[str, Any]:
+    def figures(self) -> dict[str, Json]:
         """What every verdict states."""
         return {
             "notion": self.notion,
@@ -196,7 +195,7 @@ class Verdict(Result):
         return "; ".join([text, *self.notes])
 
 
-def verify(mechanism: Any, notion: str | None = None, *, inputs: Space | None = None, exact: bool = True) -> Verdict:
+def verify(mechanism: object, notion: str | None = None, *, inputs: Space | None = None, exact: bool = True) -> Verdict:
     """Judge how well a mechanism hides one truth among others.
 
     Parameters

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from ..report import Json
 from ..wording import rounded
 
 
@@ -60,7 +61,7 @@ class Witness:
         beyond = f" or below {first}" * self.at_most + f" or above {last}" * self.at_least
         return f"a report in {{{shown}}}{beyond}"
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         """Plain JSON values, with the sentence."""
         return {
             "truth": self.truth,

@@ -85,7 +85,7 @@ def read_ptable(path: str | Path, layout: str | None = None, *, small_n: int | N
 
 
 def ptable_from_text(
-    text: str, kind: str, name: str, *, small_n: int | None = None, beside: Mapping[str, Any] | None = None
+    text: str, kind: str, name: str, *, small_n: int | None = None, beside: Mapping[str, object] | None = None
 ) -> PTable:
     """A p-table from the text of a file of this layout; errors call it by the name."""
     readers = {"ptable": _read_text, "cellkey": _read_yaml, "ons": _read_ons}

@@ -22,10 +22,10 @@ from ..errors import InvalidInput, Unsupported
 from ..exact.arrays import IntArray
 from ..exact.kernels import Noise
 from ..exact.laws import Finite
-from ..exact.rationals import as_fraction, text_down, text_up
+from ..exact.rationals import Number, as_fraction, text_down, text_up
 from ..mechanism import Mechanism, finish
 from ..privacy.verify import Verdict, verify
-from ..report import Fact, Picture, Report, Result, Section, Table, Terms, stamped
+from ..report import Fact, Json, Picture, Report, Result, Section, Table, Terms, stamped
 from ..spaces import Counts, Integers
 from ..wording import percent
 from .writing import write_ptable
@@ -126,7 +126,7 @@ class PTable(Result):
     def outputs(self) -> Integers:
         return Integers(low=0)
 
-    def mechanism(self, epsilon: Any = None) -> Mechanism:
+    def mechanism(self, epsilon: Number | None = None) -> Mechanism:
         """The mechanism that draws a fresh uniform key for every cell, with a certificate.
 
         Parameters
@@ -146,7 +146,7 @@ class PTable(Result):
         """The table used with record keys, as other programs use it: for compatibility only."""
         return CellKeys(self)
 
-    def write(self, path: str | Path, layout: str | None = None, **about: Any) -> Path:
+    def write(self, path: str | Path, layout: str | None = None, **about: object) -> Path:
         """Write the table for another program; see :func:`discreet.ptables.writing.write_ptable`.
 
         The ending chooses the layout: .txt and .csv for tau-ARGUS and R's ptable, .yaml for cellKey, .pert for
@@ -214,7 +214,7 @@ class PTable(Result):
 
     # ---------------------------------------------------------------- words
 
-    def figures(self, verdict: Verdict) -> dict[str, Any]:
+    def figures(self, verdict: Verdict) -> dict[str, Json]:
         """What a verdict on the table states beside its own, as plain JSON values."""
         return {
             "kind": "p-table",
@@ -250,9 +250,9 @@ class PTable(Result):
             for count in range(SMALL_COUNTS + 1)
         }
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         """Plain JSON values, as in ``schemas/p-table-report.json``."""
-        content = {
+        content: dict[str, Json] = {
             **self.figures(verify(self)),
             "cycle": self.cycle,
             "noise_by_count": [[[noise, weight] for noise, weight in block] for block in self.blocks],
@@ -384,5 +384,5 @@ class CellKeys:
             rest -= weight
         raise AssertionError("a block shares out all keys")
 
-    def mechanism(self, epsilon: Any = None) -> Mechanism:
+    def mechanism(self, epsilon: Number | None = None) -> Mechanism:
         raise Unsupported(f"a release with record keys is not priced: {self.why}.")

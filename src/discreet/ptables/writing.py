@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..errors import InvalidInput, Unsupported, arg
 from ..exact.rationals import text_down
@@ -27,7 +27,7 @@ ENDINGS = {".txt": "ptable", ".csv": "ptable", ".yaml": "cellkey", ".yml": "cell
 LAYOUTS = ("ptable", "sas", "cellkey", "ons", "superstar")
 
 
-def write_ptable(table: PTable, path: str | Path, layout: str | None = None, **about: Any) -> Path:
+def write_ptable(table: PTable, path: str | Path, layout: str | None = None, **about: object) -> Path:
     """Write a table, and beside it ``path.json`` with what the format has no place for.
 
     Parameters

@@ -15,7 +15,7 @@ from .domains import Value, Values, read_table
 
 
 def declared_table(
-    rows: str | Path | Iterable[Any], columns: Sequence[str]
+    rows: str | Path | Iterable[object], columns: Sequence[str]
 ) -> tuple[list[str], list[Sequence[Value]], int]:
     """The heading, the columns and the number of rows of a CSV file, or of rows as in ``groups_from``."""
     if isinstance(rows, str | Path):
@@ -41,7 +41,7 @@ def declared_columns(rows: Iterable[Any], names: Sequence[str]) -> tuple[list[Se
     return columns, len(given)
 
 
-def _row(row: Any, names: Sequence[str]) -> Sequence[Any]:
+def _row(row: object, names: Sequence[str]) -> Sequence[Any]:
     """A row in the order of the names; empty if it is a mapping of others."""
     if isinstance(row, Mapping):
         return [row[name] for name in names] if set(row) == set(names) else []

@@ -11,12 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from math import prod
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..exact.arrays import BoolArray, IntArray
+from ..exact.arrays import Array, BoolArray, IntArray
 from .conditions import Condition
 from .expressions import Compare, Joined, Literal, Member, Missing, Term, Test, atoms
 
@@ -115,7 +114,7 @@ class _Grid:
             together += self.truth(test) == TRUE
         return int(np.where(possible, together, 0).max(initial=0))
 
-    def _along(self, reading: _Reading, values: NDArray[Any]) -> NDArray[Any]:
+    def _along(self, reading: _Reading, values: Array) -> Array:
         shape = [1] * len(self.shape)
         shape[reading.axis] = len(values)
         return values.reshape(shape)

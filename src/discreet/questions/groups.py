@@ -20,6 +20,7 @@ import numpy as np
 
 from ..errors import InvalidInput, WrongType, arg
 from ..exact.arrays import IntArray
+from ..report import Json
 from .codes import find_rows, repeated_row
 from .declarations import declared_columns, declared_table, declared_value, encoded, kind_of, positions_of
 from .domains import INTEGER, MOST_GROUPS, Values, domain_values, read_table, typed
@@ -128,7 +129,7 @@ class Groups:
             codes = [int(code) for code in np.unravel_index(group, [len(values) for values in self.values])]
         return tuple(values[code] for values, code in zip(self.values, codes, strict=True))
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         """As JSON: everything, and the same for equal groups however they were declared.
 
         Numbers at equal steps are a range (first, last, step), and cells that are the whole product are not listed.
@@ -232,7 +233,7 @@ def read_domain(texts: str | Sequence[str], by: Sequence[str]) -> Groups:
     return _product(found, by)
 
 
-def groups_from(groups: Mapping[str, Iterable[Any]] | Iterable[Any], by: Sequence[str]) -> Groups:
+def groups_from(groups: Mapping[str, Iterable[object]] | Iterable[object], by: Sequence[str]) -> Groups:
     """Groups from Python: values for each column (every combination), or one row for each group.
 
     Parameters
@@ -276,7 +277,7 @@ def read_groups(path: str | Path, by: Sequence[str]) -> Groups:
     return _groups_of_columns([columns[place] for place in order], size, by, as_texts=True)
 
 
-def with_zeros(groups: Groups, zeros: str | Path | Iterable[Any]) -> Groups:
+def with_zeros(groups: Groups, zeros: str | Path | Iterable[object]) -> Groups:
     """The same groups, some of which cannot have rows: these are published as 0 without noise.
 
     Parameters
@@ -302,7 +303,7 @@ def with_zeros(groups: Groups, zeros: str | Path | Iterable[Any]) -> Groups:
     return replace(groups, zeros=groups.zeros | frozenset(np.flatnonzero(matched >= 0).tolist()))
 
 
-def read_sizes(path: str | Path | Iterable[Any], groups: Groups) -> IntArray:
+def read_sizes(path: str | Path | Iterable[object], groups: Groups) -> IntArray:
     """The public size of each group, from a CSV file (or rows, as mappings): some or all group columns, and ``size``.
 
     Each group takes the size of the row that has its values; every group needs one. Rows of other groups are ignored.
@@ -375,7 +376,7 @@ def _as_range(values: Values) -> dict[str, list[int]] | None:
     return {"range": [first, last, step]}
 
 
-def _described(entry: Any) -> Values:
+def _described(entry: object) -> Values:
     if isinstance(entry, Mapping):
         first, last, step = entry["range"]
         if not all(type(number) is int for number in (first, last, step)) or set(entry) != {"range"}:

@@ -12,7 +12,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Unpack
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from ..exact.bits import Bits, SecureBits
 from ..ledger.budget import Cost, amount_text
 from ..ledger.chain import time_text
 from ..ledger.ledger import Ledger
-from ..report import Report, Result, Section, Terms
+from ..report import Json, Report, Result, Section, Terms
 from .plan.plan import Plan
 from .plan.planning import plan_request, refuse_unnamed_selection
 from .plan.request import ReleaseRequest, RequestFields, read_request
@@ -128,7 +128,7 @@ class Outlook(Result):
     since: str | None = None
     ledger: str = ""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         """Plain JSON values."""
         missing = None if self.missing is None else self.missing.to_json()
         return {"verdict": self.verdict, "left": self.left.to_json(), "missing": missing, "recorded_at": self.since}

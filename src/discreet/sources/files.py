@@ -29,7 +29,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..addresses import PACKED_ENDINGS, Address, no_engine, read_address
 from ..errors import UnreadableFile
@@ -37,6 +37,9 @@ from ..names import find_table
 from .formats import refuse_foreign_format, refuse_other_separators, refuse_table_with_a_log
 from .packed import check_whole
 from .sql import quoted, text_literal
+
+if TYPE_CHECKING:
+    import duckdb
 
 
 def open_files(data: str | Path | Address, *, skip_unreadable: bool) -> Files:
@@ -208,7 +211,7 @@ class Files(ABC):
         with open_engine(self._admit, ordered=ordered, watched=watched, memory=memory) as engine:
             yield engine
 
-    def _admit(self, engine: Any) -> None:
+    def _admit(self, engine: duckdb.DuckDBPyConnection) -> None:
         """Open the files, before everything outside is closed."""
         names = dict.fromkeys(name for file in self.files for name in (str(file), glob.escape(str(file))))
         engine.execute(f"SET allowed_paths = [{', '.join(map(text_literal, names))}]")
@@ -272,7 +275,7 @@ def open_engine(
 _HARMLESS_RULES = ("unused_columns", "column_lifetime", "common_subexpressions")
 
 
-def _switch_off_what_reads_statistics(engine: Any) -> None:
+def _switch_off_what_reads_statistics(engine: duckdb.DuckDBPyConnection) -> None:
     """Let no row's answer depend on the least, largest or missing values among *other* rows.
 
     The optimiser prunes and folds conditions by the statistics of a file or table, which leave NaN out, compare raw
@@ -424,7 +427,7 @@ class _Database(Files):
 
     named_tables = True
 
-    def _admit(self, engine: Any) -> None:
+    def _admit(self, engine: duckdb.DuckDBPyConnection) -> None:
         engine.execute(f"ATTACH {text_literal(str(self.files[0]))} AS data (READ_ONLY, TYPE duckdb)")
 
     def _read_schemas(self) -> dict[str, Mapping[str, str]]:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from ...errors import InvalidInput, SourceFailed, arg
+from ...errors import InvalidInput, SourceFailed
 from ...exact.arrays import IntArray
 from ...sources.files import open_engine
 from ...sources.sql import quoted
@@ -19,13 +19,8 @@ from ..duckdb.types import kind_of, refuse_as_unit
 from .tables import TableInMemory
 
 
-def open_table(table: TableInMemory, dataset: str | None) -> CountedTable:
+def open_table(table: TableInMemory, dataset: str) -> CountedTable:
     """The table under the name that its ledger has. Only the names and types of its columns are looked at."""
-    if dataset is None:
-        raise InvalidInput(
-            "a table in memory has no name of its own. Name the data set, as its ledger does: "
-            f"{arg('dataset', 'visits')}."
-        )
     return CountedTable(table, dataset)
 
 

@@ -209,8 +209,10 @@ class _PandasFrame(TableInMemory):
             return kind.isnative and kind.kind in "biufM" and str(kind) not in ("float16", "float128", "datetime64")
         classes = {one.__name__ for one in type(kind).__mro__}
         if "CategoricalDtype" in classes:
-            values = kind.categories.dtype
-            return not _is_float(values) and _PLAIN_CATEGORIES.fullmatch(str(values)) is not None
+            # categories are part of the type; earlier versions of pandas keep texts among them as objects
+            values = str(kind.categories.dtype)
+            texts = values == "object" and all(isinstance(one, str) for one in kind.categories)
+            return texts or _PLAIN_CATEGORIES.fullmatch(values) is not None
         if "DatetimeTZDtype" in classes:
             return kind.unit in ("us", "ns")
         if "ArrowDtype" in classes:

@@ -11,16 +11,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...exact.arrays import IntArray
+from ...exact.arrays import Array, IntArray
 from ...questions.domains import Values
 from ..base import ROW, Counting
 from ..bounding import BITS_OF_A_WORD, Chosen, add_chosen, choose_in_sets, consecutive, fits_in_a_word, number_sql
 from .dialect import DUCKDB
+
+if TYPE_CHECKING:
+    import duckdb
 
 #: A person's set of groups is the bits of one BIGINT, or of one HUGEINT.
 _BITS_OF_A_HUGEINT = 126
@@ -29,7 +31,7 @@ _MOST_PASSES = 4096
 _MOST_ENUM_VALUES = 1000
 
 
-def count(engine: Any, counting: Counting, table: str, kinds: Mapping[str, str]) -> IntArray:
+def count(engine: duckdb.DuckDBPyConnection, counting: Counting, table: str, kinds: Mapping[str, str]) -> IntArray:
     """The true counts, of shape (groups, counts). They go to the noise and nowhere else.
 
     Parameters
@@ -77,7 +79,9 @@ class _Rows:
         return f"SELECT * FROM ({rows}) AS declared ANTI JOIN zeros USING (g)" if self.zeros else rows
 
 
-def _declared_rows(engine: Any, counting: Counting, table: str, kinds: Mapping[str, str]) -> _Rows:
+def _declared_rows(
+    engine: duckdb.DuckDBPyConnection, counting: Counting, table: str, kinds: Mapping[str, str]
+) -> _Rows:
     question, groups = counting.question, counting.groups
     reads, joins, wanted, keys, codes = [], [], [], [], []
     for j, (column, kind, values) in enumerate(zip(question.by, groups.kinds, groups.values, strict=True)):
@@ -135,9 +139,9 @@ def _declared_rows(engine: Any, counting: Counting, table: str, kinds: Mapping[s
     return _Rows(["cells.g"], "k0", others, joined, bool(groups.zeros))
 
 
-def _column(kind: str, values: Values) -> dict[str, NDArray[Any]]:
+def _column(kind: str, values: Values) -> dict[str, Array]:
     """The declared values of a column as a table to join with: value, whether it stands for NULL, position."""
-    columns: dict[str, NDArray[Any]] = {"code": np.arange(len(values))}
+    columns: dict[str, Array] = {"code": np.arange(len(values))}
     if kind == "integer":
         columns["v"] = np.array([0 if value is None else value for value in values], dtype=np.int64)
     else:
@@ -146,7 +150,7 @@ def _column(kind: str, values: Values) -> dict[str, NDArray[Any]]:
     return columns
 
 
-def _make_table(engine: Any, name: str, columns: Mapping[str, NDArray[Any]]) -> None:
+def _make_table(engine: duckdb.DuckDBPyConnection, name: str, columns: Mapping[str, Array]) -> None:
     """A temporary table of public values, in memory."""
     engine.register("given", dict(columns))
     value = " REPLACE (CASE WHEN NOT missing THEN v END AS v)" if "missing" in columns else ""
@@ -157,7 +161,7 @@ def _make_table(engine: Any, name: str, columns: Mapping[str, NDArray[Any]]) -> 
 # ------------------------------------------------------------------------------------------------ each row is a unit
 
 
-def _count_rows(engine: Any, counting: Counting, rows: _Rows) -> IntArray:
+def _count_rows(engine: duckdb.DuckDBPyConnection, counting: Counting, rows: _Rows) -> IntArray:
     """Count by the keys as they are, and number the groups afterwards, of which there are few."""
     met = [f"count(*) FILTER (h{i}) AS n{i}" for i in range(len(counting.conditions))]
     by_key = f"SELECT {', '.join([*rows.named, 'count(*) AS n', *met])} FROM {rows.source} GROUP BY ALL"
@@ -183,7 +187,7 @@ def _way_to_choose(counting: Counting) -> Choose:
     return _choose_in_sets if fits_in_a_word(counting) else _choose_in_lists
 
 
-def _count_people(engine: Any, counting: Counting, rows: str, choose: Choose) -> IntArray:
+def _count_people(engine: duckdb.DuckDBPyConnection, counting: Counting, rows: str, choose: Choose) -> IntArray:
     """Count people by what was chosen for each; in passes over a part of the people each, if memory is short.
 
     How many passes it takes changes the time and nothing else: a choice depends on one person's rows.
@@ -220,7 +224,7 @@ def _times(whole: str, factor: int) -> str:
     return f"({whole}) * {factor}" if factor > 1 else whole
 
 
-def _choose_first_in_sets(engine: Any, counting: Counting, rows: str) -> Chosen:
+def _choose_first_in_sets(engine: duckdb.DuckDBPyConnection, counting: Counting, rows: str) -> Chosen:
     """The choice of one group when what a person's rows hold is a set in one or two words.
 
     It is the lowest bit from the start on, or the lowest of all if there is none: of two rows in a group, the one that
@@ -236,7 +240,7 @@ def _choose_first_in_sets(engine: Any, counting: Counting, rows: str) -> Chosen:
     return numbers, np.array([people for _, people in found], dtype=np.int64)
 
 
-def _choose_in_sets(engine: Any, counting: Counting, rows: str) -> Chosen:
+def _choose_in_sets(engine: duckdb.DuckDBPyConnection, counting: Counting, rows: str) -> Chosen:
     """The choice when what a person's rows hold is a set in one word: one pass over the rows, then bits."""
     people = _sets(counting, rows, "BIGINT")
     found = engine.execute(
@@ -245,7 +249,7 @@ def _choose_in_sets(engine: Any, counting: Counting, rows: str) -> Chosen:
     return choose_in_sets(counting, *(np.asarray(found[name], dtype=np.int64) for name in ("held", "start", "n")))
 
 
-def _choose_in_lists(engine: Any, counting: Counting, rows: str) -> Chosen:
+def _choose_in_lists(engine: duckdb.DuckDBPyConnection, counting: Counting, rows: str) -> Chosen:
     """The choice in general: one pass over the rows lists what each person's rows hold, then each list is ranked.
 
     A rank is a row's number less that of the start, modulo a power of two, so that what is before the start comes last;

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ...addresses import Address
 from ...exact.arrays import IntArray
@@ -16,6 +16,9 @@ from ..base import Counting, Snapshot, Source
 from .counting import count
 from .dialect import DUCKDB, DuckDbDialect
 from .types import kind_of, refuse_as_unit
+
+if TYPE_CHECKING:
+    import duckdb
 
 
 def open_counted_files(address: Address) -> CountedFiles:
@@ -65,7 +68,7 @@ class CountedFiles(Source):
 class _OpenFiles(Snapshot):
     """Files with a connection that reads them; they are in one state if none was replaced or written to meanwhile."""
 
-    def __init__(self, source: Source, files: Files, engine: Any, before: object) -> None:
+    def __init__(self, source: Source, files: Files, engine: duckdb.DuckDBPyConnection, before: object) -> None:
         self._source = source
         self._files = files
         self._engine = engine

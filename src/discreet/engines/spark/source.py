@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from ...addresses import Address
-from ...errors import DiscreetError, InvalidInput, SourceFailed, arg
+from ...errors import DiscreetError, InvalidInput, SourceFailed
 from ...exact.arrays import IntArray
 from ..base import Counting, Snapshot, Source
 from ..columns import Column
@@ -33,13 +33,8 @@ def open_spark(address: Address) -> CountedSpark:
     return CountedSpark(place, address.dataset)
 
 
-def open_session(given: Any, dataset: str | None) -> CountedSpark:
-    """The tables of the catalogue of a session, which is left as it is, under the name that their ledger has."""
-    if dataset is None:
-        raise InvalidInput(
-            "a session of Spark has no name of its own. Name the data set, as its ledger does: "
-            f"{arg('dataset', 'visits')}."
-        )
+def open_session(given: SparkSession, dataset: str) -> CountedSpark:
+    """The tables of the catalogue of a session that was given, which is left as it is, under the name of a ledger."""
     return CountedSpark(given, dataset)
 
 

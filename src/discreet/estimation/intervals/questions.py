@@ -19,7 +19,7 @@ from ...errors import InvalidInput, meant
 from ...exact.arrays import FloatArray
 from ...exact.kernels import Noise, Response
 from ...exact.lattice import Lattice
-from ...report import Prose, Report, Result, Section, Table, Terms, stamped
+from ...report import Json, Prose, Report, Result, Section, Table, Terms, stamped
 from ...spaces import Space
 from ...wording import percent, rounded
 from ..interior import Solution
@@ -109,9 +109,14 @@ class Interval(Result):
     def __str__(self) -> str:
         return f"{self.statistic}: {rounded(self.estimate, 4)}, {percent(self.level)} interval {self.ends}"
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         """The numbers as plain JSON values."""
-        content = {"statistic": self.statistic, "estimate": self.estimate, "low": self.low, "high": self.high}
+        content: dict[str, Json] = {
+            "statistic": self.statistic,
+            "estimate": self.estimate,
+            "low": self.low,
+            "high": self.high,
+        }
         return stamped("interval", 1, {**content, "level": self.level, "by": self.by, "covers": self.covers})
 
     def report(self) -> Report:
@@ -166,7 +171,7 @@ class Band(Result):
         where = f"holds at all {noun}s at once" if self.simultaneous else f"holds at each {noun} by itself"
         return f"The level of {percent(self.level)} {where}. {COVERS}"
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         """The limits as plain JSON values."""
         return stamped(
             "band",

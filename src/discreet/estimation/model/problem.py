@@ -13,11 +13,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...channels import Channel
 from ...errors import InvalidInput, InWords, Unsupported, WrongType, arg
-from ...exact.arrays import BoolArray, FloatArray, IntArray
+from ...exact.arrays import Array, BoolArray, FloatArray, IntArray
 from ...exact.bits import SeededBits
 from ...exact.integers import read_integers
 from ...exact.kernels import Kernel, Noise, Response
@@ -38,7 +37,7 @@ SMALLEST_CHANCE = 1e-290
 FOURIER_RELATIVE_MASS = 1e-8
 
 
-def _spread(places: IntArray, values: NDArray[Any], size: int) -> FloatArray:
+def _spread(places: IntArray, values: Array, size: int) -> FloatArray:
     """An array with these values at these places, and 0 elsewhere."""
     spread = np.zeros(size)
     spread[places] = values
@@ -103,7 +102,7 @@ class Group:
         kernel = self.kernel
         return float(kernel.law.ratio) if _is_geometric(kernel) else None  # type: ignore[attr-defined]
 
-    def whole(self, counts: NDArray[Any] | None = None) -> FloatArray:
+    def whole(self, counts: Array | None = None) -> FloatArray:
         """How often each of finitely many outputs was reported, from counts of those that occurred."""
         assert self.outputs.size is not None
         return _spread(self.reports, self.counts if counts is None else counts, self.outputs.size)
@@ -254,7 +253,7 @@ class Problem:
 # ------------------------------------------------------------------------------------------------ reading
 
 
-def read(counts: Any, mechanism: Any, reports: Any, over: Any) -> Problem:
+def read(counts: object, mechanism: object, reports: object, over: object) -> Problem:
     """What was handed to :func:`discreet.estimate`, as a problem; refused with reasons if it makes no sense."""
     if (counts is None) == (reports is None):
         raise InvalidInput(
@@ -276,7 +275,7 @@ def read(counts: Any, mechanism: Any, reports: Any, over: Any) -> Problem:
     return Problem(groups)
 
 
-def _pairs(data: Any) -> list[tuple[Any, Any]]:
+def _pairs(data: object) -> list[tuple[Any, Any]]:
     advice = "give counts and a mechanism, or a list of pairs (counts, mechanism)"
     if not isinstance(data, list | tuple) or not data:
         raise InvalidInput(f"there is no mechanism: {advice}.")
@@ -286,7 +285,7 @@ def _pairs(data: Any) -> list[tuple[Any, Any]]:
     return [(pair[0], pair[1]) for pair in data]
 
 
-def _group(data: Any, mechanism: Any, over: Any, raw: bool) -> Group:
+def _group(data: object, mechanism: object, over: object, raw: bool) -> Group:
     truths, outputs, kernel = _spaces(mechanism, over)
     if truths.size is not None and truths.size > MOST_TRUTHS:
         raise Unsupported(
@@ -312,7 +311,7 @@ def _is_geometric(kernel: Kernel) -> bool:
     return kernel.law == GeometricTails.two_sided(kernel.law.ratio)
 
 
-def _clamped(truths: Space, kernel: Kernel, reports: IntArray, counts: IntArray, mechanism: Any) -> Group:
+def _clamped(truths: Space, kernel: Kernel, reports: IntArray, counts: IntArray, mechanism: object) -> Group:
     """Geometric noise with reports beyond 0..n counted at its ends.
 
     Nothing is lost: the probabilities of all reports beyond an end fall by the same ratio with every step of the
@@ -332,7 +331,7 @@ def _clamped(truths: Space, kernel: Kernel, reports: IntArray, counts: IntArray,
     return Group(truths, truths, Noise(kernel.law, (0, last), (0, last)), places, totals, mechanism, beyond)
 
 
-def _spaces(mechanism: Any, over: Any) -> tuple[Space, Space, Kernel]:
+def _spaces(mechanism: object, over: object) -> tuple[Space, Space, Kernel]:
     if isinstance(mechanism, Mechanism):
         inputs: Space = mechanism.inputs
         outputs, kernel = mechanism.outputs, mechanism.kernel
@@ -395,7 +394,7 @@ def _refuse_impossible(group: Group) -> None:
         )
 
 
-def _raw(data: Any, outputs: Space) -> tuple[IntArray, IntArray]:
+def _raw(data: object, outputs: Space) -> tuple[IntArray, IntArray]:
     _refuse_table(data)
     if isinstance(data, Mapping):
         raise WrongType(
@@ -408,7 +407,7 @@ def _raw(data: Any, outputs: Space) -> tuple[IntArray, IntArray]:
     return places.astype(np.int64), counts.astype(np.int64)
 
 
-def _refuse_table(data: Any) -> None:
+def _refuse_table(data: object) -> None:
     """A whole table: its columns would be read as one, ids and counts together."""
     if hasattr(data, "columns") and not isinstance(data, Mapping):
         raise WrongType(
@@ -417,7 +416,7 @@ def _refuse_table(data: Any) -> None:
         )
 
 
-def _counted(data: Any, outputs: Space) -> tuple[IntArray, IntArray]:
+def _counted(data: object, outputs: Space) -> tuple[IntArray, IntArray]:
     _refuse_table(data)
     if isinstance(data, Mapping):
         return _mapped(data, outputs)
@@ -447,7 +446,7 @@ def _labelled(series: Any) -> dict[Any, Any]:
     return dict(zip(labels, series.tolist(), strict=True))
 
 
-def _mapped(data: Mapping[Any, Any], outputs: Space) -> tuple[IntArray, IntArray]:
+def _mapped(data: Mapping[object, object], outputs: Space) -> tuple[IntArray, IntArray]:
     if not data:
         raise InvalidInput("there are no reports at all: nothing can be estimated from an empty sample.")
     keys = list(data)
@@ -457,7 +456,7 @@ def _mapped(data: Mapping[Any, Any], outputs: Space) -> tuple[IntArray, IntArray
     return places[order], counts[order]
 
 
-def _not_negative(counts: NDArray[Any]) -> IntArray:
+def _not_negative(counts: Array) -> IntArray:
     if counts.size and int(counts.min()) < 0:
         place = int(np.flatnonzero(counts < 0)[0])
         raise InvalidInput(f"counts must not be negative; number {place} is {int(counts[place])}.")

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...exact.arrays import BoolArray, FloatArray, IntArray
+from ...exact.arrays import Array, BoolArray, FloatArray, IntArray
 from ...spaces import Counts, Grid, Space
 from ..algebra import cholesky, gram, symmetric_times
 from ..interior import MOST_IDLE, Solution
@@ -167,7 +167,7 @@ def _around(chosen: BoolArray, space: Space) -> BoolArray:
     return np.asarray(_highest(chosen, space)) if isinstance(space, Grid | Counts) else chosen
 
 
-def _highest(x: NDArray[Any], space: Grid | Counts) -> NDArray[Any]:
+def _highest(x: Array, space: Grid | Counts) -> Array:
     """The largest of x at each place and its neighbours."""
     highest = x.reshape(space.rows, space.cols) if isinstance(space, Grid) else x
     for _ in range(highest.ndim):  # the largest of 3 in a line, then of 3 x 3; each line comes first once

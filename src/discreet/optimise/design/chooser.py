@@ -9,10 +9,10 @@ from types import MappingProxyType
 from typing import Any
 
 from ... import losses
-from ...exact.rationals import as_fraction
+from ...exact.rationals import Number, as_fraction
 from ...mechanism import Mechanism
 from ...properties import is_of_the_seven
-from ...report import Bullets, Fact, Report, Result, Section, stamped
+from ...report import Bullets, Fact, Json, Report, Result, Section, stamped
 from ..families import FAMILIES
 from ..lp.program import Request
 from .closed import closed_form, geometric_codes
@@ -59,9 +59,9 @@ class Choice(Result):
     cost: Fraction
     without: Mapping[str, Fraction]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         """Plain JSON values, as in ``schemas/choice.json``."""
-        content = {
+        content: dict[str, Json] = {
             "name": self.name,
             "why": list(self.why),
             "cost": float(self.cost),
@@ -101,14 +101,14 @@ def _title(name: str) -> str:
 
 
 def choose(
-    n: Any,
+    n: object,
     *,
-    alpha: Any = None,
-    epsilon: Any = None,
-    delta: Any = 0,
-    loss: Any = "L0",
-    properties: Any = (),
-    prior: Any = None,
+    alpha: Number | None = None,
+    epsilon: Number | None = None,
+    delta: Number = 0,
+    loss: object = "L0",
+    properties: object = (),
+    prior: object = None,
     worst_case: bool = False,
 ) -> Choice:
     """Which mechanism to use for these properties, why, and what each of them costs.

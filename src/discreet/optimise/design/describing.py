@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 from ...mechanism import Mechanism
-from ...report import Fact, Report, Result, Section, Terms, stamped
+from ...report import Fact, Json, Report, Result, Section, Terms, stamped
 from ...wording import listed, rounded
 
 #: Exact costs with more letters than this are left to the file.
@@ -20,9 +19,9 @@ class Design(Result):
     mechanism: Mechanism
     choice: Result | None = None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         """Plain JSON values, as in ``schemas/design.json``; the mechanism itself is what ``save`` writes."""
-        content: dict[str, Any] = {
+        content: dict[str, Json] = {
             "family": self.mechanism.family,
             "parameters": dict(self.mechanism.parameters),
             "certificate": self.mechanism.certificate.to_json(),

@@ -13,10 +13,20 @@ from ...channels import Channel
 from ...checking import check
 from ...errors import InvalidInput, NotCertified, Unsupported, arg
 from ...exact.kernels import MOST_PLACES, Kernel
-from ...exact.rationals import as_fraction, float_down, float_up, log_bounds, read_alpha, read_epsilon, written_out
+from ...exact.rationals import (
+    Number,
+    as_fraction,
+    float_down,
+    float_up,
+    log_bounds,
+    read_alpha,
+    read_epsilon,
+    written_out,
+)
 from ...exact.tables import Table
 from ...mechanism import Mechanism, read_count
 from ...privacy.certificate import Certificate, certify
+from ...report import Json
 from ...spaces import Counts
 from ..improve.targets import exact_weights
 from ..lp.bounds import gap_of
@@ -38,14 +48,14 @@ RAYS_FROM, NARROW = 100, 8
 
 
 def design(
-    n: Any,
+    n: object,
     *,
-    alpha: Any = None,
-    epsilon: Any = None,
-    delta: Any = 0,
-    loss: Any = "L0",
-    properties: Any = (),
-    prior: Any = None,
+    alpha: Number | None = None,
+    epsilon: Number | None = None,
+    delta: Number = 0,
+    loss: object = "L0",
+    properties: object = (),
+    prior: object = None,
     worst_case: bool = False,
 ) -> Mechanism:
     """The mechanism with the least expected loss among all that are private and have the properties asked for.
@@ -146,9 +156,9 @@ def design_each(
 def read_request(
     n: Any,
     *,
-    alpha: Any,
-    epsilon: Any,
-    delta: Any,
+    alpha: Number | None,
+    epsilon: Number | None,
+    delta: Number,
     loss: Any,
     properties: Any,
     prior: Any,
@@ -269,7 +279,7 @@ def exact_cost(table: Table, request: Request) -> Fraction:
         return Fraction(utility.cost(table, request.loss, prior, worst))
 
 
-def figures(cost: Fraction, least: Fraction) -> dict[str, Any]:
+def figures(cost: Fraction, least: Fraction) -> dict[str, Json]:
     """What a certificate says about the cost."""
     shown = written_out(cost)
     return {

@@ -14,10 +14,10 @@ from typing import Any
 
 from ...channels import Channel
 from ...errors import InvalidInput, InWords, WrongType, arg
-from ...exact.rationals import SMALLEST_EPSILON, as_fraction, bound_up, simplest_between, text_up
+from ...exact.rationals import SMALLEST_EPSILON, Number, as_fraction, bound_up, simplest_between, text_up
 from ...mechanism import Mechanism
 from ...mechanisms.families import Family, resolve
-from ...report import Fact, Prose, Report, Result, Section, Terms, plain, stamped
+from ...report import Fact, Json, Prose, Report, Result, Section, Terms, plain, stamped
 from ...wording import rounded
 from ..families import FAMILIES
 from .targets import Target, read_target
@@ -89,10 +89,10 @@ class Calibration(Result):
         """Whether ``achieved`` is exact. Otherwise floats decided, with their rounding error counted as a miss."""
         return isinstance(self.achieved, Fraction)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         """Plain JSON values, as in ``schemas/calibration.json``."""
         missed = self.next_smaller or self.next_larger
-        content = {
+        content: dict[str, Json] = {
             "family": self.family,
             "target": self.target,
             "epsilon": bound_up(self.epsilon),
@@ -140,11 +140,11 @@ def calibrate(
     family: str | Callable[..., Mechanism],
     space: Any,
     *,
-    distance: Any = None,
-    mean_error: Any = None,
+    distance: Number | None = None,
+    mean_error: Number | None = None,
     truth: Any = None,
     within: Any = None,
-    likelihood_ratio: Any = None,
+    likelihood_ratio: Number | None = None,
     prior: Any = None,
     between: tuple[Any, Any] | None = None,
     **options: Any,
@@ -232,7 +232,7 @@ def find_family(written: str) -> Family:
     return FAMILIES.find(written, "calibrate", what, shown=lambda family: family.name, listed=listed)
 
 
-def _read_family(family: Any) -> Callable[..., Mechanism]:
+def _read_family(family: object) -> Callable[..., Mechanism]:
     if isinstance(family, str):
         return find_family(family).function
     if not callable(family):

@@ -53,7 +53,7 @@ class Remapped(Mechanism):
     sentence: str
 
 
-def remap(mechanism: Mechanism, loss: Any = "L0", prior: Any = None) -> Remapped:
+def remap(mechanism: Mechanism, loss: object = "L0", prior: object = None) -> Remapped:
     """Replace each report by the guess with the least expected loss, given the report.
 
     ::

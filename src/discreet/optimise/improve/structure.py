@@ -15,12 +15,12 @@ import numpy as np
 
 from ...channels import Channel
 from ...errors import InvalidInput, Unsupported, arg
-from ...exact.rationals import claimed, read_alpha, written_out
+from ...exact.rationals import Number, claimed, read_alpha, written_out
 from ...exact.tables import Table
 from ...mechanism import Mechanism
 from ...privacy.certificate import certify
 from ...privacy.verify import verify
-from ...report import Prose, Report, Result, Section, Terms, stamped
+from ...report import Json, Prose, Report, Result, Section, Terms, stamped
 from ...spaces import Counts, Grid, Space
 from ...wording import rounded
 from .targets import exact_weights
@@ -56,7 +56,7 @@ def judge_again(source: Mechanism, outputs: Space, table: Table) -> dict[str, An
 # ------------------------------------------------------------------------------------------------ symmetry
 
 
-def symmetrise(mechanism: Mechanism, prior: Any = None) -> Mechanism:
+def symmetrise(mechanism: Mechanism, prior: object = None) -> Mechanism:
     """The mechanism averaged with its mirror image: ``P*[i, j] = (P[i, j] + P[n-i, n-j]) / 2``.
 
     It is symmetric (property S), at least as private, keeps each of the seven properties that the mechanism has, and
@@ -136,9 +136,9 @@ class Derivability(Result):
     def __bool__(self) -> bool:
         return self.holds
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         """Plain JSON values, as in ``schemas/derivability.json``; exact numbers as text, or None if too long."""
-        content = {
+        content: dict[str, Json] = {
             "holds": self.holds,
             "alpha": written_out(self.alpha),
             "violation": written_out(self.violation),
@@ -163,7 +163,7 @@ class Derivability(Result):
         return self.sentence
 
 
-def derivable(mechanism: Mechanism, *, alpha: Any = None, epsilon: Any = None) -> Derivability:
+def derivable(mechanism: Mechanism, *, alpha: Number | None = None, epsilon: Number | None = None) -> Derivability:
     """Whether a mechanism can be had by post-processing the reports of the geometric mechanism with the same alpha.
 
     It can exactly when, for every report j and every truth i, ::

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -178,7 +178,7 @@ class RatioTarget:
 # ------------------------------------------------------------------------------------------------ reading
 
 
-def read_target(channel: Channel, limits: dict[str, Any], within: Any, prior: object) -> Target:
+def read_target(channel: Channel, limits: dict[str, object], within: object, prior: object) -> Target:
     """The one target that was given, for mechanisms shaped like this one."""
     given = [name for name, limit in limits.items() if limit is not None]
     if within is not None and "likelihood_ratio" not in given:
@@ -209,7 +209,7 @@ def read_target(channel: Channel, limits: dict[str, Any], within: Any, prior: ob
     return LossTarget(sentence, losses.beyond(d), 1 - p, weights, True)
 
 
-def _ratio_target(channel: Channel, limit: object, within: Any, prior: object) -> RatioTarget:
+def _ratio_target(channel: Channel, limit: object, within: object, prior: object) -> RatioTarget:
     if prior is not None:
         raise InvalidInput(
             f"a likelihood ratio bounds every truth and report, so it needs no prior; drop {arg('prior')}"
@@ -234,7 +234,7 @@ def _ratio_target(channel: Channel, limit: object, within: Any, prior: object) -
     return RatioTarget(f"a likelihood ratio of at most {_shown(most)} between {whom}", most, first, second)
 
 
-def _read_within(within: Any) -> tuple[Fraction, Fraction]:
+def _read_within(within: object) -> tuple[Fraction, Fraction]:
     if not isinstance(within, tuple | list) or len(within) != 2:
         raise WrongType.must_be(
             "within",

@@ -50,7 +50,7 @@ class Rows:
     coefficients: FloatArray
 
     @classmethod
-    def of(cls, starts: Any, columns: Any, coefficients: FloatArray) -> Rows:
+    def of(cls, starts: object, columns: object, coefficients: FloatArray) -> Rows:
         """With indices in the 32 bits that HiGHS takes."""
         return cls(np.asarray(starts, dtype=np.int32), np.asarray(columns, dtype=np.int32), coefficients)
 
@@ -83,7 +83,7 @@ class Basis:
     def rows(self) -> BoolArray:
         return self._are_basic(self.native.row_status)
 
-    def _are_basic(self, statuses: Sequence[Any]) -> BoolArray:
+    def _are_basic(self, statuses: Sequence[object]) -> BoolArray:
         return np.fromiter((status == self._basic for status in statuses), bool, len(statuses))
 
 
@@ -140,7 +140,7 @@ class Highs:
         Whether runs that stall are interrupted (:class:`StallWatch`).
     """
 
-    def __init__(self, options: Mapping[str, Any], *, watched: bool = False) -> None:
+    def __init__(self, options: Mapping[str, object], *, watched: bool = False) -> None:
         import highspy
 
         self._highspy: Any = highspy
@@ -151,7 +151,7 @@ class Highs:
         if watched:
             self._solver.cbSimplexInterrupt.subscribe(self._watch)
 
-    def set_options(self, **options: Any) -> None:
+    def set_options(self, **options: object) -> None:
         """Set options for all runs from here on."""
         for option, value in options.items():
             self._solver.setOptionValue(option, value)

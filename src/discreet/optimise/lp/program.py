@@ -19,9 +19,8 @@ from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...exact.arrays import BoolArray, IntArray
+from ...exact.arrays import Array, BoolArray, IntArray
 from ...losses import Loss
 from ...properties import Property, Rows, is_of_the_seven
 from ...spaces import Counts
@@ -113,7 +112,7 @@ class Program:
     count: int
     pairs: tuple[Pairs, ...]
     rows: tuple[Row, ...]
-    cost: NDArray[Any] = field(repr=False)
+    cost: Array = field(repr=False)
     cost_scale: int
     #: Variables that must be zero.
     zero: BoolArray = field(repr=False)
@@ -375,7 +374,7 @@ class _Builder:
             self.seen_rows.add(signature)
             self.rows.append(Row(label, places, tuple(coefficients), sense, right))
 
-    def _objective(self) -> tuple[NDArray[Any], int]:
+    def _objective(self) -> tuple[Array, int]:
         request = self.request
         space = Counts(request.n)
         levels, codes = request.loss.levels(space, space)

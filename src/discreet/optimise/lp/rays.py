@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -119,7 +118,7 @@ class _Master:
             for _ in range(self.half):
                 self._solver.add_row(self.least, np.inf)
 
-    def _folded(self, rays: FloatArray, reports: Any) -> FloatArray:
+    def _folded(self, rays: FloatArray, reports: object) -> FloatArray:
         """What each ray (a row here) adds to the total of each truth kept."""
         if not self.mirrored:
             return rays
@@ -127,7 +126,7 @@ class _Master:
         both[2 * np.asarray(reports) == self.request.n] /= 2
         return both[:, : self.half]
 
-    def add(self, rays: FloatArray, reports: Any) -> None:
+    def add(self, rays: FloatArray, reports: object) -> None:
         """Add rays (one per row, diagonal entry 1) for these reports."""
         kept = self._folded(rays, reports)
         kept = np.where(np.abs(kept) > 1e-13, kept, 0.0)

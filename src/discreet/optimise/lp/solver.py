@@ -153,7 +153,7 @@ class Session:
         nothing = np.zeros(len(cost))
         self._solver.load(Model(cost, nothing, self.column_upper, self._rows, self.lower, self.upper))
 
-    def _run(self, cost: FloatArray, tolerances: Mapping[str, Any]) -> Vertex:
+    def _run(self, cost: FloatArray, tolerances: Mapping[str, object]) -> Vertex:
         solver = self._solver
         solver.set_options(**tolerances)
         self._load(cost)

@@ -14,7 +14,7 @@ from ...errors import InvalidInput, NotPrivate, arg, named
 from ...exact.integers import positive_integer
 from ...exact.kernels import Kernel, Noise
 from ...exact.laws import Finite
-from ...exact.rationals import as_fraction, bound_up, float_down, read_epsilon, simplest_between, text_down
+from ...exact.rationals import Number, as_fraction, bound_up, float_down, read_epsilon, simplest_between, text_down
 from ...exact.tables import Table
 from ...mechanism import Mechanism, finish, read_count
 from ...mechanisms.bounded import (
@@ -46,17 +46,17 @@ _DELTA_ROOM = Fraction(1, 2**30)
 
 
 def bounded_noise(
-    epsilon: Any,
-    stay: Any = None,
-    reach: Any = None,
+    epsilon: Number,
+    stay: Number | None = None,
+    reach: Number | None = None,
     kind: str = "all-counts",
     *,
-    variance: Any = None,
-    delta: Any = None,
+    variance: Number | None = None,
+    delta: Number | None = None,
     js: int = 0,
     shared_from: int | None = None,
     least: int | None = None,
-    largest: Any = None,
+    largest: object = None,
     overshoot: bool = True,
     keep_zeros: bool = False,
 ) -> Mechanism:
@@ -328,7 +328,7 @@ class _Subject:
     inputs: Space
 
 
-def _all_counts(requirements: NoiseRequirements, delta: Fraction | None, parameters: dict[str, Any]) -> Mechanism:
+def _all_counts(requirements: NoiseRequirements, delta: Fraction | None, parameters: dict[str, object]) -> Mechanism:
     found, requirements = solve(requirements, delta)
     space = Integers(low=0)
     *own, law = found.laws
@@ -347,7 +347,7 @@ def _all_counts(requirements: NoiseRequirements, delta: Fraction | None, paramet
 
 
 def _large_counts(
-    kind: str, requirements: NoiseRequirements, delta: Fraction | None, least: int, parameters: dict[str, Any]
+    kind: str, requirements: NoiseRequirements, delta: Fraction | None, least: int, parameters: dict[str, object]
 ) -> Mechanism:
     eps, D, eta = requirements.epsilon, requirements.reach, requirements.stay
     details: dict[str, Any] = {}
@@ -377,7 +377,7 @@ def _large_counts(
 
 
 def _single_event(
-    epsilon: Fraction, stay: Fraction | None, reach: int, top: int, overshoot: bool, parameters: dict[str, Any]
+    epsilon: Fraction, stay: Fraction | None, reach: int, top: int, overshoot: bool, parameters: dict[str, object]
 ) -> Mechanism:
     if top < 2:
         raise InvalidInput.must_be("largest", "at least 2: a mechanism for one count has nothing to hide", top)

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
 
-from ...exact.rationals import as_fraction
+from ...exact.rationals import Number, as_fraction
 from ...mechanisms.bounded import paper_formulas
 from ...mechanisms.gaussian import discrete_gaussian
 from ...privacy.verify import verify
@@ -23,7 +23,7 @@ EPSILONS = tuple(Fraction(k, 10) for k in range(2, 31))
 STAYS = tuple(Fraction(k, 100) for k in range(5, 96, 5))
 
 
-def figure_1(epsilon: Any = "2.18", stay: Any = "0.8", reach: int = 6) -> list[Row]:
+def figure_1(epsilon: Number = "2.18", stay: Number = "0.8", reach: int = 6) -> list[Row]:
     """The noise at z = 0..D: the paper's, and the discrete Gaussian as the paper matched it and truly matched.
 
     >>> row = figure_1()[1]
@@ -44,7 +44,7 @@ def figure_1(epsilon: Any = "2.18", stay: Any = "0.8", reach: int = 6) -> list[R
 
 
 def figure_2(
-    stay: Any = "0.5", reaches: Iterable[int] = (4, 6, 8, 10), epsilons: Iterable[Any] = EPSILONS
+    stay: Number = "0.5", reaches: Iterable[int] = (4, 6, 8, 10), epsilons: Iterable[Any] = EPSILONS
 ) -> list[Row]:
     """delta over epsilon: delta*, the paper's (2D+1) delta*, the true delta of its noise, and the least possible.
 
@@ -67,7 +67,7 @@ def figure_3(
     return [_point(epsilon, stay, reach) for epsilon, reach in where for stay in stays]
 
 
-def _point(epsilon: Any, stay: Any, reach: int) -> Row:
+def _point(epsilon: Number, stay: Number, reach: int) -> Row:
     paper = paper_formulas(epsilon, stay, reach)
     eps, eta = paper.epsilon, paper.stay
     true, variance = POINTS["sadeghi"](eps, eta, reach)
@@ -86,7 +86,7 @@ def _point(epsilon: Any, stay: Any, reach: int) -> Row:
     }
 
 
-def figure_4(stay: Any = "0.5", reach: int = 6, epsilons: Iterable[Any] = EPSILONS) -> list[Row]:
+def figure_4(stay: Number = "0.5", reach: int = 6, epsilons: Iterable[Any] = EPSILONS) -> list[Row]:
     """Against the discrete Gaussian: its exact delta with sigma2 = the variance (eq. 45), and with equal variances.
 
     >>> row = figure_4(epsilons=["0.5"])[0]

@@ -10,11 +10,11 @@ from typing import Any
 
 from ...errors import InvalidInput, arg
 from ...exact.integers import positive_integer
-from ...exact.rationals import as_fraction, bound_up, float_down, read_epsilon, text_down, text_up
+from ...exact.rationals import Number, as_fraction, bound_up, float_down, read_epsilon, text_down, text_up
 from ...mechanisms.bounded import read_reach
 from ...privacy.certificate import Certificate
 from ...ptables.table import PTable
-from ...report import Fact, Report, Result, Section, Terms, stamped
+from ...report import Fact, Json, Report, Result, Section, Terms, stamped
 from ...wording import percent
 from ..lp.refinement import InfeasibleProgram
 from .bounded import LARGEST_PROGRAM, impossible, read_shared_from, refuse_hopeless_js, refuse_untouched_zeros
@@ -28,11 +28,11 @@ _SKIPPED = (
 
 
 def design_ptable(
-    epsilon: Any,
-    reach: Any,
+    epsilon: Number,
+    reach: Number,
     *,
-    variance: Any = None,
-    stay: Any = None,
+    variance: Number | None = None,
+    stay: Number | None = None,
     js: int = 0,
     shared_from: int | None = None,
     keys: int = 65536,
@@ -145,9 +145,9 @@ class DesignedTable(Result):
         """What was proved, at the epsilon that was asked for."""
         return self.table.mechanism(self.table.about["epsilon"]).certificate
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         """Plain JSON values, as in ``schemas/p-table-design.json``."""
-        content = {
+        content: dict[str, Json] = {
             **self.table.about,
             "keys": self.table.keys,
             "reach": self.table.reach,

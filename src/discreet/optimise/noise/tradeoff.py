@@ -8,11 +8,11 @@ from fractions import Fraction
 from typing import Any
 
 from ...errors import InvalidInput
-from ...exact.rationals import as_fraction, read_epsilon, text_up
+from ...exact.rationals import Number, as_fraction, read_epsilon, text_up
 from ...mechanisms import bounded as closed
 from ...mechanisms.bounded import PaperFormulas, moment, read_reach, read_stay, truncated_geometric_law
 from ...names import find_name
-from ...report import Fact, Picture, Prose, Report, Result, Section, Table, stamped
+from ...report import Fact, Json, Picture, Prose, Report, Result, Section, Table, stamped
 from ...wording import percent, rounded
 from .bounded import LARGEST_PROGRAM
 from .programs import NoiseProgram, NoiseRequirements, delta_of, largest_stay, least_delta
@@ -53,9 +53,13 @@ class NoiseTradeoff(Result):
     rows: tuple[dict[str, Any], ...]
     knees: tuple[dict[str, Any], ...]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         """Plain JSON values, as in ``schemas/noise-tradeoff.json``."""
-        content = {"kind": self.kind, "rows": [dict(row) for row in self.rows], "knees": [dict(k) for k in self.knees]}
+        content: dict[str, Json] = {
+            "kind": self.kind,
+            "rows": [dict(row) for row in self.rows],
+            "knees": [dict(k) for k in self.knees],
+        }
         return stamped("noise-tradeoff", 1, content)
 
     def report(self) -> Report:
@@ -93,7 +97,7 @@ def _cells(row: dict[str, Any]) -> tuple[str, str, str]:
 
 
 def noise_tradeoff(
-    epsilon: Any, reach: Any, stays: Iterable[Any] | None = None, kind: str = "optimal"
+    epsilon: Number, reach: Number, stays: Iterable[object] | None = None, kind: str = "optimal"
 ) -> NoiseTradeoff:
     """Delta and variance of bounded noise over stay probabilities, for one or several epsilons and reaches.
 
@@ -177,7 +181,7 @@ POINTS: dict[str, Callable[[Fraction, Fraction, int], tuple[Fraction, Fraction]]
 }
 
 
-def knee_of(kind: str, epsilon: Any, reach: int) -> Fraction:
+def knee_of(kind: str, epsilon: Number, reach: int) -> Fraction:
     """The stay probability up to which more truth costs no delta.
 
     For counts n >= D it is where the two terms of the least delta meet; for "sadeghi" where the paper's index k leaves

@@ -28,6 +28,7 @@ from ...files import rebuild
 from ...mechanism import Mechanism
 from ...mechanisms.families import Family, resolve
 from ...optimise.families import FAMILIES
+from ...report import Json
 from ...spaces import LARGEST_INTEGER, Counts
 from .accuracy import (
     FREE_ABOVE,
@@ -136,7 +137,7 @@ class CellNoise:
 
     # ---------------------------------------------------------------- ranges
 
-    def _flat(self, values: Any) -> IntArray:
+    def _flat(self, values: object) -> IntArray:
         """The cells in a row, moved into the range that all arithmetic here is safe in. Refuses no value."""
         array = np.asarray(values)
         if array.dtype.kind not in "iuO":
@@ -203,13 +204,13 @@ class CellNoise:
 
     # ---------------------------------------------------------------- accuracy
 
-    def accuracy(self, reported: Any, level: object = Fraction(19, 20)) -> Accuracy:
+    def accuracy(self, reported: object, level: object = Fraction(19, 20)) -> Accuracy:
         """How accurate each reported count is, by what is public: see :class:`~.accuracy.Accuracy`."""
         share, reports = read_level(level), self._flat(reported)
         low, high = self.intervals(reports, share)
         return Accuracy(share, low, high, *self.figures(reports.size))
 
-    def intervals(self, reported: Any, level: Fraction) -> tuple[IntArray, IntArray]:
+    def intervals(self, reported: object, level: Fraction) -> tuple[IntArray, IntArray]:
         """The intervals of :meth:`accuracy` alone."""
         reports = self._flat(reported)
         size = reports.size
@@ -252,7 +253,7 @@ class CellNoise:
 
     # ---------------------------------------------------------------- files
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         """Everything about it, as plain JSON values; :meth:`from_json` rebuilds and proves it again."""
         return {
             "mechanisms": [mechanism.to_json() for mechanism in self.mechanisms],
@@ -300,7 +301,7 @@ def _distinct(first: IntArray, *others: IntArray) -> tuple[Any, Any]:
     return once, place.reshape(-1)
 
 
-def _integers(values: Any) -> IntArray | None:
+def _integers(values: object) -> IntArray | None:
     """A list of whole numbers as an array."""
     if values is None:
         return None
@@ -318,7 +319,7 @@ def cell_noise(
     epsilon: object = None,
     sigma2: object = None,
     bound: int | None = None,
-    sizes: Any = None,
+    sizes: object = None,
     output: str | None = None,
 ) -> CellNoise:
     """The noise for the cells of a table.
@@ -380,7 +381,7 @@ def _cell_family(written: object) -> Family:
     return FAMILIES.find(written, "release", "a mechanism for cells, nor a file of one")
 
 
-def _read_limit(bound: object, sizes: Any) -> tuple[int | IntArray | None, bool]:
+def _read_limit(bound: object, sizes: object) -> tuple[int | IntArray | None, bool]:
     """The largest count, one or one per cell, and whether it is a public size."""
     if bound is not None and sizes is not None:
         raise InvalidInput(f"give {arg('bound')} or {arg('sizes')}, not both: the sizes are bounds already.")

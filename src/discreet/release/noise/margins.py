@@ -19,7 +19,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -78,7 +77,9 @@ def _shown(value: int | float | None) -> str:
     return "unknown" if value is None else f"{value:,}" if isinstance(value, int) else rounded(value)
 
 
-def total(reported: Any, noise: CellNoise, status: Any, chosen: Any, level: object = Fraction(19, 20)) -> Combined:
+def total(
+    reported: object, noise: CellNoise, status: object, chosen: object, level: object = Fraction(19, 20)
+) -> Combined:
     """The total of the chosen cells.
 
     Parameters
@@ -107,7 +108,7 @@ def total(reported: Any, noise: CellNoise, status: Any, chosen: Any, level: obje
 
 
 def difference(
-    reported: Any, noise: CellNoise, status: Any, first: Any, second: Any, level: object = Fraction(19, 20)
+    reported: object, noise: CellNoise, status: object, first: object, second: object, level: object = Fraction(19, 20)
 ) -> Combined:
     """The total of the first cells minus that of the second; what is in both falls out.
 
@@ -124,7 +125,7 @@ def difference(
 
 
 def percentage(
-    reported: Any, noise: CellNoise, status: Any, part: Any, whole: Any, level: object = Fraction(19, 20)
+    reported: object, noise: CellNoise, status: object, part: object, whole: object, level: object = Fraction(19, 20)
 ) -> Combined:
     """What the cells of the part are of those of the whole, in percent.
 
@@ -170,7 +171,7 @@ def percentage(
 class _Cells:
     """The released cells, and what is public about them."""
 
-    def __init__(self, reported: Any, noise: CellNoise, status: Any) -> None:
+    def __init__(self, reported: object, noise: CellNoise, status: object) -> None:
         self.noise = noise
         self.reported: IntArray = np.asarray(reported, np.int64).reshape(-1)
         size = self.reported.size
@@ -184,7 +185,7 @@ class _Cells:
         if self.status is not None:
             self.empty |= self.status == STRUCTURAL_ZERO
 
-    def read(self, chosen: Any, what: str) -> Mask:
+    def read(self, chosen: object, what: str) -> Mask:
         """The chosen cells that may have anybody in them."""
         mask = np.asarray(chosen)
         if mask.dtype.kind != "b" or mask.size != self.reported.size:

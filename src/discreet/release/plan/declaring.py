@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,7 +67,7 @@ def _from_domain(domain: Domain, by: Sequence[str]) -> Groups:
     return declared.read_domain([text for text in domain if _alike(declared.domain_column(text), by)], by)
 
 
-def _alike(name: Any, columns: Collection[str]) -> bool:
+def _alike(name: object, columns: Collection[str]) -> bool:
     """Whether a name means one of these columns: SQL does not mind the case."""
     return name in columns or str(name).casefold() in {column.casefold() for column in columns}
 

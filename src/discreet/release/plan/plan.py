@@ -25,7 +25,7 @@ from ...ledger.budget import Cost
 from ...questions.groups import Groups, Value
 from ...questions.orders import canonical, places_in
 from ...questions.question import Question, read_question
-from ...report import Report, Result, plain, stamped
+from ...report import Json, Report, Result, plain, stamped
 from ..noise.accuracy import Expected, read_level
 from ..noise.cells import CellNoise
 from .describing import OUTPUT_IN_WORDS, noise_in_words, odds_in_words, plan_report
@@ -98,7 +98,7 @@ class TablePlan:
         more = f" and {len(self.noise.mechanisms) - 1} more for other sizes" if len(self.noise.mechanisms) > 1 else ""
         return f"{first!r}{more}; {OUTPUT_IN_WORDS[self.noise.output]}"
 
-    def noise_json(self) -> dict[str, Any]:
+    def noise_json(self) -> dict[str, Json]:
         """The noise for programs: its form, each mechanism by its parameters and its privacy, and all in words."""
         mechanisms = [
             {
@@ -111,7 +111,7 @@ class TablePlan:
         ]
         return {"output": self.noise.output, "mechanisms": mechanisms, "sentence": noise_in_words(self)}
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         return {
             "question": self.question.text,
             "groups": self.groups.to_json(),
@@ -245,9 +245,9 @@ class Plan(Result):
     def __str__(self) -> str:
         return self.describe()
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         """The plan for programs."""
-        content = {
+        content: dict[str, Json] = {
             "dataset": self.dataset,
             "edition": self.edition,
             "request": self.request,

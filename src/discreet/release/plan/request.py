@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
 from typing import Any, TypeAlias, TypedDict, Unpack
 
 from ...errors import InvalidInput, InWords, WrongType, arg
 from ...exact.integers import is_integer
-from ...exact.rationals import as_fraction, read_epsilon
+from ...exact.rationals import Number, as_fraction, read_epsilon
 from ...ledger.budget import RELATIONS
 from ...losses import Loss
 from ...mechanism import Mechanism
@@ -19,9 +18,6 @@ from ...ptables.table import PTable
 from ..noise.accuracy import read_level
 from ..noise.cells import OUTPUTS, cell_mechanism
 from .protection import WHOSE
-
-#: A number as people give it; text and Fractions are exact.
-Number: TypeAlias = int | float | str | Decimal | Fraction
 
 #: Values of group columns: by name, or as text ("site=1..6"). What they hold is read against the question.
 Domain: TypeAlias = Mapping[str, Any] | Sequence[str]
@@ -224,14 +220,14 @@ def _suppress_below(value: object) -> int:
     return int(value)  # type: ignore[call-overload,no-any-return]
 
 
-def _read_delta(delta: Any) -> Fraction:
+def _read_delta(delta: Number) -> Fraction:
     value = as_fraction(delta, "delta")
     if not 0 <= value < 1:
         raise InvalidInput.must_be("delta", "a probability, far below one over the number of people", delta)
     return value
 
 
-def _read_edition(edition: Any) -> str:
+def _read_edition(edition: object) -> str:
     if not isinstance(edition, str) or len(edition) > 200 or not edition.isprintable():
         raise InvalidInput("edition is a short name for the state of the data, of printable characters: 2026-11.")
     return edition

@@ -23,7 +23,7 @@ from ...ledger.ledger import Ledger
 from ...ledger.stores.opening import open_store
 from ...pages.html import TEMPLATE, page, pictures_of
 from ...pages.pictures import drawing_program, drawn, is_plain_svg, pictures_in
-from ...report import Report, Result, Section, Table, stamped
+from ...report import Json, Report, Result, Section, Table, stamped
 from ...wording import plural
 from ..plan.plan import Plan, TablePlan, plan_from_request
 from . import contents
@@ -97,7 +97,7 @@ class BundleReport(Result):
     def __getitem__(self, name: str) -> BundleCheck:
         return next(check for check in self.checks if check.name == name)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         """Plain JSON values."""
         checks = [{"name": one.name, "holds": one.holds, "sentence": one.sentence} for one in self.checks]
         return stamped("bundle-report", 1, {"bundle": self.folder, "holds": self.holds, "checks": checks})
@@ -329,7 +329,7 @@ class _Audit:
             raise _Refuted(f"release.json says otherwise than the request and the counts: {odd[0][:80]!r}.")
         return release, "release.json says what follows from the request and the counts."
 
-    def _template(self, stated: Mapping[str, Any]) -> int:
+    def _template(self, stated: Mapping[str, object]) -> int:
         """The version of the frame of the page, as the bundle says itself."""
         template = stated.get("template")
         if type(template) is not int or template < 1:

@@ -26,9 +26,8 @@ from operator import add
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...exact.arrays import BoolArray, FloatArray, IntArray
+from ...exact.arrays import Array, BoolArray, FloatArray, IntArray
 from ...mechanism import Mechanism
 from ...pages.html import page
 from .guarantee import guarantee_text
@@ -86,7 +85,7 @@ def csv_text(table: ReleasedTable) -> str:
     return "\n".join([",".join(map(written, table.headings)), *lines]) + "\n"
 
 
-def _told_apart(columns: Sequence[NDArray[Any]]) -> tuple[IntArray, IntArray]:
+def _told_apart(columns: Sequence[Array]) -> tuple[IntArray, IntArray]:
     """Where each different row stands first, and which of those each row is like.
 
     A million noisy counts have a few thousand values, and what is said of a count mostly follows from it: each such
@@ -222,7 +221,7 @@ def statement(release: Release) -> dict[str, Any]:
     }
 
 
-def json_text(content: Mapping[str, Any]) -> str:
+def json_text(content: Mapping[str, object]) -> str:
     text = json.dumps(content, ensure_ascii=False)
     # for people, unless it is so long that nobody reads it and indenting takes seconds
     return (json.dumps(content, indent=1, ensure_ascii=False) if len(text) < 200_000 else text) + "\n"

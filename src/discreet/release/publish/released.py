@@ -13,7 +13,7 @@ from ...ledger.chain import time_text
 from ...pages.html import TEMPLATE
 from ...plots.chart import Chart
 from ...plots.counts import MOST_CELLS
-from ...report import Report, Result, stamped
+from ...report import Json, Report, Result, stamped
 from ...wording import listed, plural
 from ..noise import margins
 from ..noise.margins import Combined
@@ -107,7 +107,7 @@ class Release(Result):
             raise InvalidInput.must_be("number", f"that of a table, from 0 to {len(self.tables) - 1}", number)
         return self.tables[number]
 
-    def total(self, cells: Mapping[str, Any] | None = None, *, table: int = 0) -> Combined:
+    def total(self, cells: Mapping[str, object] | None = None, *, table: int = 0) -> Combined:
         """The sum of the selected cells, with an interval that covers the true sum whatever it is.
 
         ``cells`` selects by group columns, ``{"site": 1, "health": ["good", "poor"]}``; None is all of them. In a table
@@ -117,14 +117,14 @@ class Release(Result):
         return margins.total(*chosen.drawn, chosen.select(cells), chosen.level)
 
     def difference(
-        self, first: Mapping[str, Any] | None, second: Mapping[str, Any] | None, *, table: int = 0
+        self, first: Mapping[str, object] | None, second: Mapping[str, object] | None, *, table: int = 0
     ) -> Combined:
         """The sum of some cells minus that of others, with an interval that covers the true difference."""
         chosen = self.table(table)
         return margins.difference(*chosen.drawn, chosen.select(first), chosen.select(second), chosen.level)
 
     def percentage(
-        self, part: Mapping[str, Any] | None, whole: Mapping[str, Any] | None = None, *, table: int = 0
+        self, part: Mapping[str, object] | None, whole: Mapping[str, object] | None = None, *, table: int = 0
     ) -> Combined:
         """The sum of some cells as a percentage of that of others (by default all), with an interval that covers it."""
         chosen = self.table(table)
@@ -154,9 +154,9 @@ class Release(Result):
         edition = f"edition {self.edition}" if self.edition else "the edition without a name"
         return f"the recorded answer of {time_text(str(self.ledger['time']))}, for {edition}: {spent}"
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         """The counts and what is known of them, as plain JSON values."""
-        content = {
+        content: dict[str, Json] = {
             "title": self.title,
             "dataset": self.plan.dataset,
             "edition": self.edition,

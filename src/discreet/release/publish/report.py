@@ -84,7 +84,7 @@ def _cells(table: ReleasedTable, most: int) -> Table:
     )
 
 
-def _count(row: Mapping[str, Any]) -> tuple[str, str]:
+def _count(row: Mapping[str, object]) -> tuple[str, str]:
     if row["status"] == IMPOSSIBLE:
         return "0", "exact"
     if row["status"] == SUPPRESSED:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InvalidInput, InWords
-from ...exact.arrays import BoolArray, IntArray
+from ...exact.arrays import Array, BoolArray, IntArray
 from ...pages.pictures import chart_of
 from ...plots.chart import Chart
 from ...plots.counts import MOST_CELLS, label
@@ -166,7 +166,7 @@ class ReleasedTable:
         return (*edition, *self.by, *measure, "count", "status", *(column.name for column in self.columns))
 
     @cached_property
-    def errors(self) -> dict[str, NDArray[Any]]:
+    def errors(self) -> dict[str, Array]:
         """The error columns, one value for each count in the order of the rows: functions of the noisy counts alone.
 
         What cannot exist is known to be 0. Of what is suppressed nothing is said: skip it by its status. ``high`` is
@@ -207,7 +207,7 @@ class ReleasedTable:
             rows.append(row)
         return rows
 
-    def select(self, cells: Mapping[str, Any] | None) -> BoolArray:
+    def select(self, cells: Mapping[str, object] | None) -> BoolArray:
         """Which counts are meant by ``{"site": 1, "health": ["good", "poor"]}``, as a mask in the order of the rows."""
         groups, many = self.groups, len(self.measures)
         chosen = np.ones((groups.size, many), dtype=bool)

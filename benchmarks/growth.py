@@ -1,0 +1,80 @@
+"""How counting grows with the rows, on DuckDB and on Spark: the chart of ``docs/howto_engines.md``, drawn anew.
+
+``python benchmarks/growth.py [LARGEST]`` writes ``docs/_static/growth.png`` and the figures behind it.
+"""
+
+from __future__ import annotations
+
+import csv
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import measure
+from counting import GROUPS, PEOPLE, write_rows
+from discreet.engines.sources import Counting, open_source
+from discreet.plots.chart import STROKES, WIDTH, Chart, finish, series
+from discreet.questions.groups import groups_from
+from discreet.questions.question import read_question
+
+WHERE = Path(__file__).parents[1] / "docs" / "_static"
+ENGINES = {"DuckDB": "{}", "Spark": "spark:local[2]?parquet={}"}
+#: What is counted, who is a unit, by which column.
+COUNTED = {"rows by site": ("row", "site"), "people by county, one each": ("person", "county")}
+
+Figure = dict[str, object]
+
+
+def measured(largest: int) -> Iterator[Figure]:
+    """The best of two countings, after one that is not timed."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "t.parquet"
+        rows = 1_000_000
+        while rows <= largest:
+            write_rows(file, rows)
+            for engine, address in ENGINES.items():
+                for what, (unit, by) in COUNTED.items():
+                    question = read_question(f"SELECT {by}, COUNT(*) FROM t GROUP BY {by}", unit=unit)
+                    counting = Counting(question, groups_from({by: GROUPS[by]}, (by,)), unit, 1, bytes(16))
+                    source = open_source(address.format(file))
+                    (best,) = measure.in_turn(lambda: source.count([counting]), rounds=2)  # noqa: B023
+                    yield {"rows": rows, "name": f"{engine}: {what}", "seconds": round(best, 3)}
+            rows *= 10
+
+
+def drawn(figures: list[Figure]) -> Chart:
+    """Seconds over rows, both on logarithmic axes: a straight line at 45 degrees is growth in proportion."""
+    names = [f"{engine}: {what}" for engine in ENGINES for what in COUNTED]
+    x = {"field": "rows", "type": "quantitative", "title": "rows", "scale": {"type": "log"}}
+    sizes = sorted({figure["rows"] for figure in figures}, key=str)
+    millions = {"values": sizes, "labelExpr": "format(datum.value / 1e6, ',') + ' million'"}
+    y = {**x, "field": "seconds", "title": "seconds", "axis": {"format": "~g"}}
+    return finish(
+        {
+            "data": {"values": figures},
+            "mark": {"type": "line", "point": True},
+            "encoding": {"x": {**x, "axis": millions}, "y": y, **series(names, "color", "strokeDash", legend=STROKES)},
+            "width": WIDTH,
+            "height": 300,
+        },
+        "Ten times the rows",
+        f"Counting a Parquet file of {PEOPLE:,} people on two cores; Spark in a session that already runs.",
+        width=WIDTH,
+    )
+
+
+def main(largest: int) -> None:
+    figures = []
+    for figure in measured(largest):
+        print(*figure.values(), sep="\t", flush=True)
+        figures.append(figure)
+    with (WHERE / "growth.csv").open("w", newline="", encoding="utf-8") as file:
+        table = csv.DictWriter(file, list(figures[0]), lineterminator="\n")
+        table.writeheader()
+        table.writerows(figures)
+    drawn(figures).save(WHERE / "growth.png", scale=2)
+
+
+if __name__ == "__main__":
+    main(int(float(sys.argv[1])) if len(sys.argv) > 1 else 100_000_000)

@@ -1,0 +1,60 @@
+"""How fast Spark replaces true values by reports, beside one process that does the same on one core, warm."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import discreet as dc
+import measure
+from discreet.collect.opening import open_column, write_reports
+from measure import Line
+
+CORES = 2
+
+
+def lines(rows: int = 20_000_000) -> Iterator[Line]:
+    m = dc.geometric(20, epsilon=1)
+    chance = np.random.default_rng(1)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        people, reports = folder / "people", folder / "reports.parquet"
+        people.mkdir()
+        for part in range(8):
+            pq.write_table(pa.table({"visits": chance.integers(0, 21, rows // 8)}), people / f"{part}.parquet")
+        on_spark = open_column(f"spark:local[{CORES}]?parquet={people}", "visits")
+
+        def spark() -> None:
+            write_reports(m, on_spark, reports)
+            shutil.rmtree(reports)
+
+        def one_process() -> None:
+            cores = os.sched_getaffinity(0)
+            os.sched_setaffinity(0, {min(cores)})  # of this thread and those that it starts
+            try:
+                write_reports(m, open_column(people, "visits"), reports)
+            finally:
+                os.sched_setaffinity(0, cores)
+            reports.unlink()
+
+        ours, theirs = measure.in_turn(spark, one_process, rounds=3)
+        yield measure.at_least(
+            f"Spark: perturb {rows:.0e} rows, Parquet to Parquet, rows a second per core",
+            f"{rows / ours / CORES:.3g}",
+            f"one process {rows / theirs:.3g}",
+            theirs / (ours * CORES),
+            0.7,
+        )
+
+
+if __name__ == "__main__":
+    for line in lines(int(sys.argv[1]) if len(sys.argv) > 1 else 20_000_000):
+        print(f"{line.what:70} {line.ours:>9} {line.theirs:>24} {line.ratio:6.2f} {line.wanted:8} {line.holds}")

@@ -1,0 +1,184 @@
+"""A column on a Spark cluster, counted there."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ... import errors
+from ...addresses import Address
+from ...engines.spark.session import TABLE, logs_withheld, own_session, pyspark_driver, read_place, start_session
+from ...errors import InvalidInput, InWords, SourceFailed, UnreadableFile, Unsupported, WrongType, arg
+from ...sources.files import open_engine
+from ...sources.sql import quoted
+from ...spaces import Space
+from ..columns import ColumnSource, Tally, Tell
+from ..readings import Reading
+from .executors import check_executors
+from .progress import watched
+from .tasks import BATCH, TALLY, Counting, Rows, Schema, declared, spark_name
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+#: How many rows a batch has that is handed to a task.
+_BATCH_ROWS = "100000"
+
+#: Settings under which rows would be lost -> the value they must have, or none at all.
+LOSSLESS = {"spark.sql.files.ignoreCorruptFiles": "false", "spark.sql.files.ignoreMissingFiles": "false"}
+
+
+class SparkSource(ColumnSource):
+    """One column on a Spark cluster, or the two columns of a place, and perhaps a column that names a group.
+
+    Rows are read and counted on the executors, whose Python must have this package (see :mod:`.executors`).
+
+    Parameters
+    ----------
+    data
+        An address (``spark://host:7077?table=visits``, ``spark:local[*]?parquet=visits``), a ``DataFrame`` of Spark, or
+        a ``SparkSession`` with the name of a table.
+    column
+        The column's name, or the names of two; may be left out where there is one column only.
+    table
+        With a session: the table's name.
+    group
+        The column that says by which mechanism a row is reported, where there are several.
+    """
+
+    def __init__(
+        self,
+        data: Address | DataFrame | SparkSession,
+        column: str | Sequence[str] | None = None,
+        table: str | None = None,
+        *,
+        group: str | None = None,
+    ) -> None:
+        frame, place = _open(data, table)
+        names = Counter(name.casefold() for name in frame.columns)
+        own = [name for name in frame.columns if names[name.casefold()] == 1]
+        super().__init__(place, own, [name for name, times in names.items() if times > 1], column, group)
+        # by number, because Spark takes a dot in a name for a part of it
+        self.frame = frame.selectExpr(*(f"{spark_name(name)} AS c{k}" for k, name in enumerate(self.needed)))
+        self.kinds = self._read_kinds()[: len(self.columns)]
+
+    @property
+    def session(self) -> SparkSession:
+        """The session that reads it."""
+        return self.frame.sparkSession
+
+    def _read_kinds(self) -> tuple[str, ...]:
+        """DuckDB's types of the columns, as tasks will meet them: asked of a table without rows."""
+        try:
+            empty = self.frame.limit(0).toArrow()
+            with open_engine() as engine:
+                engine.register(BATCH, empty)
+                return tuple(row[1] for row in engine.execute(f"DESCRIBE SELECT * FROM {BATCH}").fetchall())
+        except Exception:
+            pass
+        kinds = ", ".join(kind for _, kind in self.frame.dtypes)
+        raise WrongType(f"{self.place}: columns of these types cannot be read: {kinds}. Convert them first.")
+
+    def rows(self, spaces: Sequence[Space], readings: Sequence[Reading], groups: Sequence[str | None]) -> Rows:
+        """How tasks read the rows."""
+        named = ", ".join(f"c{k} AS {quoted(name)}" for k, name in enumerate(self.needed))
+        sql = self.select(readings[0], f"(SELECT {named} FROM {BATCH}) AS named")
+        return Rows(sql, tuple(spaces), tuple(readings), tuple(groups), self.group)
+
+    def _tally(
+        self, spaces: Sequence[Space], readings: Sequence[Reading], groups: Sequence[str | None], tell: Tell | None
+    ) -> Tally:
+        check_executors(self.session)
+        return self.tally(Counting(self.rows(spaces, readings, groups), by_value=True), tell)
+
+    def tally(self, counting: Counting, tell: Tell | None = None) -> Tally:
+        """Count on the executors; the sums come here."""
+        refuse_settings(self.session, LOSSLESS)
+        failure, lines = None, list[Any]()
+        try:
+            with watched(self.session, tell), logs_withheld():
+                counted = mapped(self.frame, counting, TALLY).groupBy(*(name for name, _ in TALLY[:-1])).sum("rows")
+                lines = counted.collect()
+        except Exception:
+            failure = self.failed()
+        if failure is not None:
+            raise failure
+        tally = Tally()
+        for number, value, kind, problem, rows in lines:
+            if kind is not None:
+                tally.wrong[getattr(errors, kind), problem] += rows
+            else:
+                tally.counts[number, None if value is None else json.loads(value)] += rows
+        return tally
+
+    def failed(self) -> SourceFailed:
+        """The cluster stopped while it read."""
+        return SourceFailed(
+            f"the cluster could not read {self.place} to its end. What it said is withheld, because it could quote "
+            "values."
+        )
+
+
+def mapped(frame: DataFrame, task: Any, schema: Schema) -> DataFrame:
+    """A frame whose batches go through a task on the executors."""
+    with warnings.catch_warnings():
+        # of the version of pandas, which mapInArrow asks for and these tasks do not use
+        warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
+        return frame.mapInArrow(task, declared(schema))
+
+
+def refuse_settings(session: SparkSession, wanted: dict[str, str]) -> None:
+    """Refuse a session whose settings are other than these; where one is not set it is as it should be."""
+    cluster = session.sparkContext.getConf()
+    for name, value in wanted.items():
+        found = next(
+            (one for one in (session.conf.get(name, None), cluster.get(name)) if one not in (None, value)), None
+        )
+        if found is not None:
+            raise Unsupported(
+                f"the session has {name} = {found}, and {value} is needed. Give a session with that setting."
+            )
+
+
+def _open(data: object, table: str | None) -> tuple[DataFrame, str]:
+    """The table as a frame, and what messages call it."""
+    driver = pyspark_driver()
+    if isinstance(data, Address):
+        if table is not None:
+            raise InvalidInput(
+                f"an address names its table itself, as in spark://host:7077?table=visits; drop {arg('table')}"
+            )
+        place = read_place(data)
+        if place.kind == "csv":
+            raise Unsupported(
+                f"{data}: on Spark, true values and reports are read from Parquet, ORC and tables. Without Spark, "
+                ".csv files are read as they are."
+            )
+        return _read(start_session(place.master), place.kind, place.name, str(data)), str(data)
+    if isinstance(data, driver.SparkSession):
+        if table is None:
+            raise InvalidInput(f"name the table of the session with {arg('table')}")
+        return _read(own_session(data), TABLE, table, f"table {table!r}"), f"table {table!r}"
+    if not isinstance(data, driver.DataFrame):
+        raise WrongType.must_be(
+            "data", "an address, a DataFrame or a SparkSession of Spark", InWords(f"a {type(data).__name__}")
+        )
+    if not hasattr(data, "_jdf"):
+        raise Unsupported("a DataFrame of Spark Connect is not supported. Give one of a session of this process.")
+    if data.isStreaming:
+        raise Unsupported("a streaming DataFrame has no end. Give a table that does not grow while it is read.")
+    return data, "the DataFrame"
+
+
+def _read(session: SparkSession, kind: str, name: str, place: str) -> DataFrame:
+    session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", _BATCH_ROWS)
+    reason: str | None = None
+    try:
+        return session.table(name) if kind == TABLE else session.read.format(kind).load(name)
+    except Exception as problem:  # no row has been read
+        condition = getattr(problem, "getCondition", lambda: None)()
+        reason = "" if condition is None else f" ({condition})"
+    raise UnreadableFile(f"cannot read {place}: Spark finds no such data there, or may not read it{reason}.")

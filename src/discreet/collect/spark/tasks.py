@@ -1,0 +1,226 @@
+"""What runs on the executors: rows in as Arrow batches, reports or counts out.
+
+Values are read by the very expressions that read files, on a DuckDB connection of each task's own. A task draws secure
+bits where it runs (:class:`~discreet.exact.bits.SecureBits`): nothing random is shipped to it. Whatever goes wrong is
+one sentence that says nothing about a row, because Spark writes it to its logs and sends it to the driver.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...errors import SourceFailed
+from ...sources.files import open_engine
+from ...spaces import Space
+from ..columns import REPORT, Batch, Devices, Tally
+from ..readings import Reading
+
+if TYPE_CHECKING:
+    from pyarrow import RecordBatch, Table
+    from pyspark import Accumulator
+
+    Batches = Iterator[RecordBatch]
+
+#: The name under which a connection finds the rows of a batch.
+BATCH = "batch"
+
+#: Names of columns and Spark's types of them.
+Schema = tuple[tuple[str, str], ...]
+
+#: What is counted: a group's number and a value as JSON, or the kind of error and its words.
+TALLY: Schema = (
+    ("number", "int"), ("value", "string"), ("kind", "string"), ("problem", "string"), ("rows", "bigint"),
+)  # fmt: skip
+
+#: How many rows are worth a query, which takes a millisecond however few there are.
+_QUERY_ROWS = 100_000
+
+#: The most memory a connection takes: what it reads is one table of so many rows.
+_MEMORY = "256MB"
+
+
+def declared(schema: Schema) -> str:
+    """Columns in Spark's words.
+
+    >>> declared((("a`b", "int"), ("rows", "bigint")))
+    '`a``b` int, `rows` bigint'
+    """
+    return ", ".join(f"{spark_name(name)} {kind}" for name, kind in schema)
+
+
+def spark_name(name: str) -> str:
+    """A column's name as Spark's SQL writes it."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+@dataclass(frozen=True)
+class Rows:
+    """How the rows of a batch are read.
+
+    Attributes
+    ----------
+    sql
+        The values, and the name of the group if there are groups, from :data:`BATCH`.
+    spaces, readings
+        What the values of each group are, and how they are read.
+    names
+        The groups by name; None where there are none.
+    group
+        The column that names them.
+    """
+
+    sql: str
+    spaces: tuple[Space, ...]
+    readings: tuple[Reading, ...]
+    names: tuple[str | None, ...]
+    group: str | None
+
+    def batch(self, engine: Any) -> Batch | None:
+        """The registered batch as indices and numbers of groups; None if something is wrong with one of its rows."""
+        found = engine.sql(self.sql).to_arrow_table()
+        if any(column.null_count for column in found.columns):
+            return None
+        values = [column.combine_chunks().to_numpy(zero_copy_only=False) for column in found.columns]
+        if self.group is None:
+            indices = self.readings[0].indices(values)
+            return None if indices is None else Batch(indices, None)
+        places = {name: number for number, name in enumerate(self.names)}
+        numbers = np.fromiter((places.get(name, -1) for name in values.pop()), np.int64, found.num_rows)
+        if numbers.size and numbers.min() < 0:
+            return None
+        joined = np.empty(found.num_rows, np.int64)
+        for number, reading in enumerate(self.readings):
+            mine = np.flatnonzero(numbers == number)
+            indices = reading.indices([column[mine] for column in values])
+            if indices is None:
+                return None
+            joined[mine] = indices
+        return Batch(joined, numbers)
+
+
+@dataclass(frozen=True)
+class Counting:
+    """Counts the rows of a partition: by value, or, where values must stay where they are, only those that are wrong.
+
+    Attributes
+    ----------
+    rows
+        How they are read.
+    by_value
+        Whether values are told apart. True values are not.
+    """
+
+    rows: Rows
+    by_value: bool
+
+    def __call__(self, batches: Batches) -> Batches:
+        tally = Tally()
+        with _opened() as engine:
+            for table in _gathered(batches):
+                _with_rows(engine, table, lambda engine: self._add(tally, engine))
+        yield self._written(tally)
+
+    def _add(self, tally: Tally, engine: Any) -> None:
+        batch = self.rows.batch(engine)
+        if batch is None:
+            distinct = engine.execute(f"SELECT *, count(*) FROM ({self.rows.sql}) AS t GROUP BY ALL").fetchall()
+            tally.add(distinct, self.rows.readings, self.rows.names, self.rows.group)
+            return
+        if not self.by_value:
+            tally.counts[0, None] += len(batch.indices)
+            return
+        for number, space in enumerate(self.rows.spaces):
+            mine = batch.indices if batch.groups is None else batch.indices[batch.groups == number]
+            for index, rows in zip(*np.unique(mine, return_counts=True), strict=True):
+                tally.counts[number, space.value(int(index))] += int(rows)
+
+    def _written(self, tally: Tally) -> RecordBatch:
+        """The rows of :data:`TALLY`."""
+        lines: list[tuple[Any, ...]] = [
+            (number, json.dumps(value) if self.by_value else None, None, None, rows)
+            for (number, value), rows in tally.counts.items()
+        ]
+        lines += [(None, None, kind.__name__, words, rows) for (kind, words), rows in tally.wrong.items()]
+        return _record_batch(TALLY, list(zip(*lines, strict=True)) or [()] * len(TALLY))
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """Replaces the true values of a partition by reports.
+
+    Attributes
+    ----------
+    rows
+        How the true values are read.
+    devices
+        What people's devices use: the mechanisms as they were proved, with their exact numbers.
+    drawn
+        Adds up how many reports there are. Spark counts each task once, however often it was tried.
+    """
+
+    rows: Rows
+    devices: Devices
+    drawn: Accumulator[int]
+
+    @property
+    def schema(self) -> Schema:
+        """The columns of what is written."""
+        report = (REPORT, "string" if self.devices.text else "bigint")
+        return (report,) if self.rows.group is None else ((self.rows.group, "string"), report)
+
+    def __call__(self, batches: Batches) -> Batches:
+        with _opened() as engine:
+            for table in _gathered(batches):
+                yield _with_rows(engine, table, self._reports)
+
+    def _reports(self, engine: Any) -> RecordBatch:
+        batch = self.rows.batch(engine)
+        if batch is None:
+            raise SourceFailed  # they were checked before; what is said is said elsewhere
+        names = [] if batch.groups is None else [np.array(self.devices.names, object)[batch.groups]]
+        self.drawn.add(len(batch.indices))
+        return _record_batch(self.schema, [*names, self.devices.reports(batch)])
+
+
+def _record_batch(schema: Schema, columns: Sequence[Any]) -> RecordBatch:
+    import pyarrow
+
+    kinds = {"int": pyarrow.int32(), "bigint": pyarrow.int64(), "string": pyarrow.string()}
+    arrays = [pyarrow.array(column, kinds[kind]) for column, (_, kind) in zip(columns, schema, strict=True)]
+    return pyarrow.RecordBatch.from_arrays(arrays, [name for name, _ in schema])
+
+
+def _opened() -> Any:
+    return open_engine(lambda engine: engine.execute("SET threads = 1"), ordered=True, memory=_MEMORY)
+
+
+def _gathered(batches: Batches) -> Iterator[Table]:
+    """Batches put together to tables that are worth a query."""
+    import pyarrow
+
+    waiting: list[RecordBatch] = []
+    for batch in batches:
+        waiting.append(batch)
+        if sum(one.num_rows for one in waiting) >= _QUERY_ROWS:
+            yield pyarrow.Table.from_batches(waiting)
+            waiting = []
+    if waiting:
+        yield pyarrow.Table.from_batches(waiting)
+
+
+def _with_rows(engine: Any, table: Table, work: Callable[[Any], Any]) -> Any:
+    """Do something with some rows; what goes wrong is told where neither they nor its words are in reach."""
+    try:
+        engine.register(BATCH, table)
+        done = work(engine)
+        engine.unregister(BATCH)
+        return done
+    except Exception:
+        pass  # its words could quote a row
+    del table
+    raise SourceFailed("a task could not read its rows. What went wrong is withheld, because it could quote values.")
