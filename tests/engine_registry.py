@@ -172,7 +172,7 @@ ENGINES = (
             "discreet.engines.spark.source.count",
             refuses=True,
             tables=1,
-            questions=4,
+            questions=3,
             group="spark",
         )
         for name, writers, holds in (("Parquet", awkward.PARQUET, as_replaced), ("CSV", awkward.CSV, as_written))

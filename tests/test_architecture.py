@@ -185,7 +185,8 @@ def test_a_settled_module_is_not_two_rooms(name):
 #: Where ``Any`` may stand, why, and how often at most. Our own data has types: ``Json``, ``Number``, ``Array``.
 ANY = {
     "what somebody gives: arrays, data frames, lists, objects of their own": {
-        "channels": 1, "checking": 2, "collect.client": 1, "collect.readings": 5, "comparison": 1,
+        "channels": 1, "checking": 2, "collect.client": 1, "collect.readings": 9, "comparison": 1,
+        "engines.arrow.source": 3, "engines.arrow.tables": 21,
         "estimation.intervals.questions": 2, "estimation.model.problem": 6, "estimation.statistics": 1,
         "exact.integers": 2, "mechanisms.matrices": 7, "mechanisms.response": 1, "privacy.matrices": 5,
         "privacy.plan": 7, "properties": 6, "questions.declarations": 3, "release.plan.request": 6,
@@ -201,14 +202,16 @@ ANY = {
         "release.publish.released": 3, "release.publish.report": 1, "release.publish.tables": 6, "report": 1,
         "spaces": 6, "verification": 2,
     },
-    "objects of NumPy, SciPy, HiGHS, DuckDB, PostgreSQL and Vega-Lite, whose types say no more": {
+    "objects of NumPy, SciPy, HiGHS, DuckDB, PostgreSQL, Spark's Java and Vega-Lite, whose types say no more": {
+        "collect.spark.executors": 3, "collect.spark.source": 2, "collect.spark.tasks": 4, "collect.spark.writing": 4,
+        "engines.spark.catalogue": 4, "engines.spark.files": 2, "engines.spark.plans": 1, "engines.spark.session": 2,
         "collect.tables": 5, "engines.duckdb.counting": 1, "engines.postgres.catalogue": 7,
-        "engines.postgres.connection": 7, "engines.postgres.counting": 4, "engines.postgres.source": 4,
+        "engines.postgres.connection": 7, "engines.postgres.counting": 5, "engines.postgres.source": 4,
         "engines.reference": 5, "estimation.algebra": 1, "estimation.solvers.large": 2, "exact.arrays": 1,
         "exact.bits": 5, "exact.inversion": 1, "exact.sampling": 8, "ledger.stores.postgres": 9,
         "optimise.lp.bounds": 2, "optimise.lp.highs": 9, "optimise.lp.program": 1, "optimise.lp.refinement": 6,
         "optimise.lp.solver": 1, "pages.html": 2, "pages.pictures": 1, "plots.chart": 6, "plots.counts": 4,
-        "plots.curves": 3, "plots.reconstruction": 1, "sources.files": 2,
+        "plots.curves": 3, "plots.reconstruction": 1, "sources.files": 4,
     },
     "options that are handed on, and rows of numbers that programs read": {
         "": 3, "cli.collector": 5, "cli.design": 12, "cli.judge": 1, "cli.main": 1, "cli.ptable": 1,
@@ -227,7 +230,7 @@ def test_any_stands_only_where_foreign_objects_come_in():
         tree = ast.parse(path.read_text(encoding="utf-8"))
         found = sum(isinstance(node, ast.Name) and node.id == "Any" for node in ast.walk(tree))
         assert found <= allowed.get(name, 0), f"{name or 'discreet'} has {found}: name the type, or say here why not"
-    assert set(allowed) <= set(MODULES) and sum(allowed.values()) < 330
+    assert set(allowed) <= set(MODULES) and sum(allowed.values()) < 390
 
 
 def test_the_files_that_contributors_are_sent_to_exist():

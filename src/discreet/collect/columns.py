@@ -10,13 +10,12 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import DiscreetError, InvalidInput, InWords, arg
-from ..exact.arrays import IntArray
+from ..exact.arrays import Array, IntArray
 from ..mechanism import Mechanism
 from ..names import nearest
 from ..sources.sql import quoted
@@ -53,7 +52,7 @@ class Tally:
         What is wrong -> with how many rows.
     """
 
-    counts: Counter[tuple[int, Any]] = field(default_factory=Counter)
+    counts: Counter[tuple[int, object]] = field(default_factory=Counter)
     wrong: Counter[Problem] = field(default_factory=Counter)
 
     def add(
@@ -204,13 +203,13 @@ class ColumnSource(ABC):
     ) -> Tally:
         """Count all rows."""
 
-    def counts(self, space: Space, tell: Tell | None = None) -> dict[Any, int]:
+    def counts(self, space: Space, tell: Tell | None = None) -> dict[object, int]:
         """How often each value occurs. Counted where the rows are: only the distinct values reach this process."""
         return self.counts_by_group([space], [None], tell)[0]
 
     def counts_by_group(
         self, spaces: Sequence[Space], groups: Sequence[str | None], tell: Tell | None = None
-    ) -> list[dict[Any, int]]:
+    ) -> list[dict[object, int]]:
         """How often each value occurs in each group.
 
         Parameters
@@ -229,7 +228,7 @@ class ColumnSource(ABC):
             raise self.of_rows(found.wrong)
         if not found.counts:
             raise self.no_rows()
-        counts: list[dict[Any, int]] = [{} for _ in spaces]
+        counts: list[dict[object, int]] = [{} for _ in spaces]
         for (number, value), rows in found.counts.items():
             counts[number][value] = rows
         return counts
@@ -304,7 +303,7 @@ class Devices:
         """Whether reports are written as text; otherwise they are whole numbers."""
         return any(is_text(mechanism.outputs) for mechanism in self.mechanisms.values())
 
-    def reports(self, batch: Batch) -> NDArray[Any]:
+    def reports(self, batch: Batch) -> Array:
         """A report for each row, by the mechanism of its group."""
         reports = np.empty(len(batch.indices), object if self.text else np.int64)
         for k, mechanism in enumerate(self.mechanisms.values()):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ from ..columns import REPORT, Batch, Devices, Tally
 from ..readings import Reading
 
 if TYPE_CHECKING:
+    import duckdb
     from pyarrow import RecordBatch, Table
     from pyspark import Accumulator
 
@@ -80,7 +82,7 @@ class Rows:
     names: tuple[str | None, ...]
     group: str | None
 
-    def batch(self, engine: Any) -> Batch | None:
+    def batch(self, engine: duckdb.DuckDBPyConnection) -> Batch | None:
         """The registered batch as indices and numbers of groups; None if something is wrong with one of its rows."""
         found = engine.sql(self.sql).to_arrow_table()
         if any(column.null_count for column in found.columns):
@@ -125,7 +127,7 @@ class Counting:
                 _with_rows(engine, table, lambda engine: self._add(tally, engine))
         yield self._written(tally)
 
-    def _add(self, tally: Tally, engine: Any) -> None:
+    def _add(self, tally: Tally, engine: duckdb.DuckDBPyConnection) -> None:
         batch = self.rows.batch(engine)
         if batch is None:
             distinct = engine.execute(f"SELECT *, count(*) FROM ({self.rows.sql}) AS t GROUP BY ALL").fetchall()
@@ -141,7 +143,7 @@ class Counting:
 
     def _written(self, tally: Tally) -> RecordBatch:
         """The rows of :data:`TALLY`."""
-        lines: list[tuple[Any, ...]] = [
+        lines: list[tuple[object, ...]] = [
             (number, json.dumps(value) if self.by_value else None, None, None, rows)
             for (number, value), rows in tally.counts.items()
         ]
@@ -178,7 +180,7 @@ class Drawing:
             for table in _gathered(batches):
                 yield _with_rows(engine, table, self._reports)
 
-    def _reports(self, engine: Any) -> RecordBatch:
+    def _reports(self, engine: duckdb.DuckDBPyConnection) -> RecordBatch:
         batch = self.rows.batch(engine)
         if batch is None:
             raise SourceFailed  # they were checked before; what is said is said elsewhere
@@ -195,7 +197,7 @@ def _record_batch(schema: Schema, columns: Sequence[Any]) -> RecordBatch:
     return pyarrow.RecordBatch.from_arrays(arrays, [name for name, _ in schema])
 
 
-def _opened() -> Any:
+def _opened() -> AbstractContextManager[duckdb.DuckDBPyConnection]:
     return open_engine(lambda engine: engine.execute("SET threads = 1"), ordered=True, memory=_MEMORY)
 
 
@@ -213,7 +215,7 @@ def _gathered(batches: Batches) -> Iterator[Table]:
         yield pyarrow.Table.from_batches(waiting)
 
 
-def _with_rows(engine: Any, table: Table, work: Callable[[Any], Any]) -> Any:
+def _with_rows(engine: duckdb.DuckDBPyConnection, table: Table, work: Callable[[Any], Any]) -> Any:
     """Do something with some rows; what goes wrong is told where neither they nor its words are in reach."""
     try:
         engine.register(BATCH, table)

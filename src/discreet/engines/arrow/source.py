@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...errors import InvalidInput, SourceFailed
 from ...exact.arrays import IntArray
@@ -17,6 +17,9 @@ from ..duckdb.counting import count
 from ..duckdb.dialect import DUCKDB, DuckDbDialect
 from ..duckdb.types import kind_of, refuse_as_unit
 from .tables import TableInMemory
+
+if TYPE_CHECKING:
+    import duckdb
 
 
 def open_table(table: TableInMemory, dataset: str) -> CountedTable:
@@ -104,7 +107,7 @@ class CountedTable(Source):
         with open_engine() as engine:
             yield _Copy(self, engine)
 
-    def copy(self, engine: Any, name: str, columns: Sequence[str], *, empty: bool) -> None:
+    def copy(self, engine: duckdb.DuckDBPyConnection, name: str, columns: Sequence[str], *, empty: bool) -> None:
         """Copy these columns into a table of an engine: all rows, or none of them."""
         chosen = {column: self._columns[column] for column in columns}
         streamed = [one.place for one in chosen.values() if one.read is not None]
@@ -125,7 +128,7 @@ class CountedTable(Source):
 class _Copy(Snapshot):
     """A connection with a copy of what is counted; it goes when the connection is closed."""
 
-    def __init__(self, source: CountedTable, engine: Any) -> None:
+    def __init__(self, source: CountedTable, engine: duckdb.DuckDBPyConnection) -> None:
         self._source = source
         self._engine = engine
 

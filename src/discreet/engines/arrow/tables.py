@@ -42,7 +42,7 @@ class TableInMemory(ABC):
         self._table = table
 
     @abstractmethod
-    def names(self) -> list[Any]:
+    def names(self) -> list[object]:
         """The names of the columns, which need not be texts, in their order."""
 
     @abstractmethod
@@ -105,7 +105,7 @@ codecs.register_error("discreet.question_marks", _mark_unreadable)
 
 
 class _ArrowTable(TableInMemory):
-    def names(self) -> list[Any]:
+    def names(self) -> list[object]:
         return list(self._table.schema.names)
 
     def types(self) -> list[Any]:
@@ -160,7 +160,7 @@ _POLARS = re.compile(
 
 
 class _PolarsFrame(TableInMemory):
-    def names(self) -> list[Any]:
+    def names(self) -> list[object]:
         return list(self._table.columns)
 
     def types(self) -> list[Any]:
@@ -195,7 +195,7 @@ class _PandasFrame(TableInMemory):
         except ImportError:
             raise MissingExtra("pyarrow", "frames") from None
 
-    def names(self) -> list[Any]:
+    def names(self) -> list[object]:
         return list(self._table.columns)
 
     def types(self) -> list[Any]:

@@ -29,6 +29,16 @@ def table_names(session: SparkSession) -> list[str]:
     return sorted(found)
 
 
+def refuse_temporary(given: SparkSession, name: str) -> None:
+    """Refuse a temporary view of a session: its definition is not in the catalogue."""
+    views = {view.name.casefold() for view in given.catalog.listTables() if view.isTemporary}
+    if name.casefold() in views or name.casefold().startswith("global_temp."):
+        raise InvalidInput(
+            f"{name} is a temporary view, whose definition is not in the catalogue. Ask of a table, behind the name of "
+            "its database."
+        )
+
+
 def description(session: SparkSession, name: str) -> dict[str, Any]:
     """What the catalogue has about a table."""
     (row,) = session.sql(f"DESCRIBE TABLE EXTENDED {sql_name(name)} AS JSON").collect()

@@ -220,7 +220,6 @@ def _launched(driver: Any, master: str) -> SparkSession:
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "OFF",  # a log could quote a row
-        "spark.sql.session.timeZone": "UTC",
     }
     if master.startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
@@ -14,7 +14,7 @@ from ...errors import DiscreetError, InvalidInput, SourceFailed
 from ...exact.arrays import IntArray
 from ..base import Counting, Snapshot, Source
 from ..columns import Column
-from .catalogue import description, files_of, sql_name, table_names, view_sql
+from .catalogue import description, files_of, refuse_temporary, sql_name, table_names, view_sql
 from .counting import count, query
 from .dialect import SPARK, SparkDialect
 from .files import File, Files, empty
@@ -40,12 +40,13 @@ def open_session(given: SparkSession, dataset: str) -> CountedSpark:
 
 @dataclass(frozen=True)
 class Relation:
-    """A table with its files, or a view with its definition."""
+    """A table with its files as they were listed when it was read, or a view with its definition."""
 
     schema: StructType
     columns: Mapping[str, Column]
     files: Files | None
     definition: str | None
+    listed: tuple[File, ...] = field(default=(), compare=False)
 
     @property
     def kinds(self) -> dict[str, str]:
@@ -83,20 +84,19 @@ class CountedSpark(Source):
         """A session of our own, with pinned settings."""
         return start_session(self._where.master) if isinstance(self._where, Place) else own_session(self._where)
 
+    @cached_property
+    def _names(self) -> list[str]:
+        if self._place is not None:
+            return [self._name if self._place.kind != TABLE else self._place.name]
+        with _in_full_words(self._name):
+            return table_names(self.session)
+
     def tables(self) -> list[str]:
-        if self._place is None:
-            with _in_full_words(self._name):
-                return table_names(self.session)
-        return [self._name if self._place.kind != TABLE else self._place.name]
+        return list(self._names)
 
     def spelled(self, name: str) -> str:
-        if self._place is None and not isinstance(self._where, Place):
-            views = {view.name.casefold() for view in self._where.catalog.listTables() if view.isTemporary}
-            if name.casefold() in views or name.casefold().startswith("global_temp."):
-                raise InvalidInput(
-                    f"{name} is a temporary view, whose definition is not in the catalogue. Ask of a table, behind the "
-                    "name of its database."
-                )
+        if not isinstance(self._where, Place) and name not in self._relations:
+            refuse_temporary(self._where, name)
         return super().spelled(name)
 
     def relation(self, name: str) -> Relation:
@@ -111,8 +111,9 @@ class CountedSpark(Source):
         place, session = self._place, self.session
         if place is not None and place.kind != TABLE:
             files = Files(place.name, place.kind)
-            schema = files.schema(session, files.listed(session))
-            return Relation(schema, columns_of(schema), files, None)
+            listed = files.listed(session)
+            schema = files.schema(session, listed)
+            return Relation(schema, columns_of(schema), files, None, listed)
         full = name if "." in name else f"{session.catalog.currentDatabase()}.{name}"
         said = description(session, full)
         schema = session.table(sql_name(full)).schema
@@ -122,14 +123,24 @@ class CountedSpark(Source):
         files = files_of(name, said)
         if files.format == "csv" and any(column.kind != "text" for column in columns_of(schema).values()):
             raise InvalidInput(f"{name} is stored as CSV, where all is text. Declare its columns as STRING.")
-        listed = {file.path.partition(":")[2].lstrip("/") for file in files.listed(session)}
+        listed = files.listed(session)
+        if files.format == "csv" and listed and files.schema(session, listed).names != schema.names:
+            raise InvalidInput(f"the files of {name} have other first lines than the catalogue has columns.")
+        paths = {file.path.partition(":")[2].lstrip("/") for file in listed}
         known = {unquote(path).partition(":")[2].lstrip("/") for path in session.table(sql_name(full)).inputFiles()}
-        if listed != known:
+        if paths != known:
             raise InvalidInput(
                 f"the catalogue and the folder of {name} do not have the same files. Ask of its folder, for example by "
                 "?parquet=."
             )
-        return Relation(schema, columns_of(schema), files, None)
+        return Relation(schema, columns_of(schema), files, None, listed)
+
+    def _read_again(self, name: str, before: Relation) -> Relation:
+        """A table or view as it is now. As long as files are the same ones, so are their columns."""
+        in_catalogue = self._place is None or self._place.kind == TABLE
+        if not in_catalogue and before.files is not None and before.files.listed(self.session) == before.listed:
+            return before
+        return self._read(name)
 
     def table(self, name: str) -> Mapping[str, str]:
         return {column: one.common_kind for column, one in self.relation(name).columns.items()}
@@ -152,14 +163,17 @@ class CountedSpark(Source):
         if self._place is not None and not self._relations:
             self.relation(self.tables()[0])
         with logs_withheld():
-            yield _Listed(self, self.relist())
+            now = {name: self._read_again(name, before) for name, before in self._relations.items()}
+            for name, before in self._relations.items():
+                if now[name] != before:
+                    raise SourceFailed(f"{name} was altered after it was planned for. Open the data again.")
+            yield _Listed(self, {name: one.listed for name, one in now.items()})
 
     def relist(self) -> dict[str, tuple[File, ...]]:
         """The files of all tables that were asked about, as they are now."""
-        return {name: self._listed(one) for name, one in self._relations.items()}
-
-    def _listed(self, relation: Relation) -> tuple[File, ...]:
-        return () if relation.files is None else relation.files.listed(self.session)
+        return {
+            name: () if one.files is None else one.files.listed(self.session) for name, one in self._relations.items()
+        }
 
 
 class _Listed(Snapshot):
