@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -19,7 +18,7 @@ from .bounding import consecutive, number_sql
 from .dialect import Dialect
 
 #: From a name, columns, and which of them hold texts (all others hold whole numbers), to SQL that stands after FROM.
-Declared = Callable[[str, Mapping[str, Sequence[Any]], frozenset[str]], str]
+Declared = Callable[[str, Mapping[str, Sequence[object]], frozenset[str]], str]
 
 
 _NO_TEXTS: frozenset[str] = frozenset()
@@ -84,7 +83,7 @@ def group_keys(counting: Counting, kinds: Mapping[str, str], dialect: Dialect, d
     return Keys(reads, joins, wanted, number)
 
 
-def _by_code(values: Values) -> dict[str, Sequence[Any]]:
+def _by_code(values: Values) -> dict[str, Sequence[object]]:
     known = [(value, code) for code, value in enumerate(values) if value is not None]
     return {"v": [value for value, _ in known], "code": [code for _, code in known]}
 

@@ -7,7 +7,7 @@ the smallest is kept. So one person with a million rows, or one group with most 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -55,7 +55,7 @@ def query(rows: DataFrame, counting: Counting, kinds: Mapping[str, str]) -> Data
     """The one query that counts. It has been examined and not been run."""
     session = rows.sparkSession
 
-    def declared(name: str, columns: Mapping[str, Sequence[Any]], texts: frozenset[str]) -> str:
+    def declared(name: str, columns: Mapping[str, Sequence[object]], texts: frozenset[str]) -> str:
         types = ", ".join(f"{column} {'STRING' if column in texts else 'BIGINT'}" for column in columns)
         made = session.createDataFrame(list(zip(*columns.values(), strict=True)), types)
         made.hint("broadcast").createOrReplaceTempView(name)
