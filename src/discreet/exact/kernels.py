@@ -24,7 +24,6 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..errors import ON_A_RANGE, InvalidInput, InWords, Unsupported
-from ..report import Json
 from .arrays import Array, FloatArray, IntArray
 from .bits import Bits
 from .inversion import UNDECIDED
@@ -58,7 +57,7 @@ class Kernel(Protocol):
     def sampler(self) -> Sampler:
         """What draws reports from exactly this kernel."""
 
-    def to_json(self) -> dict[str, Json]:
+    def to_json(self) -> dict[str, Any]:
         """The exact parameters, as plain JSON values."""
 
 
@@ -256,7 +255,7 @@ class Noise:
     def sampler(self) -> Sampler:
         return _ShiftSampler(self)
 
-    def to_json(self) -> dict[str, Json]:
+    def to_json(self) -> dict[str, Any]:
         return {
             "kernel": "noise",
             "law": self.law.to_json(),
@@ -411,7 +410,7 @@ class Response:
     def sampler(self) -> ResponseSampler:
         return ResponseSampler(self.size, Fraction(self.stay - self.other, self.total))
 
-    def to_json(self) -> dict[str, Json]:
+    def to_json(self) -> dict[str, Any]:
         return {
             "kernel": "response",
             "size": self.size,

@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InvalidInput, InWords, UnreadableFile, Unsupported, arg
-from ..report import Json
 from .arrays import Array, FloatArray, IntArray
 from .bits import Bits
 from .sampling import AliasSampler
@@ -265,7 +264,7 @@ class Lattice:
 
     # -------------------------------------------------------------------------------------------- files
 
-    def to_json(self) -> dict[str, Json]:
+    def to_json(self) -> dict[str, Any]:
         """The exact parameters as plain JSON values; :meth:`from_json` reads them back."""
         return {
             "kernel": self.name,

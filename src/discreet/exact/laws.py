@@ -24,7 +24,6 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from ..errors import InvalidInput, InWords, WrongType
-from ..report import Json
 from .arrays import FloatArray
 from .rationals import LARGEST_ALPHA, SMALLEST_ALPHA, exp_bounds, read_integer, show_integer
 
@@ -64,7 +63,7 @@ class Law(Protocol):
     def float_tail(self, z: int) -> float:
         """P(Z >= z) as a double."""
 
-    def to_json(self) -> dict[str, Json]:
+    def to_json(self) -> dict[str, Any]:
         """The exact parameters, as plain JSON values."""
 
 
@@ -163,7 +162,7 @@ class GeometricTails:
             return 1.0 - self.float_tail(1 - z)
         return float(self.side) * math.exp(max((z - 1) * float_log(self.ratio), -745.2))
 
-    def to_json(self) -> dict[str, Json]:
+    def to_json(self) -> dict[str, Any]:
         return {"law": self.name, "atom": str(self.atom), "ratio": str(self.ratio)}
 
 
@@ -262,7 +261,7 @@ class Gaussian:
         terms = math.ceil(40 * self.sigma2 / z) + 1  # what follows them is less than e^-40 of the first
         return float(self.floats(z, z + terms).sum())
 
-    def to_json(self) -> dict[str, Json]:
+    def to_json(self) -> dict[str, Any]:
         return {"law": self.name, "sigma2": str(self.sigma2)}
 
 
@@ -333,7 +332,7 @@ class Finite:
     def float_tail(self, z: int) -> float:
         return float(self.upper(z))
 
-    def to_json(self) -> dict[str, Json]:
+    def to_json(self) -> dict[str, Any]:
         return {"law": self.name, "low": self.low, "weights": [show_integer(w) for w in self.weights]}
 
 

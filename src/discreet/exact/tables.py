@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from operator import index
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InvalidInput, InWords, WrongType
-from ..report import Json
 from .arrays import Array, FloatArray
 from .rationals import show_integer
 from .sampling import AliasSampler
@@ -127,7 +127,7 @@ class Table:
     def sampler(self) -> AliasSampler:
         return AliasSampler(self)
 
-    def to_json(self) -> dict[str, Json]:
+    def to_json(self) -> dict[str, Any]:
         return {"kernel": "table", "palette": [show_integer(w) for w in self.palette], "codes": self.codes.tolist()}
 
     def reduced(self) -> Table:

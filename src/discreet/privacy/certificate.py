@@ -112,8 +112,8 @@ class Certificate(Result):
         epsilon = f"{text_up(self.epsilon)}{unless_central(self.notion)}"
         ratio = ""
         if self.ratio is not None and max(self.ratio.numerator, self.ratio.denominator) < 10**12:
-            ratio = f" (e^epsilon = {self.ratio} exactly)"
-        return f"{self.notion} privacy with epsilon = {epsilon}{delta}{ratio}, {self._how_in_words()}{mixed}"
+            ratio = f", e^epsilon = {self.ratio} exactly"
+        return f"{self.notion} privacy with epsilon = {epsilon}{delta}{ratio} ({self._how_in_words()}{mixed})"
 
     def _how_in_words(self) -> str:
         pair = "adjacent counts" if self.notion == "central" else "true values"

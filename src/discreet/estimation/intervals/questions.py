@@ -111,13 +111,9 @@ class Interval(Result):
 
     def to_json(self) -> dict[str, Json]:
         """The numbers as plain JSON values."""
-        content: dict[str, Json] = {
-            "statistic": self.statistic,
-            "estimate": self.estimate,
-            "low": self.low,
-            "high": self.high,
-        }
-        return stamped("interval", 1, {**content, "level": self.level, "by": self.by, "covers": self.covers})
+        numbers: dict[str, Json] = {"estimate": self.estimate, "low": self.low, "high": self.high, "level": self.level}
+        words: dict[str, Json] = {"by": self.by, "covers": self.covers}
+        return stamped("interval", 1, {"statistic": self.statistic, **numbers, **words})
 
     def report(self) -> Report:
         """The estimate, the ends, how they were found and what they cover."""
