@@ -201,9 +201,10 @@ ANY = {
         "release.publish.released": 3, "release.publish.report": 1, "release.publish.tables": 6, "report": 1,
         "spaces": 6, "verification": 2,
     },
-    "objects of NumPy, SciPy, HiGHS, DuckDB, PostgreSQL and Vega-Lite, whose types say no more": {
+    "objects of NumPy, SciPy, HiGHS, DuckDB, PostgreSQL, Spark and Vega-Lite, whose types say no more": {
         "collect.tables": 5, "engines.duckdb.counting": 1, "engines.postgres.catalogue": 7,
         "engines.postgres.connection": 7, "engines.postgres.counting": 4, "engines.postgres.source": 4,
+        "engines.spark.catalogue": 1, "engines.spark.files": 2, "engines.spark.plans": 1, "engines.spark.session": 2,
         "engines.reference": 5, "estimation.algebra": 1, "estimation.solvers.large": 2, "exact.arrays": 1,
         "exact.bits": 5, "exact.inversion": 1, "exact.sampling": 8, "ledger.stores.postgres": 9,
         "optimise.lp.bounds": 2, "optimise.lp.highs": 9, "optimise.lp.program": 1, "optimise.lp.refinement": 6,
