@@ -204,7 +204,7 @@ ANY = {
     },
     "objects of NumPy, SciPy, HiGHS, DuckDB, PostgreSQL, Spark's Java and Vega-Lite, whose types say no more": {
         "collect.spark.executors": 3, "collect.spark.source": 2, "collect.spark.tasks": 4, "collect.spark.writing": 4,
-        "engines.spark.catalogue": 4, "engines.spark.files": 2, "engines.spark.plans": 1, "engines.spark.session": 2,
+        "engines.spark.catalogue": 1, "engines.spark.files": 2, "engines.spark.plans": 1, "engines.spark.session": 2,
         "collect.tables": 5, "engines.duckdb.counting": 1, "engines.postgres.catalogue": 7,
         "engines.postgres.connection": 7, "engines.postgres.counting": 5, "engines.postgres.source": 4,
         "engines.reference": 5, "estimation.algebra": 1, "estimation.solvers.large": 2, "exact.arrays": 1,

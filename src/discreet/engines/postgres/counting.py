@@ -35,7 +35,7 @@ class _Statement:
         self.values.append(value)
         return f"CAST(${len(self.values)} AS {type_})"
 
-    def declared(self, name: str, columns: Mapping[str, Sequence[Any]], texts: frozenset[str]) -> str:
+    def declared(self, name: str, columns: Mapping[str, Sequence[object]], texts: frozenset[str]) -> str:
         """A table of declared values, which the server unnests."""
         arrays = [
             self.given(list(values), "text[]" if column in texts else "int8[]") for column, values in columns.items()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ...errors import InvalidInput
 from .dialect import SPARK
@@ -13,6 +13,9 @@ from .session import FORMATS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+#: What the catalogue has about a table, as JSON.
+Description: TypeAlias = dict[str, Any]
 
 #: What a table of CSV may say about its format -> what it is called here.
 _CSV_OPTIONS = {"sep": "sep", "delimiter": "sep"}
@@ -39,10 +42,10 @@ def refuse_temporary(given: SparkSession, name: str) -> None:
         )
 
 
-def description(session: SparkSession, name: str) -> dict[str, Any]:
+def description(session: SparkSession, name: str) -> Description:
     """What the catalogue has about a table."""
     (row,) = session.sql(f"DESCRIBE TABLE EXTENDED {sql_name(name)} AS JSON").collect()
-    said: dict[str, Any] = json.loads(row[0])
+    said: Description = json.loads(row[0])
     return said
 
 
@@ -52,7 +55,7 @@ def sql_name(name: str) -> str:
     return f"{SPARK.quoted(database)}.{SPARK.quoted(table)}"
 
 
-def files_of(name: str, said: dict[str, Any]) -> Files:
+def files_of(name: str, said: Description) -> Files:
     """The files that a table is stored in.
 
     Raises
@@ -80,7 +83,7 @@ def files_of(name: str, said: dict[str, Any]) -> Files:
     return Files(str(said["location"]), provider, options)
 
 
-def view_sql(name: str, said: dict[str, Any]) -> str | None:
+def view_sql(name: str, said: Description) -> str | None:
     """A view's definition in DuckDB's SQL, to be judged; None for a table.
 
     Names without a database are those of the database that the view was made in.
