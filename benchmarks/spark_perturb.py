@@ -21,7 +21,7 @@ from measure import Line
 CORES = 2
 
 
-def lines(rows: int = 20_000_000) -> Iterator[Line]:
+def lines(rows: int = 40_000_000) -> Iterator[Line]:
     m = dc.geometric(20, epsilon=1)
     chance = np.random.default_rng(1)
     with tempfile.TemporaryDirectory() as name:
@@ -45,7 +45,7 @@ def lines(rows: int = 20_000_000) -> Iterator[Line]:
                 os.sched_setaffinity(0, cores)
             reports.unlink()
 
-        ours, theirs = measure.in_turn(spark, one_process, rounds=3)
+        ours, theirs = measure.in_turn(spark, one_process, rounds=2)
         yield measure.at_least(
             f"Spark: perturb {rows:.0e} rows, Parquet to Parquet, rows a second per core",
             f"{rows / ours / CORES:.3g}",
@@ -56,5 +56,5 @@ def lines(rows: int = 20_000_000) -> Iterator[Line]:
 
 
 if __name__ == "__main__":
-    for line in lines(int(sys.argv[1]) if len(sys.argv) > 1 else 20_000_000):
+    for line in lines(int(sys.argv[1]) if len(sys.argv) > 1 else 40_000_000):
         print(f"{line.what:70} {line.ours:>9} {line.theirs:>24} {line.ratio:6.2f} {line.wanted:8} {line.holds}")
