@@ -17,7 +17,7 @@ from discreet.errors import InvalidInput, NotPrivate, UnreadableFile, Unsupporte
 from discreet.files import read_subject
 from discreet.mechanisms.bounded import moment, paper_formulas
 from discreet.optimise.noise.key_rounding import best_on_keys
-from discreet.optimise.noise.programs import Wanted
+from discreet.optimise.noise.programs import NoiseRequirements
 from discreet.optimise.noise.ptable import DesignedTable
 from discreet.ptables.table import PTable
 
@@ -410,7 +410,7 @@ def test_a_table_on_keys_is_never_worse_than_rounding_the_papers_noise():
         (4096, 1, (1.93e-3, 2.67e-3)),
         (65536, 1, (9.5e-5, 1.53e-5)),
     ):
-        wanted = Wanted(Fraction("2.2"), 8, 8, 8, Fraction(int(0.8 * keys), keys), at_least=True)
+        wanted = NoiseRequirements(Fraction("2.2"), 8, 8, 8, Fraction(int(0.8 * keys), keys), at_least=True)
         found = best_on_keys(lambda shorter, wanted=wanted: wanted, 8, keys)
         assert found.value == Fraction(units, keys) and found.proved
         plain = [_delta(weights) for weights in (_largest_remainder(law, keys), _nearest(law, keys))]
