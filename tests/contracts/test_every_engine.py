@@ -9,6 +9,7 @@ import datetime
 import random
 import tempfile
 import traceback
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
@@ -25,6 +26,7 @@ import independence
 from discreet.engines.base import Counting, Snapshot, Source
 from discreet.engines.dialect import Dialect
 from discreet.engines.duckdb.dialect import DUCKDB
+from discreet.engines.letters import changed
 from discreet.engines.reference import Row, count_rows, holds, read_value
 from discreet.errors import InvalidInput, SourceFailed, Unsupported
 from discreet.questions.expressions import KINDS
@@ -107,6 +109,23 @@ ROWS = [("ann", 1, 4711.0), ("ann", 2, 0.5), ("bob", 1, None), (None, 3, 1.0)] *
 
 def visits(engine: Engine, folder: Path, rows: Sequence[tuple[Any, ...]] = ROWS) -> Source:
     return engine.store(Path(tempfile.mkdtemp(dir=folder)), rows, VISITS)
+
+
+@every_engine
+def test_every_letter_has_one_case_on_every_engine(engine: Engine, tmp_path: Path) -> None:
+    """Beside each letter stands what LOWER and UPPER make of it by the common rule. A control: some letters change."""
+    letters = [chr(code) for code in range(0x20000) if unicodedata.category(chr(code))[0] == "L"]
+    rows = [(letter, changed(letter, "LOWER"), changed(letter, "UPPER")) for letter in letters]
+    rows = [row for row in rows if len(set(row)) > 1]
+    schema = pa.schema(dict.fromkeys(("t", "l", "u"), pa.string()))
+    source = engine.store(tmp_path, rows, schema)
+    tests = {"a": ("LOWER(t)", "l"), "b": ("UPPER(t)", "u"), "c": ("LOWER(t)", "t")}
+    asked = [f"COUNT_IF(TRY_CAST({x} AS VARCHAR) = TRY_CAST({y} AS VARCHAR)) AS {n}" for n, (x, y) in tests.items()]
+    question = f"SELECT {', '.join(asked)} FROM t"
+    counting = engine.asked(Counting(read_question(question, unit="row"), groups_from({}, ()), "row", 1, KEY))
+    (counts,) = source.count([counting])
+    assert counts.tolist() == [[len(rows), len(rows), sum(t == lower for t, lower, _ in rows)]]
+    assert 0 < counts[0, 2] < len(rows) > 2000
 
 
 def countings(engine: Engine) -> list[Counting]:

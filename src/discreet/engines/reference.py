@@ -26,6 +26,7 @@ from ..exact.arrays import IntArray
 from ..questions.conditions import Condition
 from ..questions.expressions import WHOLE, Compare, Joined, Literal, Member, Missing, Term, Test
 from .base import HASH_DIGITS, ROW, Counting
+from .letters import changed
 
 Value = bool | int | float | Decimal | str | date | datetime | None
 Row = Mapping[str, Value]
@@ -178,7 +179,7 @@ def _order(value: object) -> tuple[int, Any]:
 
 def _like(text: str, pattern: str, folded: bool) -> bool:
     if folded:
-        text, pattern = text.lower(), pattern.lower()
+        text, pattern = changed(text, "LOWER"), changed(pattern, "LOWER")
     spelled = "".join({"%": ".*", "_": "."}.get(letter, re.escape(letter)) for letter in pattern)
     return re.fullmatch(spelled, text, re.DOTALL) is not None
 
@@ -187,7 +188,9 @@ def _trim(text: str) -> str:
     return text.strip(" ")
 
 
-_FUNCTIONS: Mapping[str, Callable[[str], str]] = {"LOWER": str.lower, "UPPER": str.upper, "TRIM": _trim}
+_FUNCTIONS: Mapping[str, Callable[[str], str]] = {
+    "LOWER": lambda text: changed(text, "LOWER"), "UPPER": lambda text: changed(text, "UPPER"), "TRIM": _trim,
+}  # fmt: skip
 
 
 def _value(term: Term, type_: str, row: Row) -> Any:

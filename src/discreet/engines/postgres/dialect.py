@@ -114,7 +114,10 @@ class PostgresDialect(Dialect):
                 "this server knows upper and lower case of ASCII letters only, so that LOWER, UPPER and ILIKE would "
                 "differ from other engines. Use PostgreSQL 17 or newer, or a server with the locale C.utf8."
             )
-        return f'({name}({text} COLLATE {quoted(self.case_collation)}) COLLATE "C")'
+        other = f"{name}({text} COLLATE {quoted(self.case_collation)})"
+        if name == "UPPER":
+            other = f"replace({other}, 'ß', 'ẞ')"
+        return f'({other} COLLATE "C")'
 
 
 # ------------------------------------------------------------------------------------------------ readings

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
 from typing import ClassVar
 
 from ...errors import InvalidInput
@@ -11,14 +10,12 @@ from ...questions.expressions import KINDS, LARGEST_WHOLE, READINGS, WHOLE
 from ..base import HASH_DIGITS
 from ..columns import DECIMAL, MOMENT
 from ..dialect import Dialect
+from ..letters import changes
 
 _NUMBER = r"\\A *[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)? *\\z"
 _DAY = "[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
 _TIME = "([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]{1,6})?)?"
 _MOMENT = rf"\\A *(?!0000){_DAY}([ T]{_TIME})? *\\z"
-
-#: No letter beyond this one has a case.
-_LAST_LETTER = 0x20000
 
 #: Days that are moments too: beyond them their microseconds are no 64-bit number.
 _FIRST_DAY, _LAST_DAY = -106_751_991, 106_751_990
@@ -95,8 +92,9 @@ class SparkDialect(Dialect):
     def function(self, name: str, text: str) -> str:
         if name == "TRIM":
             return f"trim({text})"
-        # letter by letter, as other engines do; Spark's own lower and upper make two letters of some
-        return f"translate({text}, {', '.join(map(self.text, _cases(name)))})"
+        # Spark's own lower and upper make two letters of some
+        letters = changes(name)
+        return f"translate({text}, {self.text(''.join(map(chr, letters)))}, {self.text(''.join(letters.values()))})"
 
 
 SPARK = SparkDialect()
@@ -106,19 +104,6 @@ def _escaped(sign: str) -> str:
     if " " <= sign <= "~" and sign not in "'\\":
         return sign
     return f"\\u{ord(sign):04X}" if ord(sign) < 0x10000 else f"\\U{ord(sign):08X}"
-
-
-@cache
-def _cases(name: str) -> tuple[str, str]:
-    """The letters that LOWER or UPPER changes, and what it changes each to: one letter by one."""
-    found = [(chr(code), _changed(chr(code), name)) for code in range(_LAST_LETTER)]
-    changed = [(letter, other) for letter, other in found if letter != other]
-    return "".join(letter for letter, _ in changed), "".join(other for _, other in changed)
-
-
-def _changed(letter: str, name: str) -> str:
-    forms = (letter.lower(), letter.lower()[0]) if name == "LOWER" else (letter.upper(), letter.title())
-    return next((form for form in forms if len(form) == 1), letter)
 
 
 # ------------------------------------------------------------------------------------------------ readings
