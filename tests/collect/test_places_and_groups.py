@@ -142,7 +142,7 @@ def test_the_column_of_groups_is_never_that_of_true_values(
     choices = [option for value in (1, 2) for option in ("--mechanism", f"{value}={mechanism}")]
     for columns in (("visits", name), ("Visits", name)):
         told = run("perturb", columns[0], "--data", data, "--group", columns[1], *choices, "-o", out, code=2).stderr
-        assert "the group column must differ" in told and not out.exists()
+        assert "must be another column than that of the values" in told and not out.exists()
 
 
 def test_one_column_is_not_given_twice(tmp_path: Path) -> None:
@@ -150,7 +150,7 @@ def test_one_column_is_not_given_twice(tmp_path: Path) -> None:
     dc.planar_geometric(dc.Grid(2, 3, cell=100.0), epsilon="1/2").save(tmp_path / "map.json")
     given, out = ["--data", tmp_path / "places.csv", "-o", tmp_path / "r.csv"], tmp_path / "r.csv"
     told = run("perturb", "east", "East", *given, "--mechanism", tmp_path / "map.json", code=2).stderr
-    assert "needs two different columns" in told and not out.exists()
+    assert "must be two different ones for a place" in told and not out.exists()
     for group in ("east", "NORTH"):
         choice = [
             "--group",
@@ -161,7 +161,7 @@ def test_one_column_is_not_given_twice(tmp_path: Path) -> None:
             f"2={tmp_path / 'map.json'}",
         ]
         told = run("perturb", "east", "north", *given, *choice, code=2).stderr
-        assert "the group column must differ" in told and not out.exists()
+        assert "must be another column than that of the values" in told and not out.exists()
 
 
 def test_groups_that_differ_are_said_so_first_and_told_by_the_stratified_estimate(tmp_path: Path) -> None:
