@@ -241,7 +241,7 @@ def test_files_that_cannot_be_used_are_said_so(tmp_path: Path, mechanism: Path) 
     with pytest.raises(InvalidInput, match="for DuckDB files only"):
         tables.Source(data, "visits", "people")
     m, source = dc.load(mechanism), tables.Source(data, "visits")
-    with pytest.raises(InvalidInput, match="where reports go, must be"):
+    with pytest.raises(InvalidInput, match="where reports go, must be a"):
         tables.perturb_column(m, source, tmp_path / "reports.xlsx")
     (tmp_path / "there.csv").write_text("")
     with pytest.raises(InvalidInput, match="not overwritten"):

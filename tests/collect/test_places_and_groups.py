@@ -142,7 +142,7 @@ def test_the_column_of_groups_is_never_that_of_true_values(
     choices = [option for value in (1, 2) for option in ("--mechanism", f"{value}={mechanism}")]
     for columns in (("visits", name), ("Visits", name)):
         told = run("perturb", columns[0], "--data", data, "--group", columns[1], *choices, "-o", out, code=2).stderr
-        assert "--group must be another column" in told and not out.exists()
+        assert "must be another column than that of the values" in told and not out.exists()
 
 
 def test_one_column_is_not_given_twice(tmp_path: Path) -> None:
@@ -161,7 +161,7 @@ def test_one_column_is_not_given_twice(tmp_path: Path) -> None:
             f"2={tmp_path / 'map.json'}",
         ]
         told = run("perturb", "east", "north", *given, *choice, code=2).stderr
-        assert "--group must be another column" in told and not out.exists()
+        assert "must be another column than that of the values" in told and not out.exists()
 
 
 def test_groups_that_differ_are_said_so_first_and_told_by_the_stratified_estimate(tmp_path: Path) -> None:
