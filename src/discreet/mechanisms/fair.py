@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ..exact.kernels import refuse_large
 from ..exact.rationals import read_alpha
-from ..exact.tables import Table
+from ..exact.tables import Table, refuse_large
 from ..mechanism import Mechanism, finish, read_count
 from ..spaces import Counts
 

@@ -12,9 +12,9 @@ from ... import losses, requirements, utility
 from ...channels import Channel
 from ...checking import check
 from ...errors import InvalidInput, NotCertified, Unsupported, arg
-from ...exact.kernels import MOST_PLACES, Kernel
+from ...exact.kernels import Kernel
 from ...exact.rationals import as_fraction, float_down, float_up, log_bounds, read_alpha, read_epsilon, written_out
-from ...exact.tables import Table
+from ...exact.tables import MOST_PLACES, Table
 from ...mechanism import Mechanism, read_count
 from ...privacy.certificate import Certificate, certify
 from ...spaces import Counts
