@@ -275,9 +275,10 @@ def of_problem(problem: Problem, tolerance: float | None = None) -> Estimate:
     solution = likelihood.maximum()
     notes: tuple[str, ...] = ()
     if solution.gap > likelihood.tolerance:
-        notes = (
-            f"The gap asked for, {likelihood.tolerance:.2g}, is smaller than floating-point numbers resolve here.",
-        )
+        why = "was not reached: steps take long here, and the gap below bounds what is missing."
+        if not likelihood.stopped_early(solution):
+            why = "is smaller than floating-point numbers resolve here."
+        notes = (f"The gap asked for, {likelihood.tolerance:.2g}, {why}",)
     return finish(likelihood, solution, "mle", notes)
 
 

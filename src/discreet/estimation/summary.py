@@ -88,7 +88,8 @@ def _statistics(of: Answers) -> list[tuple[str, Any]]:
 
 def _answer(of: Answers, words: str, statistic: Any, level: float) -> Answer:
     value = _value(of, statistic)
-    if len(of.distribution) > (MOST_FOR_VARIANCE if statistic == "variance" else MOST_VALUES):
+    most = MOST_FOR_VARIANCE if statistic == "variance" else MOST_VALUES
+    if len(of.distribution) > most and not (statistic[0] == "cell" and of.cells_are_quick):
         return Answer(words, value, None)
     try:
         return Answer(words, value, of.interval(statistic, level))

@@ -18,38 +18,44 @@ from ...exact.arrays import FloatArray
 from ..interior import Solution
 from .large import Structured
 
-#: At most so many steps, and so many without a lower gap.
-MOST_STEPS, MOST_IDLE = 300, 40
+#: At most so many steps, fewer where there are many outputs (steps times outputs), and so many without a lower gap.
+MOST_STEPS, MOST_WORK, MOST_IDLE = 300, 150_000_000, 40
 
 #: The point of a line is found to this share of its length.
 CLOSE = 1e-3
 
 
-def solve(model: Structured, tolerance: float, costs: FloatArray | None = None) -> Solution:
+def solve(
+    model: Structured, tolerance: float, costs: FloatArray | None = None, start: FloatArray | None = None
+) -> Solution:
     """Maximise the likelihood to a gap of at most ``tolerance``, or as far as the steps go.
 
     Parameters
     ----------
     model, tolerance, costs
         As for :func:`..interior.solve`.
+    start
+        Shares near the answer, such as an unbiased estimate; the uniform distribution if not given.
     """
     c = np.ones(model.size) if costs is None else costs
-    w = np.full(model.size, 1 / model.size)  # of the cost: p = w / c
+    w = np.full(model.size, 1 / model.size) if start is None else project(c * start)  # of the cost: p = w / c
     u = model.forward(w / c)
     g = model.gradient(u) / c
     bend = _curvature(model, g - g.mean(), c, u)
+    bends = [bend]
     trace = [(model.mean_log(u), _gap(g))]
     best, idle = (_gap(g), w), 0
-    while best[0] > tolerance and idle < MOST_IDLE and len(trace) <= MOST_STEPS:
+    while best[0] > tolerance and idle < MOST_IDLE and len(trace) <= most_steps(model):
         d = project(w + g / bend) - w
         along = model.forward(d / c)
-        t = _best_on_line(model.q, u, along, _room(w, d))
+        t = _best_on_line(model.q, u, along, float(d.sum()), _room(w, d))
         w, u = np.maximum(w + t * d, 0.0), u + t * along
         mass = float(w.sum())  # rounding adds up, and steps become shorter than it
         w, u = w / mass, u / mass
         before, g = g, model.gradient(u) / c
         square = float(d @ d)
-        bend = max(float(d @ (before - g)) / (t * square), bend / 100) if t > 0 and square > 0 else 2 * bend
+        bends = [*bends[-2:], float(d @ (before - g)) / (t * square) if t > 0 and square > 0 else 2 * bend]
+        bend = max(*bends, bend / 100)
         gap = _gap(g)
         trace.append((model.mean_log(u), gap))
         idle = 0 if gap < best[0] else idle + 1
@@ -59,6 +65,11 @@ def solve(model: Structured, tolerance: float, costs: FloatArray | None = None) 
     p /= p.sum()
     u = model.forward(p)  # afresh, so that the certificate is that of p itself
     return Solution(p, max(0.0, math.log(float((model.gradient(u) / c).max()) * float(c @ p))), tuple(trace))
+
+
+def most_steps(model: Structured) -> int:
+    """How many steps are made at most."""
+    return min(MOST_STEPS, MOST_WORK // len(model.q))
 
 
 def project(v: FloatArray) -> FloatArray:
@@ -88,12 +99,16 @@ def _room(w: FloatArray, d: FloatArray) -> float:
     return max(1.0, float((w[falling] / -d[falling]).min())) if falling.any() else 1.0
 
 
-def _best_on_line(q: FloatArray, u: FloatArray, along: FloatArray, most: float) -> float:
-    """The t in [0, most] with the largest sum of q log(u + t along), by Newton steps that stay between bounds."""
+def _best_on_line(q: FloatArray, u: FloatArray, along: FloatArray, more: float, most: float) -> float:
+    """The t in [0, most] with the largest sum of q log(u + t along), by Newton steps that stay between bounds.
+
+    ``more`` is what a step adds to the sum of the distribution: nothing but rounding, and yet more than the last steps
+    gain. So the likelihood of the distribution divided by its sum is looked at.
+    """
     low, high, t = 0.0, most, min(1.0, most)
     for _ in range(20):
         ratio = along / np.maximum(u + t * along, 1e-300)
-        slope, bend = float(q @ ratio), float(q @ ratio**2)
+        slope, bend = float(q @ ratio) - more / (1 + t * more), float(q @ ratio**2)
         low, high = (t, high) if slope > 0 else (low, t)
         if slope >= 0 and t >= most:
             return most

@@ -104,7 +104,7 @@ class Likelihood:
         model = self.model
         if isinstance(model, Structured):
             if all(isinstance(group.kernel, Projective) for group in self.problem.groups):
-                found = gradients.solve(model, self.tolerance, costs)
+                found = gradients.solve(model, self.tolerance, costs, self.inverse() if start is None else start)
             else:
                 found = large.solve(model, self.tolerance, costs, start)
             if found.gap <= self.tolerance or self.problem.places > large.SMALL:
@@ -126,6 +126,10 @@ class Likelihood:
                 return Solution(known, gap, ((float(self.model.q @ np.log(u)), gap),))
         found = self.maximise()
         return Solution(*self._zero_tiny_entries(found), found.trace)
+
+    def stopped_early(self, found: Solution) -> bool:
+        """Whether a solution has as many steps as are made at most, where each takes long."""
+        return isinstance(self.model, Structured) and found.iterations >= gradients.most_steps(self.model)
 
     def _zero_tiny_entries(self, found: Solution) -> tuple[FloatArray, float]:
         """The distribution with the tiny entries of interior points set to zero, if the gap stays; and the gap."""
