@@ -14,7 +14,7 @@ import discreet as dc
 NAMES = {
     *("Counts", "Integers", "Grid", "Labels"),
     *("Mechanism", "geometric", "two_sided_geometric", "randomized_response", "projective_response", "uniform"),
-    *("explicit_fair",),
+    *("explicit_fair", "response", "share_variance"),
     *("discrete_gaussian", "rounded_laplace", "planar_geometric", "planar_laplace", "exponential", "from_matrix"),
     *("noise_tradeoff", "NoiseTradeoff", "PTable", "read_ptable", "design_ptable"),
     *("bounded_noise", "load", "verify", "Verdict", "Certificate", "Privacy", "Witness"),

@@ -43,6 +43,7 @@ REGISTRY = {
         "projective_response",
         lambda: dc.projective_response(["a", "b", "c", "d", "e"], epsilon=2, q=3),
     ),
+    "response, of many": ("response", lambda: dc.response(20, epsilon=1)),
     "projective_response, Hadamard": ("projective_response", lambda: dc.projective_response(15, epsilon="1/2", q=2)),
     "uniform": ("uniform", lambda: dc.uniform(5)),
     "explicit_fair": ("explicit_fair", lambda: dc.explicit_fair(7, alpha="10/11")),

@@ -260,8 +260,10 @@ def _labels(text: str) -> list[str]:
         return labels
     try:
         lines = Path(text[1:]).read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as problem:
-        raise UnreadableFile(f"Cannot read the labels in {text[1:]}: {problem}.") from None
+    except UnicodeDecodeError:
+        raise UnreadableFile(f"Cannot read the labels in {text[1:]}: the file is not UTF-8 text.") from None
+    except OSError as problem:
+        raise UnreadableFile(f"Cannot read the labels in {text[1:]}: {problem.strerror}.") from None
     labels = [line.strip() for line in lines]
     empty = next((k for k, label in enumerate(labels, 1) if not label), None)
     if empty is not None:

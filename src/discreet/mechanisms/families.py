@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from ..mechanism import Mechanism
 
 #: What kind of law it is: noise that is added to a count, a table of probabilities for each range, a value that is kept
-#: or replaced by any other, noise on a map.
-Kind = Literal["noise", "table", "response", "map"]
+#: or replaced by any other, noise on a map, points of a projective space.
+Kind = Literal["noise", "table", "response", "map", "points"]
 
 #: What a family is built from. "n": the largest count; "space": any finite space; "privacy": one of epsilon and alpha;
 #: "noise": what bounded noise takes beside epsilon and reach; "q": the prime of a projective space. ``cli/design.py``
@@ -240,7 +240,7 @@ CLOSED_FORMS = Families(
             short="k-RR", aliases=("kRR", "RR", "randomised response"), saved=("space", "alpha"),
         ),
         Family(
-            "projective_response", "projective response", "response", ".mechanisms.projective:projective_response",
+            "projective_response", "projective response", "points", ".mechanisms.projective:projective_response",
             ("space", "privacy", "q"), ("design",),
             short="PGR", aliases=("projective geometry response", "projective"), saved=("space", "alpha", "q"),
         ),

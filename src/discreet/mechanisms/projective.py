@@ -9,11 +9,15 @@ from typing import Any
 
 from ..errors import InvalidInput, Unsupported
 from ..exact.integers import is_integer
+from ..exact.kernels import Response
 from ..exact.projective import MOST_POINTS, Projective, is_prime, points_of
 from ..exact.rationals import read_alpha
 from ..mechanism import Mechanism, finish
 from ..spaces import Counts
-from .response import read_finite_space
+from .response import randomized_response, read_finite_space
+
+#: With so many values there is always a prime whose space has few enough points.
+MOST_VALUES = MOST_POINTS // 2
 
 
 def projective_response(space: Any, *, epsilon: Any = None, alpha: Any = None, q: Any = None) -> Mechanism:
@@ -54,8 +58,8 @@ def projective_response(space: Any, *, epsilon: Any = None, alpha: Any = None, q
     a = read_alpha(alpha, epsilon)
     values = read_finite_space(space)
     size = values.size or 0
-    if size > MOST_POINTS // 2:
-        raise Unsupported(f"projective response takes at most {MOST_POINTS // 2:,} values; got {size:,}.")
+    if size > MOST_VALUES:
+        raise Unsupported(f"projective response takes at most {MOST_VALUES:,} values; got {size:,}.")
     prime = least_variance(size, a) if q is None else _read_prime(q, size)
     kernel = Projective(size, prime, _coordinates(prime, size), a.denominator, a.numerator)
     parameters = {"space": values.to_json(), "alpha": str(a), "q": prime}
@@ -65,16 +69,59 @@ def projective_response(space: Any, *, epsilon: Any = None, alpha: Any = None, q
     )  # fmt: skip
 
 
-def share_variance(kernel: Projective) -> Fraction:
-    """The variance of the unbiased estimate of a rare value's share, times the number of people.
+def response(space: Any, *, epsilon: Any = None, alpha: Any = None) -> Mechanism:
+    """Randomised or projective response, whichever estimates the shares of rare values with less variance.
 
-    With P and Q the probabilities of a report in the hyperplane of the truth and of another value, the share of the
-    reports in a hyperplane is ``Q + p (P - Q)``, so that the variance at p = 0 is ``Q (1 - Q) / (P - Q)^2``.
+    Randomised response is better for few values and large epsilon, projective response for many values;
+    :func:`share_variance` gives the figure of either.
 
-    >>> from discreet.exact.projective import Projective
-    >>> round(float(share_variance(Projective(500, 3, 7, 1457, 536))), 2)  # e = 1457/536
-    3.77
+    Parameters
+    ----------
+    space, epsilon, alpha
+        As for :func:`discreet.projective_response`.
+
+    Examples
+    --------
+    >>> few, many = response(10, epsilon=2), response(500, epsilon=1)
+    >>> few.family, round(float(share_variance(few)), 2)
+    ('randomized_response', 0.38)
+    >>> many.family, round(float(share_variance(many)), 2)
+    ('projective_response', 3.76)
     """
+    values, a = read_finite_space(space), read_alpha(alpha, epsilon)
+    found = [randomized_response(values, alpha=a)]
+    if (values.size or 0) <= MOST_VALUES:
+        found.append(projective_response(values, alpha=a))
+    return min(found, key=share_variance)
+
+
+def share_variance(mechanism: Mechanism) -> Fraction:
+    """The variance of the unbiased estimate of a rare value's share, times the number of people, exactly.
+
+    Each value has an event: its own report under randomised response, a report in its hyperplane under projective
+    response. With P and Q its probabilities for people who have the value and for others, its share is
+    ``Q + p (P - Q)``, so that the variance at p = 0 is ``Q (1 - Q) / (P - Q)^2`` over the number of people.
+
+    Parameters
+    ----------
+    mechanism
+        A randomised or projective response.
+
+    Examples
+    --------
+    >>> round(float(share_variance(randomized_response(500, epsilon=1))), 1)
+    169.6
+    """
+    kernel = mechanism.kernel
+    if isinstance(kernel, Projective):
+        return _variance(kernel)
+    if isinstance(kernel, Response) and kernel.stay > kernel.other:
+        own, other = Fraction(kernel.stay, kernel.total), Fraction(kernel.other, kernel.total)
+        return other * (1 - other) / (own - other) ** 2
+    raise Unsupported("the variance of a share is known for randomised and projective response only.")
+
+
+def _variance(kernel: Projective) -> Fraction:
     own, other = kernel.own_chance, kernel.other_chance
     return other * (1 - other) / (own - other) ** 2
 
@@ -91,7 +138,7 @@ def least_variance(size: int, alpha: Fraction) -> int:
     """
     primes = {q for t in range(2, 25) for q in _candidates(size, t, 1 / alpha + 1)}
     kernels = [Projective(size, q, _coordinates(q, size), alpha.denominator, alpha.numerator) for q in sorted(primes)]
-    return min(kernels, key=lambda kernel: (share_variance(kernel), kernel.points)).q
+    return min(kernels, key=lambda kernel: (_variance(kernel), kernel.points)).q
 
 
 def _candidates(size: int, t: int, wanted: Fraction) -> Iterator[int]:
