@@ -134,7 +134,7 @@ def least_variance(size: int, alpha: Fraction) -> int:
     coordinates.
 
     >>> [least_variance(size, Fraction(1, e)) for size, e in ((10**6, 3), (10**4, 55), (10, 8), (10**4, 10**9))]
-    [3, 53, 11, 10007]
+    [5, 59, 11, 10007]
     """
     primes = {q for t in range(2, 25) for q in _candidates(size, t, 1 / alpha + 1)}
     kernels = [Projective(size, q, _coordinates(q, size), alpha.denominator, alpha.numerator) for q in sorted(primes)]
