@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import discreet as dc
-from discreet.estimation import interior
+from discreet.estimation import fit, interior
 from discreet.estimation.model.models import Dense
 from discreet.estimation.model.problem import read
 from discreet.estimation.solvers import gradients
@@ -144,3 +144,14 @@ def test_reports_without_information_are_refused() -> None:
     )
     with pytest.raises(dc.errors.InvalidInput, match="no information"):
         dc.estimate([1] * 13, flat)
+
+
+def test_with_many_outputs_fewer_surveys_say_that_reports_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    m = dc.projective_response(2000, epsilon=2)
+    counts = surveyed(m, zipf(2000), 10_000, 4)
+    every = dc.estimate(counts, m).fit
+    monkeypatch.setattr(fit, "MANY_OUTPUTS", 1000)
+    few = dc.estimate(counts, m).fit
+    assert every.plausible and few.plausible and few.p_value == pytest.approx(every.p_value, abs=0.35)
+    counts[7] += 5000  # a point that no population reports so often
+    assert not dc.estimate(counts, m).fit.plausible
