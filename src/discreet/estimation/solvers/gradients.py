@@ -19,7 +19,7 @@ from ..interior import Solution
 from .large import Structured
 
 #: At most so many steps, fewer where there are many outputs (steps times outputs), and so many without a lower gap.
-MOST_STEPS, MOST_WORK, MOST_IDLE = 300, 150_000_000, 40
+MOST_STEPS, MOST_WORK, MOST_IDLE = 300, 90_000_000, 40
 
 #: The point of a line is found to this share of its length.
 CLOSE = 1e-3
