@@ -57,6 +57,7 @@ def lines() -> Iterator[Line]:
         yield _beside_updates(name, mechanism, times, wanted)
     yield _closed_form()
     yield _ten_thousand()
+    yield from _million_values()
     yield _limited_reach()
     yield from _apart()
     yield from _beside_peers()
@@ -112,6 +113,24 @@ def _ten_thousand() -> Line:
     plain = measure.seconds(lambda: updates(matrix, counts / counts.sum(), 2)) * UPDATES / 2
     peer = f"{UPDATES} updates {plain:.3g} s"
     return measure.at_most("estimate geometric n=10^4 to gap 1e-8", f"{ours:.3g} s", peer, ours / plain, 2e-4)
+
+
+def _million_values() -> Iterator[Line]:
+    """Projective response for a million values: made and proved, and 10^7 reports with all error bars."""
+    size, people = 10**6, 10**7
+    made = min(measure.seconds(lambda: dc.projective_response(size, epsilon=1)) for _ in range(3))
+    yield measure.at_most("projective response k=10^6, made and proved", f"{made:.3g} s", "2 s", made / 2, 1)
+    mechanism = dc.projective_response(size, epsilon=1)
+    shares = 1 / np.arange(1, size + 1)
+    counts = _reports(mechanism, shares / shares.sum(), people)
+
+    def estimate() -> None:
+        found = dc.estimate(counts, mechanism)
+        found.band(of="cells")
+        assert found.converged
+
+    took = measure.seconds(estimate)
+    yield measure.at_most("projective response k=10^6, 10^7 reports", f"{took:.3g} s", "30 s", took / 30, 1)
 
 
 def _limited_reach() -> Line:

@@ -11,6 +11,7 @@ KINDS = {
     "table": "has a table of probabilities",
     "response": "keeps the value or reports any other",
     "map": "adds noise on a map",
+    "points": "reports points of a projective space",
 }
 
 #: Where names are taken.

@@ -19,6 +19,7 @@ from discreet.cli.main import app
 from discreet.errors import InvalidInput, UnreadableFile
 from discreet.exact.kernels import Noise, Response
 from discreet.exact.lattice import Lattice
+from discreet.exact.projective import Projective
 from discreet.exact.tables import Table
 from discreet.mechanisms.families import CLOSED_FORMS, Families, Family, resolve
 from discreet.names import plain
@@ -166,9 +167,10 @@ GIVEN: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "noise": ((), {"stay": "1/2"}),
     "base": ((), {"base": 3}),
     "below": ((), {"below": 4}),
+    "q": ((), {"q": 3}),
 }
 
-KERNELS = {"noise": Noise, "table": Table, "response": Response, "map": Lattice}
+KERNELS = {"noise": Noise, "table": Table, "response": Response, "map": Lattice, "points": Projective}
 
 
 @pytest.mark.parametrize("name", FAMILIES)

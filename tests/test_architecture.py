@@ -193,6 +193,7 @@ ANY = {
         "requirements": 2, "utility": 1,
     },
     "what a file or a request says, before it is checked; and what is kept of it": {
+        "exact.projective": 2,
         "exact.kernels": 4, "exact.lattice": 2, "exact.tables": 1, "exact.laws": 5, "files": 4, "ledger.books": 4,
         "ledger.budget": 1, "ledger.chain": 1, "ledger.entries": 2, "ledger.ledger": 1, "ledger.statement": 2,
         "mechanism": 6,
@@ -208,7 +209,7 @@ ANY = {
         "collect.tables": 5, "engines.duckdb.counting": 1, "engines.postgres.catalogue": 7,
         "engines.postgres.connection": 7, "engines.postgres.counting": 5, "engines.postgres.source": 4,
         "engines.reference": 5, "estimation.algebra": 1, "estimation.solvers.large": 2, "exact.arrays": 1,
-        "exact.bits": 5, "exact.inversion": 1, "exact.sampling": 8, "ledger.stores.postgres": 9,
+        "exact.bits": 5, "exact.inversion": 1, "exact.sampling": 9, "ledger.stores.postgres": 9,
         "optimise.lp.bounds": 2, "optimise.lp.highs": 9, "optimise.lp.program": 1, "optimise.lp.refinement": 6,
         "optimise.lp.solver": 1, "pages.html": 2, "pages.pictures": 1, "plots.chart": 6, "plots.counts": 4,
         "plots.curves": 3, "plots.reconstruction": 1, "sources.files": 4,

@@ -33,8 +33,8 @@ ALSO_CALLED = {
 NOT_NUMERICAL = {
     "test_adding_a_family.py", "test_addresses.py", "test_architecture.py", "test_cli.py", "test_cli_words.py",
     "test_client.py", "test_core_types.py", "test_demo.py", "test_docs.py", "test_explanation.py", "test_files.py",
-    "test_foreign_files.py", "test_installed.py", "test_plot_counts.py", "test_plots.py", "test_public_face.py",
-    "test_readme.py", "test_refusals.py", "test_results.py", "test_spaces.py", "test_wording.py",
+    "test_foreign_files.py", "test_installed.py", "test_plot_counts.py", "test_plots.py", "test_projective_response.py",
+    "test_public_face.py", "test_readme.py", "test_refusals.py", "test_results.py", "test_spaces.py", "test_wording.py",
 }  # fmt: skip
 
 pytestmark = pytest.mark.xdist_group("core types")

@@ -13,7 +13,8 @@ import discreet as dc
 #: A change here is a change for every user: add freely, remove never.
 NAMES = {
     *("Counts", "Integers", "Grid", "Labels"),
-    *("Mechanism", "geometric", "two_sided_geometric", "randomized_response", "uniform", "explicit_fair"),
+    *("Mechanism", "geometric", "two_sided_geometric", "randomized_response", "projective_response", "uniform"),
+    *("explicit_fair", "response", "share_variance"),
     *("discrete_gaussian", "rounded_laplace", "planar_geometric", "planar_laplace", "exponential", "from_matrix"),
     *("noise_tradeoff", "NoiseTradeoff", "PTable", "read_ptable", "design_ptable"),
     *("bounded_noise", "load", "verify", "Verdict", "Certificate", "Privacy", "Witness"),
@@ -105,6 +106,7 @@ SIGNATURES = {
     "geometric": ["n", "epsilon", "alpha"],
     "two_sided_geometric": ["epsilon", "alpha"],
     "randomized_response": ["space", "epsilon"],
+    "projective_response": ["space", "epsilon"],
     "explicit_fair": ["n", "alpha", "epsilon"],
     "uniform": ["n"],
     "discrete_gaussian": ["sigma2"],

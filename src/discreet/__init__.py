@@ -17,6 +17,7 @@ _ROOMS = {
     ".spaces": ("Counts", "Integers", "Grid", "Labels"),
     ".mechanism": ("Mechanism",),
     ".mechanisms.geometric": ("geometric", "two_sided_geometric"),
+    ".mechanisms.projective": ("projective_response", "response", "share_variance"),
     ".mechanisms.response": ("randomized_response", "uniform"),
     ".mechanisms.fair": ("explicit_fair",),
     ".mechanisms.gaussian": ("discrete_gaussian",),
@@ -71,8 +72,9 @@ __all__ = [
     # where values live
     "Counts", "Integers", "Grid", "Labels",
     # mechanisms
-    "Mechanism", "geometric", "two_sided_geometric", "randomized_response", "uniform", "explicit_fair",
-    "discrete_gaussian", "bounded_noise", "rounded_laplace", "planar_geometric", "planar_laplace",
+    "Mechanism", "geometric", "two_sided_geometric", "randomized_response", "projective_response", "response",
+    "share_variance", "uniform",
+    "explicit_fair", "discrete_gaussian", "bounded_noise", "rounded_laplace", "planar_geometric", "planar_laplace",
     "exponential", "from_matrix", "load",
     # the judge
     "verify", "Verdict", "FileVerdict", "Certificate", "Privacy", "Witness", "compose", "Composition",

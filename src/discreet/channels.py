@@ -14,8 +14,8 @@ import numpy as np
 
 from .errors import ON_A_RANGE, InvalidInput, InWords, Unsupported, WrongType
 from .exact.arrays import FloatArray
-from .exact.kernels import Noise, refuse_large
-from .exact.tables import Table
+from .exact.kernels import Noise
+from .exact.tables import Table, refuse_large
 from .privacy.matrices import ROW_TOLERANCE, DecimalTable, read_matrix
 from .spaces import Counts, Space
 

@@ -21,10 +21,11 @@ import numpy as np
 from . import utility
 from .checking import check
 from .errors import Altered, DiscreetError, InvalidInput, NotPrivate, UnreadableFile, call
-from .exact.kernels import MOST_PLACES, Kernel, Noise, Response, kernel_from
+from .exact.kernels import Kernel, Noise, Response, kernel_from
 from .exact.lattice import Lattice
+from .exact.projective import Projective
 from .exact.rationals import claimed
-from .exact.tables import Table
+from .exact.tables import MOST_PLACES, Table
 from .mechanism import FORMAT, VERSION, Mechanism, fingerprint
 from .mechanisms.building import rebuild_saved
 from .mechanisms.families import CLOSED_FORMS
@@ -170,6 +171,8 @@ def _refuse_misfit(kernel: Kernel, outputs: Space) -> None:
         fits = kernel.shape[1] == outputs.size
     elif isinstance(kernel, Response | Lattice):
         fits = kernel.size == outputs.size
+    elif isinstance(kernel, Projective):
+        fits = kernel.points == outputs.size
     else:
         fits = False
     if not fits:

@@ -38,6 +38,13 @@ REGISTRY = {
     "randomized_response": ("randomized_response", lambda: dc.randomized_response(6, epsilon=1)),
     "randomized_response, labels": ("randomized_response", lambda: dc.randomized_response(["a", "b", 3], epsilon=1)),
     "randomized_response, map": ("randomized_response", lambda: dc.randomized_response(GRID, epsilon=2)),
+    "projective_response": ("projective_response", lambda: dc.projective_response(9, epsilon=1)),
+    "projective_response, labels": (
+        "projective_response",
+        lambda: dc.projective_response(["a", "b", "c", "d", "e"], epsilon=2, q=3),
+    ),
+    "response, of many": ("response", lambda: dc.response(20, epsilon=1)),
+    "projective_response, Hadamard": ("projective_response", lambda: dc.projective_response(15, epsilon="1/2", q=2)),
     "uniform": ("uniform", lambda: dc.uniform(5)),
     "explicit_fair": ("explicit_fair", lambda: dc.explicit_fair(7, alpha="10/11")),
     "explicit_fair, even": ("explicit_fair", lambda: dc.explicit_fair(6, epsilon=1.5)),

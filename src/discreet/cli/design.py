@@ -32,6 +32,7 @@ _OPTIONS: dict[Parameter, tuple[tuple[str, ...], bool]] = {
     "noise": (("stay", "variance", "delta", "js", "kind"), False),
     "base": (("base",), False),
     "below": (("below",), False),
+    "q": (("q",), False),
 }
 
 
@@ -73,7 +74,10 @@ def design(
     ] = None,
     worst_case: Annotated[bool, typer.Option("--worst-case", help="Minimise the loss of the worst count.")] = False,
     explain: Annotated[bool, typer.Option("--explain", help="Say why, and what each property costs.")] = False,
-    labels: Annotated[str | None, typer.Option(help=f"For {_for('labels')}: the answers, comma separated.")] = None,
+    labels: Annotated[
+        str | None,
+        typer.Option(help=f"For {_for('labels')}: the answers, comma separated, or @FILE with one on each line."),
+    ] = None,
     grid: Annotated[str | None, typer.Option(help=f"For {_for('grid')}: ROWSxCOLSxCELL, such as 30x30x150.")] = None,
     border: Annotated[str | None, typer.Option(help=f"For {_for('border')}: remap (default) or normalise.")] = None,
     ptable: Annotated[bool, typer.Option("--ptable", help="Design a p-table instead of a mechanism.")] = False,
@@ -87,6 +91,7 @@ def design(
     sigma2: Annotated[str | None, typer.Option(help=f"For {_for('sigma2')}: its parameter.")] = None,
     base: Annotated[int | None, typer.Option(help=f"For {_for('base')}: the base, 3 by default.")] = None,
     below: Annotated[int | None, typer.Option(help=f"For {_for('below')}: counts below this are suppressed.")] = None,
+    q: Annotated[int | None, typer.Option(help=f"For {_for('q')}: the prime; the best one by default.")] = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Where to save it (.json; a table .csv).")
     ] = None,
@@ -108,6 +113,7 @@ def design(
     named = {
         "labels": labels, "grid": grid, "border": border, "reach": reach, "stay": stay, "variance": variance, "js": js,
         "kind": kind, "keys": keys, "sigma2": sigma2, "base": base, "below": below,
+        "q": q,
     }  # fmt: skip
     if ptable:
         from .ptable import design_table
@@ -236,15 +242,33 @@ def _named_choice(option: str, written: object) -> Any:
 
 
 def _space(given: dict[str, Any]) -> Any:
-    from ..errors import InvalidInput
     from ..spaces import Counts, Labels
 
     if given["labels"] is not None:
-        labels = [label.strip() for label in given["labels"].split(",")]
-        if "" in labels:
-            raise InvalidInput.must_be("labels", "answers with one comma between two", given["labels"])
-        return Labels(labels)
+        return Labels(_labels(given["labels"]))
     return Counts(given["n"]) if given["n"] is not None else _grid(given["grid"])
+
+
+def _labels(text: str) -> list[str]:
+    """Answers that are listed with commas, or the lines of the file after an @."""
+    from ..errors import InvalidInput, UnreadableFile
+
+    if not text.startswith("@"):
+        labels = [label.strip() for label in text.split(",")]
+        if "" in labels:
+            raise InvalidInput.must_be("labels", "answers with one comma between two", text)
+        return labels
+    try:
+        lines = Path(text[1:]).read_text(encoding="utf-8-sig").splitlines()
+    except UnicodeDecodeError:
+        raise UnreadableFile(f"Cannot read the labels in {text[1:]}: the file is not UTF-8 text.") from None
+    except OSError as problem:
+        raise UnreadableFile(f"Cannot read the labels in {text[1:]}: {problem.strerror}.") from None
+    labels = [line.strip() for line in lines]
+    empty = next((k for k, label in enumerate(labels, 1) if not label), None)
+    if empty is not None:
+        raise InvalidInput(f"{text[1:]} needs a label on every line; line {empty} is empty.")
+    return labels
 
 
 def _grid(text: str | None) -> Any:
@@ -334,7 +358,10 @@ def _several(text: str) -> list[str]:
 def calibrate(
     family: Annotated[str, typer.Option(help=f"A family by name: {_names('calibrate')}.")],
     n: Annotated[int | None, typer.Option("-n", "--largest", help="The largest count.")] = None,
-    labels: Annotated[str | None, typer.Option(help=f"For {_for('labels')}: the answers, comma separated.")] = None,
+    labels: Annotated[
+        str | None,
+        typer.Option(help=f"For {_for('labels')}: the answers, comma separated, or @FILE with one on each line."),
+    ] = None,
     grid: Annotated[str | None, typer.Option(help=f"For {_for('grid')}: ROWSxCOLSxCELL, such as 30x30x150.")] = None,
     distance: Annotated[str | None, typer.Option(help="Mean distance between truth and report at most this.")] = None,
     truth: Annotated[str | None, typer.Option(help="Probability of reporting the truth at least this.")] = None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TypeAlias, cast
 
 from ..addresses import FILE, Address, no_engine, read_address
 from ..errors import InvalidInput, arg
@@ -14,16 +14,13 @@ from .arrow.tables import ArrowStream, table_in_memory
 from .base import Counting, Source
 from .duckdb.files import open_counted_files
 from .postgres.source import open_database
-from .spark.session import is_spark_session
+from .spark.session import Session, is_spark_session
 from .spark.source import open_session, open_spark
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 __all__ = ["Counting", "Data", "Source", "columns_of", "open_source"]
 
 #: What a release reads: an address, a table in memory, a session of Spark, or a source that is open already.
-Data: TypeAlias = "str | Path | Source | ArrowStream | SparkSession"
+Data: TypeAlias = str | Path | Source | ArrowStream | Session
 
 #: The schemes of data -> how its engine opens it.
 OPENERS: Mapping[str, Callable[[Address], Source]] = {
@@ -54,14 +51,19 @@ def open_source(data: object, dataset: str | None = None) -> Source:
     if hasattr(data, "rehearse"):
         return cast(Source, data)
     table = table_in_memory(data)
-    if table is None and not is_spark_session(data):
-        raise not_a_table(data)
+    if table is not None:
+        return open_table(table, _named(dataset, "a table in memory"))
+    if is_spark_session(data):
+        return open_session(data, _named(dataset, "a session of Spark"))
+    raise not_a_table(data)
+
+
+def _named(dataset: str | None, what: str) -> str:
     if dataset is None:
-        what = "a table in memory" if table is not None else "a session of Spark"
         raise InvalidInput(
             f"{what} has no name of its own. Name the data set, as its ledger does: {arg('dataset', 'visits')}."
         )
-    return open_table(table, dataset) if table is not None else open_session(cast("SparkSession", data), dataset)
+    return dataset
 
 
 def columns_of(data: str | Path | Address) -> set[str] | None:

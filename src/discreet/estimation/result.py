@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..errors import InvalidInput, Unsupported
+from ..exact.projective import Projective
 from ..plots import Chart
 from ..report import Json, Report, Result, stamped
 from . import pictures, reporting, spikes
@@ -27,6 +28,9 @@ from .spikes import Spikes
 from .statistics import read_share
 from .strata import Homogeneity, Stratified, gain
 from .summary import answers, distribution_json, intervals_json, stratified_answers
+
+#: From so many values on, a note says what the likelihood does to shares.
+MANY_VALUES = 100
 
 
 class Step(NamedTuple):
@@ -275,8 +279,14 @@ def of_problem(problem: Problem, tolerance: float | None = None) -> Estimate:
     solution = likelihood.maximum()
     notes: tuple[str, ...] = ()
     if solution.gap > likelihood.tolerance:
-        notes = (
-            f"The gap asked for, {likelihood.tolerance:.2g}, is smaller than floating-point numbers resolve here.",
+        why = "was not reached: steps take long here, and the gap below bounds what is missing."
+        if not likelihood.stopped_early(solution):
+            why = "is smaller than floating-point numbers resolve here."
+        notes = (f"The gap asked for, {likelihood.tolerance:.2g}, {why}",)
+    if problem.size > MANY_VALUES and any(isinstance(group.kernel, Projective) for group in problem.groups):
+        notes += (
+            "Noise makes some of the many rare values look frequent, and what they get is missing from the others. "
+            'Intervals are around the unbiased estimate of each share, which the method "inverse" gives.',
         )
     return finish(likelihood, solution, "mle", notes)
 

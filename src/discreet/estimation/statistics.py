@@ -143,3 +143,8 @@ def read_weights(values: ArrayLike, size: int) -> FloatArray:
     if not np.isfinite(weights).all():
         raise InvalidInput.must_be("weights", "finite numbers", InWords("NaN or infinity"))
     return weights
+
+
+def at_most(k: int, size: int) -> FloatArray:
+    """1 for the first values up to number k, and 0 for those after it."""
+    return (np.arange(size) <= k).astype(float)

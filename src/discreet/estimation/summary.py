@@ -88,7 +88,9 @@ def _statistics(of: Answers) -> list[tuple[str, Any]]:
 
 def _answer(of: Answers, words: str, statistic: object, level: float) -> Answer:
     value = _value(of, statistic)
-    if len(of.distribution) > (MOST_FOR_VARIANCE if statistic == "variance" else MOST_VALUES):
+    most = MOST_FOR_VARIANCE if statistic == "variance" else MOST_VALUES
+    of_a_cell = isinstance(statistic, tuple) and statistic[0] == "cell"
+    if len(of.distribution) > most and not (of_a_cell and of.cells_are_quick):
         return Answer(words, value, None)
     try:
         return Answer(words, value, of.interval(statistic, level))

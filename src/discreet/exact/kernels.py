@@ -1,12 +1,13 @@
 """Kernels: the frozen exact objects that are sampled, proved and saved.
 
-A kernel gives the probability of each report for each truth, both by index. Four kinds cover every mechanism here:
+A kernel gives the probability of each report for each truth, both by index. Five kinds cover every mechanism here:
 
 ==============  ============================================================================================
 ``Table``        any exact weights, row by row (:mod:`.tables`)
 ``Noise``        truth plus integer noise, clamped or not; own laws for the smallest truths if need be
 ``Response``     keep the truth with some probability, else report any other value, all alike (k-RR, uniform)
 ``Lattice``      truth plus noise in two dimensions, on a map (:mod:`.lattice`)
+``Projective``   points of the truth's hyperplane more often than others: many values (:mod:`.projective`)
 ==============  ============================================================================================
 
 ``forward`` and ``backward`` use the structure: O(n) for geometric noise and for response, without any matrix.
@@ -27,13 +28,12 @@ from ..errors import ON_A_RANGE, InvalidInput, InWords, Unsupported
 from .arrays import Array, FloatArray, IntArray
 from .bits import Bits
 from .inversion import UNDECIDED
+from .lattice import Lattice
 from .laws import Finite, GeometricTails, Law, float_log, law_from
+from .projective import Projective
 from .rationals import read_integer, show_integer
 from .sampling import NoiseSampler, ResponseSampler, Sampler
-from .tables import Table
-
-#: Tables are expanded up to this many places; beyond it a kernel answers by its structure alone.
-MOST_PLACES = 16_000_000
+from .tables import Table, refuse_large
 
 
 class Kernel(Protocol):
@@ -59,15 +59,6 @@ class Kernel(Protocol):
 
     def to_json(self) -> dict[str, Any]:
         """The exact parameters, as plain JSON values."""
-
-
-def refuse_large(rows: int, columns: int) -> None:
-    """Refuse to expand a kernel to more places than memory should hold."""
-    if rows * columns > MOST_PLACES:
-        raise Unsupported(
-            f"a table of {rows} x {columns} probabilities is too large to write out (at most {MOST_PLACES:,} places). "
-            "Noise such as geometric works for any range without it: probability, forward, backward, release."
-        )
 
 
 # ------------------------------------------------------------------------------------------------ noise
@@ -439,7 +430,7 @@ def kernel_from(description: dict[str, Any]) -> Kernel:
     if kind == "response":
         return Response(description["size"], read_integer(description["stay"]), read_integer(description["other"]))
     if kind == "lattice":
-        from .lattice import Lattice
-
         return Lattice.from_json(description)
-    raise InvalidInput(f"{kind!r} is not a kind of kernel; the kinds are table, noise, response, lattice.")
+    if kind == "projective":
+        return Projective.from_json(description)
+    raise InvalidInput(f"{kind!r} is not a kind of kernel; the kinds are table, noise, response, lattice, projective.")

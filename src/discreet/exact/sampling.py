@@ -285,6 +285,18 @@ class AliasSampler:
 # ------------------------------------------------------------------------------------------------ response
 
 
+def straddles(product: Any, size: Any) -> Any:
+    """Whether a 32-bit number times size leaves a uniform value open: the next number would give another one."""
+    return (product & np.uint64(0xFFFFFFFF)) > np.uint64(2**32) - size
+
+
+def uniform_below(size: int, value: int, known: int, bits: Bits) -> int:
+    """A uniform value in 0..size-1 from the first ``known`` bits of a number, and as many more as it takes."""
+    while (value * size) >> known != ((value + 1) * size - 1) >> known:
+        value, known = (value << 64) | bits.deep(), known + 64
+    return (value * size) >> known
+
+
 class ResponseSampler:
     """Keeps a value with probability ``keep``, otherwise draws one uniformly from all ``size`` values.
 
@@ -302,15 +314,11 @@ class ResponseSampler:
         product = (words & np.uint64(0xFFFFFFFF)) * np.uint64(self._size)
         uniform = (product >> np.uint64(32)).astype(np.int64)
         chosen = np.where(upper < np.uint64(self._threshold), truths.astype(np.int64, copy=False), uniform)
-        open_ = (upper == np.uint64(self._threshold)) | self._straddles(product)
+        open_ = (upper == np.uint64(self._threshold)) | straddles(product, np.uint64(self._size))
         if open_.any():
             for k in np.flatnonzero(open_).tolist():
                 chosen[k] = self._settle(int(truths[k]), int(words[k]), bits)
         return chosen
-
-    def _straddles(self, product: Any) -> Any:
-        """Whether the next 32-bit number would give another uniform value: then this one is not decided."""
-        return (product & np.uint64(0xFFFFFFFF)) > np.uint64(2**32 - self._size)
 
     def draw_one(self, truth: int, bits: Bits) -> int:
         return self._settle(truth, one_word(bits, 8), bits)
@@ -319,7 +327,4 @@ class ResponseSampler:
         keep, _, _ = is_below(word >> 32, 32, lambda b: scaled(self._keep, b), bits)
         if keep:
             return truth
-        value, known = word & 0xFFFFFFFF, 32
-        while (value * self._size) >> known != ((value + 1) * self._size - 1) >> known:
-            value, known = (value << 64) | bits.deep(), known + 64
-        return (value * self._size) >> known
+        return uniform_below(self._size, word & 0xFFFFFFFF, 32, bits)

@@ -18,10 +18,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InvalidInput, InWords, WrongType
+from ..errors import InvalidInput, InWords, Unsupported, WrongType
 from .arrays import Array, FloatArray
 from .rationals import show_integer
 from .sampling import AliasSampler
+
+#: Tables are expanded up to this many places; beyond it a kernel answers by its structure alone.
+MOST_PLACES = 16_000_000
+
+
+def refuse_large(rows: int, columns: int) -> None:
+    """Refuse to expand a kernel to more places than memory should hold."""
+    if rows * columns > MOST_PLACES:
+        raise Unsupported(
+            f"a table of {rows} x {columns} probabilities is too large to write out (at most {MOST_PLACES:,} places). "
+            "Noise such as geometric works for any range without it: probability, forward, backward, release."
+        )
 
 
 @dataclass(frozen=True, eq=False)

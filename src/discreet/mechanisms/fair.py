@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..exact.kernels import refuse_large
 from ..exact.rationals import Number, read_alpha
-from ..exact.tables import Table
+from ..exact.tables import Table, refuse_large
 from ..mechanism import Mechanism, finish, read_count
 from ..spaces import Counts
 

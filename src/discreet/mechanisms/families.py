@@ -21,13 +21,14 @@ if TYPE_CHECKING:
     from ..mechanism import Mechanism
 
 #: What kind of law it is: noise that is added to a count, a table of probabilities for each range, a value that is kept
-#: or replaced by any other, noise on a map.
-Kind = Literal["noise", "table", "response", "map"]
+#: or replaced by any other, noise on a map, points of a projective space.
+Kind = Literal["noise", "table", "response", "map", "points"]
 
 #: What a family is built from. "n": the largest count; "space": any finite space; "privacy": one of epsilon and alpha;
-#: "noise": what bounded noise takes beside epsilon and reach. ``cli/design.py`` has the options of each.
+#: "noise": what bounded noise takes beside epsilon and reach; "q": the prime of a projective space. ``cli/design.py``
+#: has the options of each.
 Parameter = Literal[
-    "n", "space", "grid", "privacy", "epsilon", "sigma2", "border", "reach", "noise", "base", "below"
+    "n", "space", "grid", "privacy", "epsilon", "sigma2", "border", "reach", "noise", "base", "below", "q"
 ]  # fmt: skip
 
 #: Where a family is offered by name. "known": among the known mechanisms that are tried before a design is refused.
@@ -237,6 +238,11 @@ CLOSED_FORMS = Families(
             "randomized_response", "randomised response", "response", ".mechanisms.response:randomized_response",
             ("space", "privacy"), ("design", "known", "compare", "calibrate", "release", "reconstruct"),
             short="k-RR", aliases=("kRR", "RR", "randomised response"), saved=("space", "alpha"),
+        ),
+        Family(
+            "projective_response", "projective response", "points", ".mechanisms.projective:projective_response",
+            ("space", "privacy", "q"), ("design",),
+            short="PGR", aliases=("projective geometry response", "projective"), saved=("space", "alpha", "q"),
         ),
         Family(
             "rounded_laplace", "rounded Laplace", "noise", ".mechanisms.laplace:rounded_laplace", ("n", "epsilon"),

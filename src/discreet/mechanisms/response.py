@@ -36,7 +36,7 @@ def randomized_response(space: object, *, epsilon: Number | None = None, alpha: 
     Fraction(3, 4)
     """
     a = read_alpha(alpha, epsilon)
-    values = _finite(space)
+    values = read_finite_space(space)
     kernel = Response(values.size or 0, a.denominator, a.numerator)
     parameters = {"space": values.to_json(), "alpha": str(a)}
     return finish(
@@ -44,7 +44,8 @@ def randomized_response(space: object, *, epsilon: Number | None = None, alpha: 
     )
 
 
-def _finite(space: Any) -> Space:
+def read_finite_space(space: Any) -> Space:
+    """A finite space, from a space, a list of labels or the number of values."""
     if isinstance(space, Counts | Labels | Grid):
         return space
     if isinstance(space, list | tuple):

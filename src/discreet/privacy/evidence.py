@@ -254,6 +254,7 @@ class Rows:
             noun=self.noun,
             at_most=view.at_most and 0 in columns,
             at_least=view.at_least and last in columns,
+            alike=sum(view.merged[c] for c in columns) if view.merged else 0,
         )
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from ..errors import Unsupported, arg
 from ..exact.kernels import Noise, Response
 from ..exact.laws import GeometricTails
+from ..exact.projective import Projective
 from ..exact.rationals import at_most_exp, exp_bounds, log_bounds
 from ..exact.tables import Table
 from ..spaces import Labels, Space
@@ -240,9 +241,9 @@ def of_table(table: Table, space: Space, notion: str, exact: bool) -> Evidence:
     return Distances(adjacent, table, space)
 
 
-def of_response(kernel: Response, space: Space, notion: str, exact: bool) -> Evidence:
+def of_response(kernel: Response | Projective, space: Space, notion: str, exact: bool) -> Evidence:
     """Any two truths look alike, so one pair tells everything; for the metric notion, the nearest pair."""
-    view = views.of_response(kernel)
+    view = views.of_response(kernel) if isinstance(kernel, Response) else views.of_projective(kernel)
     rows = Rows(view, np.array([0]), np.array([1]), space.noun)
     nearest = space.unit if notion == "metric" else Fraction(1)
     return Compared((rows,), exact, distance=nearest)

@@ -13,6 +13,7 @@ from ..exact.arrays import FloatArray
 from ..exact.kernels import Kernel, Noise, Response
 from ..exact.lattice import Lattice
 from ..exact.laws import Gaussian
+from ..exact.projective import Projective
 from ..exact.rationals import Number, as_fraction, bound_up, text_up
 from ..exact.tables import Table
 from ..report import Fact, Json, Report, Result, Section, Terms, plain, stamped
@@ -253,7 +254,7 @@ def evidence_for(kernel: Kernel, space: Space, notion: str, exact: bool = True) 
         if kernel.own:  # the evidence below looks at the shared law only
             raise Unsupported("own laws beside the discrete Gaussian are not judged.")
         return GaussianEvidence(kernel)
-    if isinstance(kernel, Response):
+    if isinstance(kernel, Response | Projective):
         return pairs.of_response(kernel, space, notion, exact)
     if isinstance(kernel, Noise):
         return pairs.of_noise(kernel, space, notion, exact)
@@ -275,8 +276,8 @@ def _refuse_misfit(kernel: Kernel, space: Space) -> None:
             raise InvalidInput(
                 f"the lattice was made for {kernel.rows} x {kernel.cols} cells, but the space is {space!r}."
             )
-    elif isinstance(kernel, Response | Table):
-        rows = kernel.size if isinstance(kernel, Response) else kernel.shape[0]
+    elif isinstance(kernel, Response | Projective | Table):
+        rows = kernel.shape[0] if isinstance(kernel, Table) else kernel.size
         if rows != space.size:
             raise InvalidInput(f"the matrix has {rows} rows but the space has {space.size} values.")
     else:

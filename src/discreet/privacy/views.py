@@ -12,6 +12,8 @@ report changes neither the largest ratio nor any hockey-stick divergence between
 - Shift invariance: adjacent truths further than the body from every landmark (the ends of the range, the ends of the
   clamp, the truths with laws of their own) all look alike, so the truths near landmarks are enough.
 - Response: every report other than the two truths has ratio 1.
+- Projective response: two truths are two distinct points, whose hyperplanes have s points each and share r. So there
+  are four kinds of reports, in both, in either one alone and in none, as many for any two truths.
 
 A merged report is no single report. The single reports of a merged tail give away less than the report beside it, so
 they need not be looked at. Tests compare views with brute-force tables.
@@ -29,6 +31,7 @@ import numpy as np
 from ..errors import Unsupported
 from ..exact.kernels import Noise, Response
 from ..exact.laws import Finite, GeometricTails
+from ..exact.projective import Projective
 from ..exact.tables import Table
 
 
@@ -44,6 +47,8 @@ class View:
     at_least: bool = False
     #: The columns that must be looked at for single reports.
     single: slice = field(default_factory=lambda: slice(None))
+    #: How many reports each column stands for beside its own, where some are merged.
+    merged: Sequence[int] = ()
 
 
 def whole(table: Table) -> View:
@@ -56,6 +61,31 @@ def of_response(kernel: Response) -> View:
     rest = [(kernel.size - 2) * kernel.other] if kernel.size > 2 else []
     rows = [[kernel.stay, kernel.other, *rest], [kernel.other, kernel.stay, *rest]]
     return View(Table.from_rows(rows), (0, 1), (0, 1, 2)[: 2 + len(rest)])
+
+
+def of_projective(kernel: Projective) -> View:
+    """The first two truths, (0, ..., 0, 1) and (0, ..., 1, 0): one report of either alone, the rest merged.
+
+    The numbers of the points follow from the field and the dimension, and are worked out here again: K in all, s with
+    one coordinate zero, r with two.
+    """
+    q, t, high, low = kernel.q, kernel.t, kernel.inside, kernel.outside
+    points, one_zero, two_zeros = (sum(q**k for k in range(t - zeros)) for zeros in range(3))
+    alone = one_zero - two_zeros
+    # the number of reports, the weight under either truth, and one of them: (.., 1, 0), (.., 0, 1), (.., 1, 1, 0),
+    # (.., 1, 0, 1), (.., 1, 0, 0), (.., 1, 1)
+    kinds = [
+        (1, high, low, 1),
+        (1, low, high, 0),
+        (alone - 1, high, low, 2 * q + 1),
+        (alone - 1, low, high, q + 2),
+        (two_zeros, high, high, q + 1),
+        (points - 2 * alone - two_zeros, low, low, 2),
+    ]
+    kinds = [kind for kind in kinds if kind[0]]
+    rows = [[kind[0] * kind[side] for kind in kinds] for side in (1, 2)]
+    reports, merged = tuple(kind[3] for kind in kinds), tuple(kind[0] - 1 for kind in kinds)
+    return View(Table.from_rows(rows), (0, 1), reports, single=slice(0, 2), merged=merged)
 
 
 def of_noise(kernel: Noise) -> list[View]:

@@ -16,7 +16,8 @@ class Witness:
     """Two truths and what tells them apart.
 
     ``reports`` lists the reports of the event; where the event contains all reports beyond the first or the last of
-    them, ``at_most`` or ``at_least`` says so (an unbounded mechanism has infinitely many reports).
+    them, ``at_most`` or ``at_least`` says so (an unbounded mechanism has infinitely many reports). ``alike`` is how
+    many more of the same kinds belong to it that are not listed.
 
     Examples
     --------
@@ -36,6 +37,7 @@ class Witness:
     noun: str = "count"
     at_most: bool = False
     at_least: bool = False
+    alike: int = 0
 
     @property
     def report(self) -> Any:
@@ -51,6 +53,9 @@ class Witness:
 
     def _event(self) -> str:
         first, last = self.reports[0], self.reports[-1]
+        if self.alike:
+            shown = " or ".join(str(r) for r in self.reports)
+            return f"report {shown} or one of {self.alike:,} like it"
         if len(self.reports) == 1:
             return f"report {first}" + (" or less" if self.at_most else " or more" if self.at_least else "")
         if isinstance(first, int) and len(self.reports) == last - first + 1:
@@ -67,6 +72,7 @@ class Witness:
             "truth": self.truth,
             "other": self.other,
             "reports": list(self.reports),
+            **({"alike": self.alike} if self.alike else {}),
             "probability": float(self.probability),
             "other_probability": float(self.other_probability),
             "sentence": str(self),

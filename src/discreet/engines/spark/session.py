@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 from ...addresses import Address
 from ...errors import InvalidInput, MissingExtra, SourceFailed, Unsupported
@@ -150,7 +150,14 @@ def start_session(master: str) -> SparkSession:
     return own_session(running)
 
 
-def is_spark_session(data: object) -> bool:
+class Session(Protocol):
+    """A session of Spark as others hand it over: PySpark's ``SparkSession``, which is not imported for its name."""
+
+    @property
+    def version(self) -> str: ...
+
+
+def is_spark_session(data: object) -> TypeGuard[SparkSession]:
     """Whether something is a session of Spark, also of Spark Connect; PySpark is not imported to find out."""
     return type(data).__name__ == "SparkSession" and type(data).__module__.startswith("pyspark.sql.")
 

@@ -31,6 +31,7 @@ from typing import Protocol
 
 import numpy as np
 
+from ...errors import InvalidInput
 from ...exact.arrays import FloatArray
 from ..interior import Solution
 from ..model.problem import Problem
@@ -290,3 +291,10 @@ def _least(function: Callable[[float], float], left: float, right: float) -> tup
             b = left + GOLDEN * (right - left)
             at_b = function(b)
     return (a, at_a) if at_a <= at_b else (b, at_b)
+
+
+def read_surveys(wanted: int) -> int:
+    """How many surveys to simulate; too few say nothing about a quantile."""
+    if isinstance(wanted, bool) or wanted < 0 or 0 < wanted < 19:
+        raise InvalidInput.must_be("surveys", "0, or at least 19 (better 99 or more)", wanted)
+    return wanted

@@ -15,12 +15,14 @@ wide, g is large and so is the interval; there the profile likelihood (:mod:`.in
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from ...exact.arrays import FloatArray
 from ...exact.kernels import Response
+from ...exact.projective import Projective
 from ..algebra import cholesky, gram, left_solve, left_times, single_threaded_blas, times
 from ..model.columns import block
 from ..model.models import Geometric
@@ -37,8 +39,72 @@ FEW, WHOLE = 20, 2.0
 #: Weights that differ by this share of the largest are the same up to rounding.
 SAME = 1e-12
 
+#: Ends of many intervals at once are found by so many halvings.
+HALVINGS = 44
+
 #: Weights must give the statistic back to this share of its largest value.
 EXACT = 1e-7
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Shares of single values that rest on one event each: that the report is in the value's hyperplane.
+
+    Attributes
+    ----------
+    hits
+        The share of the reports in the hyperplane of each value.
+    chances
+        What it would be under a distribution.
+    own, other
+        The probability of a report in the hyperplane of the truth, and of another value.
+    """
+
+    hits: FloatArray
+    chances: FloatArray
+    own: float
+    other: float
+
+    def outcomes(self, f: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray] | None:
+        """For a multiple of one share: how often its event came and did not, the weights, and the chances."""
+        places = np.flatnonzero(f)
+        if len(places) != 1:
+            return None
+        h, u, factor = (float(values[places[0]]) for values in (self.hits, self.chances, f))
+        weights = factor * (np.array([1.0, 0.0]) - self.other) / (self.own - self.other)
+        return np.array([h, 1 - h]), weights, np.array([u, 1 - u])
+
+    def ends(self, people: int, level: float) -> tuple[FloatArray, FloatArray]:
+        """Both ends of the interval of every share: as :func:`ends`, all at once by halving."""
+        least = np.full(len(self.hits), math.inf)
+        for share in (self.hits, self.chances):
+            spread = share * (1 - share)
+            np.minimum(least, people * spread / ((1 - share) ** 2 + share**2) ** 2, out=least)
+        many = intervals.quantile(level, 1) * np.sqrt(1 + WHOLE / np.maximum(least, FEW))
+        goals = np.where(least < FEW, quantile(level, 0.0), many)
+        found = []
+        for border in (0.0, 1.0):
+            inside, outside = self.hits.copy(), np.full(len(self.hits), border)
+            for _ in range(HALVINGS):
+                middle = (inside + outside) / 2
+                near = 2 * people * _divergence(self.hits, middle) <= goals**2
+                inside, outside = np.where(near, middle, inside), np.where(near, outside, middle)
+            found.append((inside - self.other) / (self.own - self.other))
+        return found[0], found[1]
+
+    def limits(self, people: int, level: float, p: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Both ends of the interval of every share, as :mod:`.possible` brings them back; p is never left out."""
+        least, most = self.ends(people, level)
+        high = np.where(most <= 0, (most - least) / 2, np.minimum(most, 1.0))
+        low = np.where(least >= 1, 1 - (most - least) / 2, np.maximum(least, 0.0))
+        return np.minimum(low, p), np.maximum(high, p)
+
+
+def _divergence(h: FloatArray, theta: FloatArray) -> FloatArray:
+    """h log(h / theta) + (1 - h) log((1 - h) / (1 - theta)), with 0 log 0 = 0."""
+    from scipy.special import rel_entr
+
+    return np.asarray(rel_entr(h, theta) + rel_entr(1 - h, 1 - theta))
 
 
 class Unbiased:
@@ -74,7 +140,9 @@ class Unbiased:
         groups = self._problem.groups
         if any(group.outputs.size is None for group in groups):
             return False
-        simple = len(groups) == 1 and (groups[0].alpha is not None or isinstance(groups[0].kernel, Response))
+        simple = len(groups) == 1 and (
+            groups[0].alpha is not None or isinstance(groups[0].kernel, Response | Projective)
+        )
         return simple or sum(group.size * int(group.outputs.size or 0) for group in groups) <= MOST_ENTRIES
 
     def weights(self, f: FloatArray) -> FloatArray | None:
@@ -89,7 +157,25 @@ class Unbiased:
             kernel = group.kernel
             other = kernel.other / kernel.total
             return np.asarray((f - other * f.sum()) * (kernel.total / (kernel.stay - kernel.other)))
+        if len(self._problem.groups) == 1 and isinstance(group.kernel, Projective):
+            # of f - c by the sums over hyperplanes; a constant c needs no reports, and the mean leaves least variance
+            projective, c = group.kernel, float(f.mean())
+            everywhere = np.zeros(projective.points)
+            everywhere[: len(f)] = f - c
+            gain = float(projective.own_chance - projective.other_chance)
+            return np.asarray(c + projective.hyperplane_sums(everywhere) / gain)
         return self._solved(f)
+
+    @cached_property
+    def cells(self) -> Cells | None:
+        """What the share of each single value rests on, under projective response; None for other mechanisms."""
+        group = self._problem.groups[0]
+        if len(self._problem.groups) > 1 or not isinstance(group.kernel, Projective):
+            return None
+        kernel = group.kernel
+        own, other = float(kernel.own_chance), float(kernel.other_chance)
+        hits = np.clip(kernel.hyperplane_sums(self.shares)[: group.size], 0.0, 1.0)
+        return Cells(hits, other + (own - other) * self._p, own, other)
 
     @cached_property
     def _matrix(self) -> FloatArray:

@@ -19,14 +19,16 @@ from ...errors import InvalidInput, meant
 from ...exact.arrays import FloatArray
 from ...exact.kernels import Noise, Response
 from ...exact.lattice import Lattice
+from ...exact.projective import Projective
 from ...report import Json, Prose, Report, Result, Section, Table, Terms, stamped
 from ...spaces import Space
 from ...wording import percent, rounded
 from ..interior import Solution
-from ..statistics import DUST, Reconstruction, indicator, numbers, read_share, read_weights, unknown
+from ..statistics import DUST, Reconstruction, at_most, indicator, numbers, read_share, read_weights, unknown
 from . import intervals, moments
 from .intervals import Profiled
-from .moments import Unbiased
+from .moments import Cells, Unbiased
+from .possible import moved, reaching, within
 
 #: A band of cumulative probabilities is worked out at this many counts at most; between them it follows from their
 #: being monotone.
@@ -227,12 +229,13 @@ class IntervalInputs:
             low, high = intervals.ends(self.likelihood, self.top, tiled, level, surveys)
             return low, high, "calibrated profile likelihood"
         possible = (float(f.min()), float(f.max()))
-        found = _reaching(self._unbiased(f, level), possible)
+        found = self._unbiased(f, level)
+        found = moved(found, possible) if self.cells is not None else reaching(found, possible)
         if found is not None and self._unbiased_is_shorter(found, tiled, level):
-            return _within(found, possible, around)
+            return within(found, possible, around)
         low, high = intervals.ends(self.likelihood, self.top, tiled, level, 0)
         if found is not None and found[1] - found[0] <= self.margin * (high - low):
-            return _within(found, possible, around)
+            return within(found, possible, around)
         return low, high, "profile likelihood"
 
     def profiled(self, f: FloatArray, level: float, surveys: int) -> bool:
@@ -256,13 +259,13 @@ class IntervalInputs:
 
         centre = None if surveys else self._estimated(x)
         possible = (0.0, float(np.ptp(x)) ** 2 / 4)
-        found = None if centre is None else _reaching(self._unbiased((x - centre) ** 2, level), possible)
+        found = None if centre is None else reaching(self._unbiased((x - centre) ** 2, level), possible)
         if found is not None and self._unbiased_is_shorter(found, (tiled - mean) ** 2, level):
-            return _within(found, possible, around)
+            return within(found, possible, around)
         ends = intervals.variance_ends(self.likelihood, self.top, tiled, level, surveys)
         if found is not None and found[1] - found[0] <= self.margin * (ends[1] - ends[0]):
-            return _within(found, possible, around)
-        low, high, _ = _within(ends, possible, around)
+            return within(found, possible, around)
+        low, high, _ = within(ends, possible, around)
         return low, high, "calibrated profile likelihood" if surveys else "profile likelihood"
 
     @cached_property
@@ -273,9 +276,14 @@ class IntervalInputs:
         held the truth in as few as 79% of the surveys).
         """
         kernels = [group.kernel for group in self.likelihood.problem.groups]
-        if all(isinstance(kernel, Response) for kernel in kernels):
+        if all(isinstance(kernel, Response | Projective) for kernel in kernels):
             return math.inf
         return 1.0 if all(isinstance(kernel, Noise | Lattice) for kernel in kernels) else FAR_SHORTER
+
+    @property
+    def cells(self) -> Cells | None:
+        """For one group with projective response, whose profiles take long: what single shares rest on."""
+        return self.unbiased[0].cells if len(self.unbiased) == 1 else None
 
     def _unbiased_is_shorter(self, found: tuple[float, float], f: FloatArray, level: float) -> bool:
         """Whether the profile's interval need not be worked out, because it would be longer."""
@@ -303,25 +311,19 @@ class IntervalInputs:
         return None if found is None else float(found[0] @ found[1])
 
     def _unbiased(self, f: FloatArray, level: float) -> tuple[float, float] | None:
+        alone = None if self.cells is None else self.cells.outcomes(f)
+        if alone is not None:
+            return self._around(*alone, level)
         found = self._weights(f)
         if found is None:
             return None
-        q, g = found
         u = np.concatenate([share * one.chances for share, one in zip(self.shares, self.unbiased, strict=True)])
+        return self._around(*found, u, level)
+
+    def _around(self, q: FloatArray, g: FloatArray, u: FloatArray, level: float) -> tuple[float, float]:
         # outputs that did not occur count in the one, and those that should not have in the other
         reports = min(moments.effective(chances, g, self.people) for chances in (q, u))
         return moments.ends(q, g, self.people, moments.quantile(level, reports))
-
-
-def _reaching(found: tuple[float, float] | None, possible: tuple[float, float]) -> tuple[float, float] | None:
-    """An interval that holds something possible; around an unbiased estimate it may not, and would become a point."""
-    return None if found is None or found[0] >= possible[1] or found[1] <= possible[0] else found
-
-
-def _within(found: tuple[float, float], possible: tuple[float, float], around: float) -> tuple[float, float, str]:
-    """Without what no distribution has; the maximum likelihood estimate is never left out."""
-    low, high = (min(max(end, possible[0]), possible[1]) for end in found)
-    return min(low, around), max(high, around), "unbiased estimate"
 
 
 @dataclass(frozen=True, eq=False)
@@ -331,6 +333,11 @@ class Answers(Reconstruction):
     @property
     def _interval_inputs(self) -> IntervalInputs:
         raise NotImplementedError
+
+    @property
+    def cells_are_quick(self) -> bool:
+        """Whether an interval for one share takes no longer where there are many values."""
+        return self._interval_inputs.cells is not None
 
     def interval(self, statistic: Any = "mean", level: float = 0.95, *, surveys: int = 0) -> Interval:
         """An interval for something that follows from the distribution.
@@ -359,7 +366,7 @@ class Answers(Reconstruction):
         P(at most 1): 0.7247, 95% interval 0.5702 to 0.872
         """
         level = read_share(level, "level", inside=True)
-        times = self._surveys(surveys)
+        times = intervals.read_surveys(surveys)
         kind = statistic[0] if isinstance(statistic, tuple) and statistic and isinstance(statistic[0], str) else None
         if isinstance(statistic, str):
             if statistic == "mean":
@@ -382,11 +389,6 @@ class Answers(Reconstruction):
         chosen = indicator(self.space, statistic)
         return self._linear(chosen, level, times, words[str(kind)].format(*statistic))
 
-    def _surveys(self, wanted: int) -> int:
-        if isinstance(wanted, bool) or wanted < 0 or 0 < wanted < 19:
-            raise InvalidInput.must_be("surveys", "0, or at least 19 (better 99 or more)", wanted)
-        return wanted
-
     def _linear(self, f: FloatArray, level: float, surveys: int, words: str) -> Interval:
         inputs = self._interval_inputs
         low, high, by = inputs.interval(f, level, surveys)
@@ -403,13 +405,13 @@ class Answers(Reconstruction):
         size = len(numbers(self.space, "an interval for a quantile"))
 
         inputs = self._interval_inputs
-        interval = cache(lambda k: inputs.interval(_at_most(k, size), level, surveys))
+        interval = cache(lambda k: inputs.interval(at_most(k, size), level, surveys))
 
         def limit(k: int, side: int) -> float:
             if k == size - 1:
                 return 1.0
-            if inputs.profiled(_at_most(k, size), level, surveys):
-                return inputs.profile_end(_at_most(k, size), level, surveys, side)
+            if inputs.profiled(at_most(k, size), level, surveys):
+                return inputs.profile_end(at_most(k, size), level, surveys, side)
             least, most, _ = interval(k)
             return least if side > 0 else most
 
@@ -459,7 +461,7 @@ class Answers(Reconstruction):
         True
         """
         level = read_share(level, "level", inside=True)
-        times = self._surveys(surveys)
+        times = intervals.read_surveys(surveys)
         if of not in ("cdf", "cells"):
             raise InvalidInput.must_be("of", "'cdf' (cumulative) or 'cells' (single values)", of)
         if points < 2:
@@ -469,7 +471,7 @@ class Answers(Reconstruction):
         size = len(numbers(self.space, "a cumulative band"))
         places = self._spread(size, points)
         each = 1 - (1 - level) / len(places) if simultaneous and places else level
-        ends = [self._interval_inputs.interval(_at_most(k, size), each, times)[:2] for k in places]
+        ends = [self._interval_inputs.interval(at_most(k, size), each, times)[:2] for k in places]
         low, high = np.array([(0.0, 0.0), *ends, (1.0, 1.0)]).T
         if simultaneous:  # all of them hold at once, so that each may use the others
             low, high = np.maximum.accumulate(low), np.minimum.accumulate(high[::-1])[::-1]
@@ -480,6 +482,10 @@ class Answers(Reconstruction):
     def _cells(self, level: float, simultaneous: bool, surveys: int) -> Band:
         size = len(self.distribution)
         each = 1 - (1 - level) / size if simultaneous else level
+        inputs = self._interval_inputs
+        if inputs.cells is not None and not surveys:
+            low, high = inputs.cells.limits(self.people, each, inputs.top.p)
+            return Band(low, high, level, simultaneous, "cells", self.space)
         ends = [self._interval_inputs.interval(row, each, surveys)[:2] for row in np.eye(size)]
         low, high = np.array(ends).T
         return Band(low, high, level, simultaneous, "cells", self.space)
@@ -492,7 +498,3 @@ class Answers(Reconstruction):
         total = np.cumsum(self._interval_inputs.top.p.reshape(-1, size).sum(axis=0))
         likely = np.searchsorted(total, np.linspace(0.01, 0.99, points - points // 2))
         return sorted({int(k) for k in [*evenly, *np.minimum(likely, size - 2)]})
-
-
-def _at_most(k: int, size: int) -> FloatArray:
-    return (np.arange(size) <= k).astype(float)

@@ -7,6 +7,7 @@ import numpy as np
 from ...exact.arrays import FloatArray, IntArray
 from ...exact.kernels import Kernel, Noise, Response
 from ...exact.lattice import Lattice
+from ...exact.projective import Projective
 
 #: Reports of noise spread wider than this are looked up one by one.
 WIDEST = 1 << 22
@@ -14,7 +15,7 @@ WIDEST = 1 << 22
 
 def block(kernel: Kernel, truths: IntArray, reports: IntArray) -> FloatArray:
     """P(report | truth), a row for each of these truths and a column for each of these reports."""
-    if isinstance(kernel, Lattice):
+    if isinstance(kernel, Lattice | Projective):
         return kernel.block(truths, reports)
     if isinstance(kernel, Response):
         same = truths[:, None] == reports[None, :]

@@ -21,6 +21,7 @@ from ...exact.bits import SeededBits
 from ...exact.integers import read_integers
 from ...exact.kernels import Kernel, Noise, Response
 from ...exact.laws import GeometricTails
+from ...exact.projective import Projective
 from ...exact.tables import Table
 from ...mechanism import Mechanism
 from ...spaces import Counts, Integers, Space
@@ -365,6 +366,8 @@ def _refuse_useless(kernel: Kernel) -> None:
     """A mechanism whose reports have the same distribution whatever the truth."""
     if isinstance(kernel, Response):
         useless = kernel.stay == kernel.other
+    elif isinstance(kernel, Projective):
+        useless = kernel.inside == kernel.outside
     elif isinstance(kernel, Table):
         useless = bool((kernel.codes == kernel.codes[0]).all() and len(set(kernel.totals)) == 1)
     elif isinstance(kernel, _Matrix):
@@ -380,8 +383,8 @@ def _refuse_useless(kernel: Kernel) -> None:
 
 def _refuse_impossible(group: Group) -> None:
     """Reports that no truth can give: another mechanism made them, or the range of truths is too small."""
-    if isinstance(group.kernel, Response) and group.kernel.other:
-        return
+    if isinstance(group.kernel, Projective) or (isinstance(group.kernel, Response) and group.kernel.other):
+        return  # every report has a chance
     with single_threaded_blas(group.size * len(group.reports)):
         chances = group.forward(np.full(group.size, 1 / group.size))
     wrong = np.flatnonzero(~(chances > SMALLEST_CHANCE))

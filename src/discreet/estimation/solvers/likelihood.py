@@ -10,13 +10,14 @@ from ...exact.arrays import FloatArray, IntArray
 from ...exact.kernels import Noise
 from ...exact.kernels import Response as ResponseKernel
 from ...exact.lattice import Lattice
+from ...exact.projective import Projective
 from .. import interior
 from ..algebra import left_solve, single_threaded_blas
 from ..interior import Model, Solution, gap_of
 from ..model.columns import block
 from ..model.models import Dense, Geometric, Response
 from ..model.problem import Problem
-from . import banded, large, response
+from . import banded, gradients, large, response
 from .banded import Banded
 from .large import Structured
 
@@ -24,6 +25,9 @@ from .large import Structured
 #: only where dense steps take minutes (it wins for narrow noise, and is far slower for wide noise: measured); on maps,
 #: where the support is small, much earlier.
 MOST_WORK, MOST_WORK_ON_MAPS = 30_000_000_000, 50_000_000
+
+#: The same for projective response, whose likelihood bends nearly alike in all directions: gradients soon do.
+MOST_WORK_ON_POINTS = 200_000_000
 
 
 class Likelihood:
@@ -58,11 +62,14 @@ class Likelihood:
             return narrow
         reports = sum(len(group.reports) for group in problem.groups)
         work = problem.size * reports * min(problem.size, reports)
-        if all(isinstance(group.kernel, Lattice) for group in problem.groups):
+        if all(isinstance(group.kernel, Projective) for group in problem.groups):
+            if work > MOST_WORK_ON_POINTS:
+                return Structured(problem)
+        elif all(isinstance(group.kernel, Lattice) for group in problem.groups):
             if work > MOST_WORK_ON_MAPS:
                 return Structured(problem)
         elif work > MOST_WORK and all(
-            isinstance(group.kernel, Noise | Lattice | ResponseKernel) for group in problem.groups
+            isinstance(group.kernel, Noise | Lattice | ResponseKernel | Projective) for group in problem.groups
         ):
             return Structured(problem)
         return self._dense()
@@ -96,7 +103,10 @@ class Likelihood:
     def _maximise(self, costs: FloatArray | None, start: FloatArray | None) -> Solution:
         model = self.model
         if isinstance(model, Structured):
-            found = large.solve(model, self.tolerance, costs, start)
+            if all(isinstance(group.kernel, Projective) for group in self.problem.groups):
+                found = gradients.solve(model, self.tolerance, costs, self.inverse() if start is None else start)
+            else:
+                found = large.solve(model, self.tolerance, costs, start)
             if found.gap <= self.tolerance or self.problem.places > large.SMALL:
                 return found
             return interior.solve(self._dense(), self.tolerance, costs)
@@ -117,6 +127,10 @@ class Likelihood:
         found = self.maximise()
         return Solution(*self._zero_tiny_entries(found), found.trace)
 
+    def stopped_early(self, found: Solution) -> bool:
+        """Whether a solution has as many steps as are made at most, where each takes long."""
+        return isinstance(self.model, Structured) and found.iterations >= gradients.most_steps(self.model)
+
     def _zero_tiny_entries(self, found: Solution) -> tuple[FloatArray, float]:
         """The distribution with the tiny entries of interior points set to zero, if the gap stays; and the gap."""
         p = found.p
@@ -133,6 +147,8 @@ class Likelihood:
         model = self.model
         if isinstance(model, Response):
             return response.maximum(model.q, model.other / model.gain)
+        if isinstance(self.problem.groups[0].kernel, Projective) and isinstance(model, Structured):
+            return None  # with rare values some entry is negative
         if isinstance(model, Banded):
             return None  # noise that has an inverse without negatives is hardly any: steps are cheaper than to try
         if isinstance(model, Dense) and model.A.shape != (self.problem.size, self.problem.groups[0].outputs.size):
@@ -143,6 +159,11 @@ class Likelihood:
     def inverse(self) -> FloatArray | None:
         """q A^-1: if it has no negative entry it is the maximum ([F] proposition 3). None where there is no inverse."""
         model, group = self.model, self.problem.groups[0]
+        if len(self.problem.groups) == 1 and isinstance(group.kernel, Projective):
+            kernel = group.kernel
+            own, other = float(kernel.own_chance), float(kernel.other_chance)
+            hits = kernel.hyperplane_sums(group.whole() / group.people)[: group.size]
+            return np.asarray((hits - other) / (own - other))
         if len(self.problem.groups) > 1 or group.outputs.size != group.size:
             return None
         if isinstance(model, Geometric):

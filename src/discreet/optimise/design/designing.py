@@ -12,7 +12,7 @@ from ... import losses, requirements, utility
 from ...channels import Channel
 from ...checking import check
 from ...errors import InvalidInput, NotCertified, Unsupported, arg
-from ...exact.kernels import MOST_PLACES, Kernel
+from ...exact.kernels import Kernel
 from ...exact.rationals import (
     Number,
     as_fraction,
@@ -23,7 +23,7 @@ from ...exact.rationals import (
     read_epsilon,
     written_out,
 )
-from ...exact.tables import Table
+from ...exact.tables import MOST_PLACES, Table
 from ...mechanism import Mechanism, read_count
 from ...privacy.certificate import Certificate, certify
 from ...report import Json

@@ -20,10 +20,10 @@ from ...errors import InvalidInput, InWords, Unsupported, WrongType, arg
 from ...exact.arrays import FloatArray, IntArray
 from ...exact.bits import Bits
 from ...exact.integers import is_integer
-from ...exact.kernels import refuse_large
 from ...exact.laws import Law
 from ...exact.rationals import as_fraction
 from ...exact.sampling import CHUNK, Sampler
+from ...exact.tables import refuse_large
 from ...files import rebuild
 from ...mechanism import Mechanism
 from ...mechanisms.families import Family, resolve
