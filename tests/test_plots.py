@@ -366,7 +366,7 @@ def test_refusals_say_what_to_do() -> None:
         (lambda: plots.heatmap(dc.planar_geometric(dc.Grid(15, 15), epsilon=1)), Unsupported, "report_map"),
         (lambda: plots.heatmap(unbounded), Unsupported, r"m\.on\(Counts\(n\)"),
         (lambda: plots.heatmap(small, scale="cubic"), InvalidInput, "'sqrt'"),
-        (lambda: plots.heatmap("no mechanism"), WrongType, "expected a mechanism"),
+        (lambda: plots.heatmap("no mechanism"), WrongType, "must be a mechanism"),
         (lambda: plots.heatmap(small, dc.verify(dc.geometric(9, epsilon=1), "local").witness), ForeignValue, "count"),
         (lambda: plots.report_map(small, 0), Unsupported, "Grid"),
         (lambda: plots.report_map(grid, 15), ForeignValue, "not a cell number"),

@@ -27,6 +27,8 @@ from engine_registry import ENGINES, Engine
 
 KEY = bytes(range(16))
 CSV_ONLY = ENGINES[:1]
+ON_SPARK = [engine for engine in ENGINES if engine.group == "spark"]
+QUICK = [engine for engine in ENGINES if engine not in ON_SPARK]
 ONE_OF_EACH = (ENGINES[0], next(engine for engine in ENGINES if engine.name.startswith("PostgreSQL")))
 Row = tuple[str | None, int | None, str | None, int | None]  # person, site, health, visits
 SCHEMA = pa.schema({"person": pa.string(), "site": pa.int32(), "health": pa.string(), "visits": pa.int16()})
@@ -93,12 +95,25 @@ def questions(draw: st.DrawFn) -> Counting:
     return ask(counts, draw(declared()), unit=unit, k=draw(st.integers(1, 3)), where=draw(st.booleans()))
 
 
-@settings(max_examples=25)
-@given(ROWS, st.lists(questions(), min_size=1, max_size=6))
-def test_counts_are_those_of_the_plain_rule_on_every_engine(tmp_path_factory, rows, asked) -> None:
-    for engine, source in zip(ENGINES, write(tmp_path_factory.getbasetemp(), rows), strict=True):
+def check_against_the_plain_rule(
+    engines: Sequence[Engine], folder: Path, rows: list[Row], asked: list[Counting]
+) -> None:
+    for engine, source in zip(engines, write(folder, rows, engines), strict=True):
         for found, one in zip(source.count(list(map(engine.asked, asked))), asked, strict=True):
             np.testing.assert_array_equal(found, reference(rows, one))
+
+
+@settings(max_examples=25)
+@given(ROWS, st.lists(questions(), min_size=1, max_size=6))
+def test_counts_are_those_of_the_plain_rule(tmp_path_factory, rows, asked) -> None:
+    check_against_the_plain_rule(QUICK, tmp_path_factory.getbasetemp(), rows, asked)
+
+
+@pytest.mark.xdist_group("spark")
+@settings(max_examples=5)
+@given(ROWS, st.lists(questions(), min_size=1, max_size=2))
+def test_counts_are_those_of_the_plain_rule_on_spark(tmp_path_factory, rows, asked) -> None:
+    check_against_the_plain_rule(ON_SPARK, tmp_path_factory.getbasetemp(), rows, asked)
 
 
 @settings(max_examples=20)
@@ -140,9 +155,7 @@ def test_sets_and_ranks_make_the_choice_of_the_rule_on_larger_tables(tmp_path, s
     ]
     groups = Groups(("site",), ("integer",), (range(size),))
     asked = [ask(counts, groups, k=k) for counts in ([0], [1], [0, 1], [1, 3], [1, 2, 4, 0]) for k in (1, 2, 70)]
-    for engine, source in zip(ONE_OF_EACH, write(tmp_path, rows, ONE_OF_EACH), strict=True):
-        for found, one in zip(source.count(list(map(engine.asked, asked))), asked, strict=True):
-            np.testing.assert_array_equal(found, reference(rows, one))
+    check_against_the_plain_rule(ONE_OF_EACH, tmp_path, rows, asked)
 
 
 @pytest.mark.parametrize(
@@ -156,8 +169,14 @@ def test_many_conditions_overflow_for_nobody(tmp_path, c, size, k) -> None:
         (f"p{i % 150}", chance.randrange(size), chance.choice(HEALTH), chance.choice([0, 1, 2, 3])) for i in range(600)
     ]
     asked = ask([1 + j % 4 for j in range(c)], Groups(("site",), ("integer",), (range(size),)), unit="person", k=k)
-    for engine, source in zip(ENGINES, write(tmp_path, rows), strict=True):
-        assert (source.count([engine.asked(asked)])[0] == reference(rows, asked)).all()
+    check_against_the_plain_rule(QUICK, tmp_path, rows, [asked])
+
+
+@pytest.mark.xdist_group("spark")
+def test_many_conditions_overflow_for_nobody_on_spark(tmp_path) -> None:
+    rows = [(f"p{i % 150}", i % 3, HEALTH[i % len(HEALTH)], i % 4) for i in range(600)]
+    few = Groups(("site",), ("integer",), (range(3),))
+    check_against_the_plain_rule(ON_SPARK, tmp_path, rows, [ask([1 + j % 4 for j in range(28)], few, k=2)])
 
 
 def test_another_key_chooses_otherwise(tmp_path) -> None:
@@ -183,9 +202,7 @@ def test_several_countings_come_in_one_call(tmp_path) -> None:
     rows: list[Row] = [("a", 1, "good", 2), ("a", 2, "poor", 0), ("b", 2, None, None)]
     site = Groups(("site",), ("integer",), ((1, 2),))
     asked = [ask([0, 1], site, k=2), ask([0], TOTAL), ask([0], site, unit="row")]
-    for engine, source in zip(ENGINES, write(tmp_path, rows), strict=True):
-        for found, one in zip(source.count(list(map(engine.asked, asked))), asked, strict=True):
-            np.testing.assert_array_equal(found, reference(rows, one))
+    check_against_the_plain_rule(QUICK, tmp_path, rows, asked)
 
 
 def test_numbers_are_read_as_numbers_and_texts_letter_for_letter(tmp_path) -> None:

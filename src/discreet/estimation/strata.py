@@ -157,7 +157,8 @@ class Stratified(Answers, Result):
         """The report as text for a terminal so wide, with at most so many values."""
         return self.report(level, most=most).text(width, most)
 
-    def _surveys(self, wanted: int) -> int:
+    @staticmethod
+    def _surveys(wanted: int) -> int:
         if wanted:
             raise Unsupported("intervals of a stratified estimate are not calibrated by surveys; leave surveys out.")
         return 0

@@ -113,9 +113,8 @@ class Interval(Result):
 
     def to_json(self) -> dict[str, Json]:
         """The numbers as plain JSON values."""
-        numbers: dict[str, Json] = {"estimate": self.estimate, "low": self.low, "high": self.high, "level": self.level}
-        words: dict[str, Json] = {"by": self.by, "covers": self.covers}
-        return stamped("interval", 1, {"statistic": self.statistic, **numbers, **words})
+        ends: dict[str, Json] = {"estimate": self.estimate, "low": self.low, "high": self.high, "level": self.level}
+        return stamped("interval", 1, {"statistic": self.statistic, **ends, "by": self.by, "covers": self.covers})
 
     def report(self) -> Report:
         """The estimate, the ends, how they were found and what they cover."""
@@ -334,6 +333,8 @@ class Answers(Reconstruction):
     def _interval_inputs(self) -> IntervalInputs:
         raise NotImplementedError
 
+    _surveys = staticmethod(intervals.read_surveys)
+
     @property
     def cells_are_quick(self) -> bool:
         """Whether an interval for one share takes no longer where there are many values."""
@@ -366,7 +367,7 @@ class Answers(Reconstruction):
         P(at most 1): 0.7247, 95% interval 0.5702 to 0.872
         """
         level = read_share(level, "level", inside=True)
-        times = intervals.read_surveys(surveys)
+        times = self._surveys(surveys)
         kind = statistic[0] if isinstance(statistic, tuple) and statistic and isinstance(statistic[0], str) else None
         if isinstance(statistic, str):
             if statistic == "mean":
@@ -377,9 +378,8 @@ class Answers(Reconstruction):
         if kind is None:
             return self._linear(read_weights(statistic, len(self.distribution)), level, times, "weighted sum")
         if kind == "quantile" and len(statistic) == 2:
-            return self._quantile(
-                read_share(statistic[1], meant("q", "the order of a quantile"), inside=True), level, times
-            )
+            order = read_share(statistic[1], meant("q", "the order of a quantile"), inside=True)
+            return self._quantile(order, level, times)
         if kind == "count" and len(statistic) == 2:
             chosen = self.people * indicator(self.space, ("cell", statistic[1]))
             return self._linear(chosen, level, times, f"expected number of people with {statistic[1]!r}")
@@ -461,7 +461,7 @@ class Answers(Reconstruction):
         True
         """
         level = read_share(level, "level", inside=True)
-        times = intervals.read_surveys(surveys)
+        times = self._surveys(surveys)
         if of not in ("cdf", "cells"):
             raise InvalidInput.must_be("of", "'cdf' (cumulative) or 'cells' (single values)", of)
         if points < 2:

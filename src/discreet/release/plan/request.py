@@ -162,7 +162,7 @@ def read_request(questions: str | Sequence[str] | ReleaseRequest, **fields: Unpa
 
     >>> read_request("SELECT COUNT(*) FROM visits", unit="row", epsilon=1, level=2)
     Traceback (most recent call last):
-    discreet.errors.InvalidInput: level is how often an interval covers, from 0.5 to below 1, such as 0.95; got 2.
+    discreet.errors.InvalidInput: level, how often an interval covers, must be from 0.5 to below 1, such as 0.95; got 2.
     """
     if isinstance(questions, ReleaseRequest):
         if fields:
