@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 import runpy
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -243,3 +246,18 @@ def test_the_files_that_contributors_are_sent_to_exist():
     assert len(files) > 15
     for name in files:
         assert (source / name).is_file() or (root / name).is_file(), name
+
+
+def test_tests_of_one_group_run_in_one_process(tmp_path):
+    """Two processes would start Spark twice. A version of pytest was met under which groups went unseen."""
+    (tmp_path / "test_group.py").write_text(
+        "import os, pathlib, pytest\n"
+        "@pytest.mark.xdist_group('one')\n"
+        "@pytest.mark.parametrize('k', range(8))\n"
+        "def test(k): pathlib.Path(os.environ['PYTEST_XDIST_WORKER']).touch()\n",
+        encoding="utf-8",
+    )
+    words = ["-m", "pytest", "-q", "-n", "2", "--dist", "loadgroup", "-p", "no:cacheprovider", "test_group.py"]
+    others = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
+    subprocess.run([sys.executable, *words], cwd=tmp_path, env=others, check=True, capture_output=True)
+    assert len(list(tmp_path.glob("gw*"))) == 1
