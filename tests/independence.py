@@ -23,17 +23,19 @@ def violations(
     """
     place, row = chance.choice(table.rows)
     theirs = {other for other, one in table.rows if one["person"] == row["person"]}
-    by_unit = {
-        "row": (count(table.without({place}), countings), count(table.only({place}), countings)),
-        "person": (count(table.without(theirs), countings), count(table.only(theirs), countings)),
-    }
     found = []
-    for j, counting in enumerate(countings):
-        rest, alone = (kind[j] for kind in by_unit[counting.unit])
-        moved = whole[j] - rest
-        told = f"{counting.question.text}, {counting.unit}"
-        if (moved != alone).any():
-            found.append(f"{told}: one {counting.unit} less is not what it counts alone")
-        if np.abs(moved).max(initial=0) > 1 or (np.abs(moved).max(axis=1) > 0).sum() > counting.max_groups:
-            found.append(f"{told}: one {counting.unit} less moves too much")
+    for unit, own in (("row", {place}), ("person", theirs)):
+        asked = [(counting, counts) for counting, counts in zip(countings, whole, strict=True) if counting.unit == unit]
+        if not asked:
+            continue
+        rest, alone = (
+            count(some, [counting for counting, _ in asked]) for some in (table.without(own), table.only(own))
+        )
+        for (counting, all_rows), others, by_itself in zip(asked, rest, alone, strict=True):
+            moved = all_rows - others
+            told = f"{counting.question.text}, {unit}"
+            if (moved != by_itself).any():
+                found.append(f"{told}: one {unit} less is not what it counts alone")
+            if np.abs(moved).max(initial=0) > 1 or (np.abs(moved).max(axis=1) > 0).sum() > counting.max_groups:
+                found.append(f"{told}: one {unit} less moves too much")
     return found
