@@ -183,7 +183,7 @@ class Drawing:
     def _reports(self, engine: duckdb.DuckDBPyConnection) -> RecordBatch:
         batch = self.rows.batch(engine)
         if batch is None:
-            raise SourceFailed  # they were checked before; what is said is said elsewhere
+            raise SourceFailed  # the job fails, and another one counts what is wrong, for the message
         names = [] if batch.groups is None else [np.array(self.devices.names, object)[batch.groups]]
         self.drawn.add(len(batch.indices))
         return _record_batch(self.schema, [*names, self.devices.reports(batch)])
