@@ -8,7 +8,7 @@ is decided on every row and fails on none.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from ..errors import InvalidInput
@@ -70,6 +70,16 @@ class Dialect(ABC):
 
     #: What follows an inner query that the engine must not merge with the one around it.
     barrier: ClassVar[str] = ""
+
+    #: Whether values that GROUP BY takes for one are read alike, so that rows can be counted before they are read.
+    equal_values_read_alike: ClassVar[bool] = False
+
+    #: Texts up to so many are listed in the query itself; more of them are a table that is joined.
+    most_listed: ClassVar[int] = 0
+
+    def place_in_list(self, text: str, listed: Sequence[str]) -> str:
+        """The place of a text in a list of texts that has it, from 0 on."""
+        raise NotImplementedError
 
     def row_test(self, test: str) -> str:
         """A test of WHERE, by which rows are kept or left out."""
