@@ -128,7 +128,7 @@ def estimate(
     group: Annotated[str | None, typer.Option(help="The column that says which mechanism made a report.")] = None,
     table: Table = None,
     over: Annotated[int | None, typer.Option(help="For unbounded noise: the largest true count.", min=1)] = None,
-    method: Annotated[str, typer.Option(help=f"{listed(list(METHODS), 'or')}.")] = "mle",
+    method: Annotated[str, typer.Option(help=f"{listed(list(METHODS), 'or')}.")] = "auto",
     iterations: Annotated[int | None, typer.Option(help="For ibu: how many updates.", min=1)] = None,
     level: Annotated[float, typer.Option(help="The level of the intervals: 0.95 for 95%.")] = 0.95,
     report: Annotated[

@@ -12,10 +12,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ..errors import InvalidInput, Unsupported
+from ..exact.arrays import FloatArray
 from ..exact.projective import Projective
 from ..plots import Chart
 from ..report import Json, Report, Result, stamped
 from . import pictures, reporting, spikes
+from .distance import Distance
 from .fit import Fit, examine
 from .interior import Solution
 from .intervals.moments import Unbiased
@@ -51,7 +53,7 @@ class Estimate(Answers, Result):
     space, distribution, people
         The true values, the probability of each (read-only), and how many people reported.
     method
-        How it was made: "mle", "smoothed", "ibu" or "inverse".
+        How it was made: "empirical-bayes", "mle", "smoothed", "ibu" or "inverse".
     gap
         How much log-likelihood per report is missing from the maximum at most; a bound that needs no trust in the
         solver. Not a number for an inverse with negative entries, which is not a distribution.
@@ -60,7 +62,10 @@ class Estimate(Answers, Result):
     tolerance
         The gap that was asked for.
     notes
-        What one should know about this estimate.
+        What one should know about this estimate: what was chosen and why comes first.
+    distance
+        For "empirical-bayes": how far it is from the maximum of the likelihood, and whether chance explains that; also
+        where it was not explained, so that the maximum is shown. None for other methods.
 
     Examples
     --------
@@ -76,6 +81,8 @@ class Estimate(Answers, Result):
     iterations: int
     tolerance: float
     notes: tuple[str, ...] = ()
+    distance: Distance | None = None
+    _maximum: Solution | None = field(repr=False, default=None)
     _likelihood: Likelihood = field(repr=False, default=None)  # type: ignore[assignment]
     _solution: Solution = field(repr=False, default=None)  # type: ignore[assignment]
 
@@ -103,8 +110,9 @@ class Estimate(Answers, Result):
 
     @cached_property
     def fit(self) -> Fit:
-        """Whether the reports look like what the mechanism makes of the maximum likelihood estimate."""
-        return examine(self.problem, self._top.p)
+        """Whether the reports look like what the mechanism makes of the maximum likelihood estimate (of each group)."""
+        groups = len(self.problem.groups)
+        return examine(self.problem, [self._top.p] if groups == 1 else [one._top.p for one in self.stratified.strata])
 
     @cached_property
     def spikes(self) -> Spikes | None:
@@ -117,7 +125,14 @@ class Estimate(Answers, Result):
     @cached_property
     def _top(self) -> Solution:
         """The maximum of the likelihood, which intervals are built around whatever the method."""
-        return self._solution if self.method == "mle" else self._likelihood.maximum()
+        if self.method == "mle":
+            return self._solution
+        return self._likelihood.maximum() if self._maximum is None else self._maximum
+
+    @property
+    def maximum(self) -> FloatArray:
+        """The maximum likelihood estimate, whatever the method."""
+        return self._top.p
 
     @cached_property
     def _interval_inputs(self) -> IntervalInputs:
@@ -199,7 +214,7 @@ class Estimate(Answers, Result):
         return reporting.estimate_report(self, level, most, pages=False).text(width, most)
 
     def table(self, most: int = 40, level: float = 0.95) -> tuple[list[str], list[list[str]]]:
-        """Headings and cells, as text: the likeliest values in their order, with intervals where there are few."""
+        """Headings and cells, as text: counts in order, in ranges where they are many; all else by probability."""
         made = reporting.table(self, most, read_share(level, "level", inside=True))
         return list(made.headings), [list(row) for row in made.rows]
 
@@ -221,6 +236,7 @@ class Estimate(Answers, Result):
             "log_likelihood": self.log_likelihood if math.isfinite(self.log_likelihood) else None,
             "fit": self.fit.values(),
             "spiky": bool(self.spikes),
+            "distance": None if self.distance is None else self.distance.values(),
             **distribution_json(self),
             "notes": list(self.notes),
         }
@@ -305,6 +321,6 @@ def finish(likelihood: Likelihood, solution: Solution, method: str, notes: tuple
         solution.iterations,
         likelihood.tolerance,
         notes,
-        likelihood,
-        solution,
+        _likelihood=likelihood,
+        _solution=solution,
     )

@@ -81,7 +81,11 @@ def bars(
 
 
 def cumulative(
-    estimate: FloatArray, limits: tuple[FloatArray, FloatArray] | None, title: str, *sentences: str
+    estimate: FloatArray,
+    limits: tuple[FloatArray, FloatArray] | None,
+    title: str,
+    *sentences: str,
+    beside: FloatArray | None = None,
 ) -> Chart:
     """The cumulative probability of every count as steps, in a band.
 
@@ -93,6 +97,8 @@ def cumulative(
         The lower and the upper limits of the band; None for none.
     title, sentences
         What the picture is about, and what to see in it.
+    beside
+        Another cumulative probability, drawn thin.
     """
     places = np.unique(np.linspace(0, len(estimate) - 1, min(len(estimate), 400)).round().astype(int))
     rows: list[Spec] = [{"count": int(k), "probability": float(f"{estimate[k]:.6g}")} for k in places]
@@ -110,6 +116,11 @@ def cumulative(
     if limits is not None:
         area = {"type": "area", "interpolate": "step-after", "color": PALE, "opacity": 0.5}
         layers.append({"mark": area, "encoding": {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}}})
+    if beside is not None:
+        for row, k in zip(rows, places.tolist(), strict=True):
+            row["other"] = float(f"{beside[k]:.6g}")
+        thin = {"type": "line", "interpolate": "step-after", "color": ACCENT, "strokeWidth": 0.8}
+        layers.append({"mark": thin, "encoding": {"x": x, "y": {**y, "field": "other"}}})
     line = {"type": "line", "interpolate": "step-after", "color": INK, "tooltip": True}
     layers.append({"mark": line, "encoding": {"x": x, "y": y}})
     spec: Spec = {"data": {"values": rows}, "layer": layers, "width": 1.25 * WIDTH, "height": 220}
