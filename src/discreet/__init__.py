@@ -57,6 +57,8 @@ _ROOMS = {
     ".estimation.intervals.questions": ("Interval", "Band"),
     ".estimation.fit": ("Fit",),
     ".estimation.strata": ("Homogeneity", "Stratified"),
+    ".estimation.distance": ("Distance",),
+    ".estimation.groups": ("estimate_by", "GroupEstimates", "Difference"),
     ".estimation.simulation": (
         "reconstruction_loss",
         "ReconstructionLoss",
@@ -87,8 +89,9 @@ __all__ = [
     # releasing counts of a table
     "plan_release", "Plan", "ReleaseRequest", "release_counts", "Release", "Ledger", "verify_bundle", "BundleReport",
     # collecting
-    "perturb", "estimate", "Estimate", "Interval", "Band", "Fit", "Homogeneity", "Stratified", "reconstruction_loss",
-    "ReconstructionLoss", "compare_reconstruction", "LossComparison",
+    "perturb", "estimate", "Estimate", "Interval", "Band", "Fit", "Homogeneity", "Stratified", "Distance",
+    "estimate_by", "GroupEstimates", "Difference", "reconstruction_loss", "ReconstructionLoss",
+    "compare_reconstruction", "LossComparison",
     # what is done in practice, under the judge
     "random_rounding", "suppression",
     # tables of noise of statistics offices

@@ -137,7 +137,7 @@ def _facts(estimate: Estimate, found: Sequence[Answer], stratified: Sequence[Ans
         yield _spread(by_name["variance"], level)
         yield _first_fact(by_name["median"], "the median true count", level)
     yield Fact(f"{estimate.people:,}", noun(estimate.people, "report"))
-    yield from _protection(estimate)
+    yield from protection(estimate)
 
 
 def _first_fact(answer: Answer, words: str, level: float) -> Fact:
@@ -161,7 +161,7 @@ def _number(answer: Answer) -> str:
     return "not defined (negative entries)" if answer.value is None else rounded(answer.value, 4)
 
 
-def _protection(estimate: Estimate) -> Iterator[Fact]:
+def protection(estimate: Estimate) -> Iterator[Fact]:
     """Epsilon between any two values, of the group that has the least privacy; nothing for matrices."""
     words = [local_guarantee(one) for one in _mechanisms(estimate)]
     known = [one.epsilon for one in words if one.epsilon is not None and math.isfinite(one.epsilon)]

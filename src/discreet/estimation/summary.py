@@ -12,6 +12,7 @@ import numpy as np
 from ..errors import Unsupported
 from ..spaces import Counts
 from .intervals.questions import Answers, Interval, quantile_name
+from .statistics import indicator
 
 if TYPE_CHECKING:
     from .result import Estimate
@@ -93,7 +94,7 @@ def _statistics(of: Answers) -> list[tuple[str, Any]]:
 
 
 def _answer(of: Answers, words: str, statistic: object, level: float) -> Answer:
-    value = _value(of, statistic)
+    value = value_of(of, statistic)
     most = MOST_FOR_VARIANCE if statistic == "variance" else MOST_VALUES
     of_a_cell = isinstance(statistic, tuple) and statistic[0] == "cell"
     if len(of.distribution) > most and not (of_a_cell and of.cells_are_quick):
@@ -104,7 +105,8 @@ def _answer(of: Answers, words: str, statistic: object, level: float) -> Answer:
         return Answer(words, value, None)
 
 
-def _value(of: Answers, statistic: Any) -> float | None:
+def value_of(of: Answers, statistic: Any) -> float | None:
+    """A statistic of the estimate itself; None for a quantile of an inverse with negative entries."""
     if statistic == "mean":
         mean = of.mean()
         assert isinstance(mean, float)  # counts have one; places, which have two, are not asked
@@ -113,7 +115,7 @@ def _value(of: Answers, statistic: Any) -> float | None:
         return of.variance()
     if statistic[0] == "quantile":
         return of.quantile(statistic[1]) if of.distribution.min() >= 0 else None
-    return float(of.distribution[of.space.index(statistic[1])])
+    return float(of.distribution @ indicator(of.space, statistic))
 
 
 @dataclass(frozen=True)
