@@ -156,7 +156,7 @@ class Books:
     def refuse_closed(self, name: str) -> None:
         """Refuse to write to a ledger that lives elsewhere now."""
         if self.closed is not None:
-            raise InvalidInput(f"{name} is closed: it was copied to {self.closed.content['to']}. Use that one.")
+            raise InvalidInput(f"{name} is closed: it was copied to {self.closed.content['to']}.", "Use that one.")
 
     def refuse_used(self, number: object, verb: str) -> None:
         """Refuse to open or give back what is not a reservation that only stands there."""
@@ -289,7 +289,9 @@ class Books:
     def sound(self, name: str) -> LedgerTerms:
         """The terms; refuses books with anything wrong in them."""
         if self.problems or self.terms is None:
-            raise UnreadableFile(f"{name} was altered or is damaged: {self.problems[0]} See: discreet ledger verify.")
+            raise UnreadableFile(
+                f"{name} was altered or is damaged: {self.problems[0]}", "See: discreet ledger verify."
+            )
         return self.terms
 
     def orphans(self) -> tuple[Reservation, ...]:
@@ -350,7 +352,9 @@ def read_version(said: Mapping[str, object]) -> int:
     """The version of a ledger, from its first event."""
     version = said.get("version", 1)
     if type(version) is not int or not 1 <= version <= VERSION:
-        raise UnreadableFile(f"the ledger is of version {version!r}; this program reads 1 to {VERSION}.")
+        raise UnreadableFile(
+            f"the ledger is of version {version!r}; this program reads 1 to {VERSION}.", "Upgrade discreet."
+        )
     return version
 
 

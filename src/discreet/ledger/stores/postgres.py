@@ -140,8 +140,8 @@ class PostgresStore(Store):
         store = cls(address)
         driver = psycopg_driver()
         taken = InvalidInput(
-            f"{store.name} exists already, and a ledger is never overwritten: what was spent stays spent. Use it; only "
-            "other people have a ledger of their own, under another name: add ?ledger=NAME."
+            f"{store.name} exists already, and a ledger is never overwritten: what was spent stays spent.",
+            "Use it; only other people have a ledger of their own, under another name: add ?ledger=NAME.",
         )
         with store._connected() as connection:
             try:
@@ -214,7 +214,7 @@ class PostgresStore(Store):
             raise self._not_a_ledger() from None
 
     def _not_a_ledger(self) -> UnreadableFile:
-        return UnreadableFile(f"{self.name} is not a ledger. A ledger is made by: discreet ledger init.")
+        return UnreadableFile(f"{self.name} is not a ledger.", "A ledger is made by: discreet ledger init.")
 
     def _is_there(self, connection: psycopg.Connection[Any]) -> bool:
         found = connection.execute(b"SELECT to_regclass($1) IS NOT NULL", [f"{self._schema}.events"]).fetchone()
@@ -232,7 +232,7 @@ class PostgresStore(Store):
         if found != [(FORMAT,)]:
             version = found[0][0] if found else "none"
             raise UnreadableFile(
-                f"{self.name} is a ledger of format {version}; this program reads format {FORMAT}. Upgrade discreet."
+                f"{self.name} is a ledger of format {version}; this program reads format {FORMAT}.", "Upgrade discreet."
             )
 
 
@@ -250,8 +250,8 @@ def _split_name(rest: str) -> tuple[str, str]:
     others = "&".join(part for part in parts if not part.startswith("ledger="))
     if len(names) > 1 or not all(map(_NAME.fullmatch, names)):
         raise InvalidInput(
-            "the name of a ledger has small letters, digits and underscores, up to 40, and begins with a letter. Write "
-            "it like postgresql://user@host/study?ledger=births."
+            "the name of a ledger has small letters, digits and underscores, up to 40, and begins with a letter.",
+            "Write it like postgresql://user@host/study?ledger=births.",
         )
     return f"{place}?{others}" if others else place, names[0] if names else USUAL_NAME
 
@@ -345,7 +345,7 @@ def _in_words(name: str, problem: Any) -> DiscreetError:
     if not state:  # no answer came back: whether the last step took effect is not known
         return StoreUnavailable(f"{name} {_MAY_BE_THERE}")
     if state.startswith("23"):
-        return UnreadableFile(f"{name} was altered: it has rows that cannot be. See discreet ledger verify.")
+        return UnreadableFile(f"{name} was altered: it has rows that cannot be.", "See discreet ledger verify.")
     return UnreadableFile(f"{name} cannot be used as a ledger: the server refuses ({state}).")
 
 

@@ -141,8 +141,8 @@ class SqliteStore(Store):
             os.close(os.open(store._path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         except FileExistsError:
             raise InvalidInput(
-                f"{store.name} exists already, and a ledger is never overwritten: what was spent stays spent. Use it; "
-                "only other people have a ledger of their own, under another name."
+                f"{store.name} exists already, and a ledger is never overwritten: what was spent stays spent.",
+                "Use it; only other people have a ledger of their own, under another name.",
             ) from None
         except OSError as problem:
             raise UnreadableFile(f"cannot create {store.name}: {problem.strerror or problem}.") from None
@@ -200,8 +200,8 @@ class SqliteStore(Store):
             mode = connection.execute("PRAGMA journal_mode = DELETE").fetchone()[0]
             if mode != "delete":
                 raise UnreadableFile(
-                    f"{self.name} was switched to SQLite's journal mode {mode!r} and cannot be switched back now. End "
-                    "the other programs that use it."
+                    f"{self.name} was switched to SQLite's journal mode {mode!r} and cannot be switched back now.",
+                    "End the other programs that use it.",
                 )
             yield connection
         except sqlite3.Error as problem:
@@ -217,13 +217,14 @@ class SqliteStore(Store):
         if application != _APPLICATION:
             empty = not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
             raise UnreadableFile(
-                f"{self.name} is {'empty' if empty else 'a SQLite database, but not a ledger'}. A ledger is made by: "
-                "discreet ledger init" + (" (if that was interrupted, delete the empty file first)." if empty else ".")
+                f"{self.name} is {'empty' if empty else 'a SQLite database, but not a ledger'}.",
+                "A ledger is made by: discreet ledger init"
+                + (" (if that was interrupted, delete the empty file first)." if empty else "."),
             )
         if version not in _LAYOUTS:
             raise UnreadableFile(
-                f"{self.name} is a ledger of format {version}; this program reads formats up to {FORMAT}. Upgrade "
-                "discreet."
+                f"{self.name} is a ledger of format {version}; this program reads formats up to {FORMAT}.",
+                "Upgrade discreet.",
             )
         found = {row[0] for row in connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")}
         if found != set(_LAYOUTS[version]):
