@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InvalidInput, WrongType, arg
+from ..errors import InvalidInput, InWords, WrongType, arg
 from ..exact.arrays import IntArray
 from ..report import Json
 from .codes import find_rows, repeated_row
@@ -65,8 +65,8 @@ class Groups:
         if not len(self.columns) == len(self.kinds) == len(self.values):
             raise InvalidInput("groups need one kind and one list of values for each column.", argument="values")
         if len({column.casefold() for column in self.columns}) < len(self.columns):
-            raise InvalidInput(
-                f"each group column is declared once; got {', '.join(self.columns)}.", argument="columns"
+            raise InvalidInput.must_be(
+                "each group column", "declared once", InWords(", ".join(self.columns)), argument="columns"
             )
         for column, kind, values in zip(self.columns, self.kinds, self.values, strict=True):
             _judge_values(column, kind, values)
@@ -323,8 +323,8 @@ def read_sizes(path: str | Path | Iterable[object], groups: Groups) -> IntArray:
     for code, value in enumerate(written):
         if not INTEGER.fullmatch(str(value)) or not 0 <= int(str(value)) <= LARGEST_WHOLE:
             row = int(np.argmax(codes == code)) + 1
-            raise InvalidInput(
-                f"{where}, row {row}: a size is a whole number from 0; got {str(value)[:40]!r}.", argument="sizes"
+            raise InvalidInput.must_be(
+                f"{where}, row {row}: a size", "a whole number from 0", str(value)[:40], argument="sizes"
             )
     sizes = np.array([int(str(value)) for value in written], dtype=np.int64)[codes]
     matched = _match(groups, [*heading[:place], *heading[place + 1 :]], columns, size, where)

@@ -195,7 +195,8 @@ class PostgresStore(Store):
             )
         except driver.Error:
             raise StoreUnavailable(
-                f"{self.name} cannot be reached. Look at the address, the server and the role; nothing was written."
+                f"{self.name} cannot be reached.",
+                "Look at the address, the server and the role; nothing was written.",
             ) from None
         try:
             settings = "; ".join(f"SET {name} = '{value}'" for name, value in _SETTINGS.items())
@@ -338,12 +339,12 @@ def _in_words(name: str, problem: Any) -> DiscreetError:
     """What the server found, in words that say what to do. Its own could quote what the ledger holds."""
     state = getattr(problem, "sqlstate", None) or ""
     if state in _CONFLICTS:
-        return WriteConflict(f"{name} was written by others at the same time. Nothing was written; try again.")
-    for start, sentence in _UNAVAILABLE.items():
-        if state.startswith(start):
-            return StoreUnavailable(f"{name} {sentence}")
+        return WriteConflict(f"{name} was written by others at the same time.", "Nothing was written; try again.")
     if not state:  # no answer came back: whether the last step took effect is not known
-        return StoreUnavailable(f"{name} {_MAY_BE_THERE}")
+        state = _NO_ANSWER
+    for start, (what, advice) in _UNAVAILABLE.items():
+        if state.startswith(start):
+            return StoreUnavailable(f"{name} {what}", advice)
     if state.startswith("23"):
         return UnreadableFile(f"{name} was altered: it has rows that cannot be.", "See discreet ledger verify.")
     return UnreadableFile(f"{name} cannot be used as a ledger: the server refuses ({state}).")
@@ -352,15 +353,19 @@ def _in_words(name: str, problem: Any) -> DiscreetError:
 #: The server undid the whole transaction, also where it says so of a COMMIT: a serialisation failure, a deadlock.
 _CONFLICTS = ("40001", "40P01")
 
-_MAY_BE_THERE = "ended the connection. What was being written may be there or not: see discreet ledger show."
+#: A state of a connection that ended.
+_NO_ANSWER = "08"
 
+_MAY_BE_THERE = ("ended the connection.", "What was being written may be there or not: see discreet ledger show.")
+
+#: How a state begins -> what that is, and what to do.
 _UNAVAILABLE = {
-    "55P03": f"has been in use by another process for {PATIENCE} seconds. Nothing was written; try again.",
+    "55P03": (f"has been in use by another process for {PATIENCE} seconds.", "Nothing was written; try again."),
     "40003": _MAY_BE_THERE,
-    "40": "undid what was being written. Nothing was written; try again.",
-    "42501": "cannot be used: the role lacks permission on its schema. Nothing was written.",
-    "25006": "cannot be written: the server or the role is read-only. Nothing was written.",
-    "53": "cannot be written: the server has no room or no connections left. Nothing was written.",
+    "40": ("undid what was being written.", "Nothing was written; try again."),
+    "42501": ("cannot be used: the role lacks permission on its schema. Nothing was written.", ""),
+    "25006": ("cannot be written: the server or the role is read-only. Nothing was written.", ""),
+    "53": ("cannot be written: the server has no room or no connections left. Nothing was written.", ""),
     "57": _MAY_BE_THERE,
-    "08": _MAY_BE_THERE,
+    _NO_ANSWER: _MAY_BE_THERE,
 }
