@@ -280,9 +280,9 @@ def test_errors_can_be_sent_to_another_process() -> None:
     import copy
     import pickle
 
-    for problem in (dc.errors.MissingExtra("pot", "transport"), dc.errors.InvalidInput("no", given=3)):
+    for problem in (dc.errors.MissingExtra("pot", "transport"), dc.errors.InvalidInput("no.", "Try 2.", given=3)):
         for again in (pickle.loads(pickle.dumps(problem)), copy.copy(problem)):
-            assert type(again) is type(problem) and str(again) == str(problem)
+            assert type(again) is type(problem) and str(again) == str(problem) and again.advice == problem.advice
 
 
 @pytest.mark.parametrize("name", ["\ufdd0x\ufdd2", "\ufdd0a\ufdd1b\ufdd2", "\ufdd1"])

@@ -143,7 +143,7 @@ class Mechanism(Result):
     @staticmethod
     def _vector(values: ArrayLike, space: Space, what: str) -> FloatArray:
         if space.size is None:
-            raise Unsupported(f"{what}: there are infinitely many. Choose a range with {ON_A_RANGE} first.")
+            raise Unsupported(f"{what}: there are infinitely many.", f"Choose a range with {ON_A_RANGE} first.")
         vector = np.asarray(values, dtype=float)
         if vector.shape != (space.size,):
             raise InvalidInput.must_be(what, f"{space.size} numbers", InWords(f"an array of shape {vector.shape}"))
@@ -206,7 +206,8 @@ class Mechanism(Result):
         """
         if not isinstance(self.kernel, Noise):
             raise Unsupported(
-                f"{self.family} does not add the same noise to every count, so its range cannot be changed."
+                f"{self.family} does not add the same noise to every count, so its range cannot be changed.",
+                "Build it for the range that you need.",
             )
         if isinstance(space, Counts):
             low, high = 0, space.n
@@ -215,7 +216,7 @@ class Mechanism(Result):
         else:
             raise InvalidInput.must_be("space", "a range of counts, Counts(n) or Integers(...)", space)
         if self.kernel.own and self.kernel.truths[0] != low:
-            raise Unsupported(f"this noise has its own laws from {self.kernel.truths[0]} on; start the range there.")
+            raise Unsupported(f"this noise has its own laws from {self.kernel.truths[0]} on.", "Start the range there.")
         outputs: Space = space if clamp else Integers()
         kernel = Noise(self.kernel.law, (low, high), (low, high) if clamp else (None, None), self.kernel.own)
         before = self.certificate

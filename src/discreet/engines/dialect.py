@@ -104,7 +104,7 @@ class Dialect(ABC):
         '("health" COLLATE "binary") NOT IN (\\'fair\\', \\'poor\\') AND "year" = 1'
         """
         if unknown := sorted(condition.columns - set(kinds)):
-            raise InvalidInput(f"the kind of column {unknown[0]!r} is not given; give one for each of {unknown}.")
+            raise InvalidInput(f"the kind of column {unknown[0]!r} is not given.", f"Give one for each of {unknown}.")
         return self._test(condition.test, kinds)
 
     def reading(self, column: str, type_: str, kind: str) -> str:
@@ -128,7 +128,9 @@ class Dialect(ABC):
         '("health" COLLATE "binary")'
         """
         if kind not in self.kinds:
-            raise InvalidInput(f"a column's kind is one of {', '.join(sorted(self.kinds))}; got {kind!r}.")
+            raise InvalidInput.must_be(
+                "a column's kind", f"one of {', '.join(sorted(self.kinds))}", kind, argument="kind"
+            )
         name = self.quoted(column)
         if type_ == "VARCHAR":
             return self.as_text(name, kind)

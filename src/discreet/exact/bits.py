@@ -109,7 +109,9 @@ class ReplayBits:
     def _take(self, stream: str, size: int) -> bytes:
         data = self._streams[stream]
         if size > len(data):
-            raise InvalidInput(f"the replayed {stream} stream has {len(data)} bytes left; {size} were asked for.")
+            raise InvalidInput(
+                f"the replayed {stream} stream has {len(data)} bytes left; {size} were asked for.", "Give a longer one."
+            )
         self._streams[stream] = data[size:]
         return data[:size]
 

@@ -204,7 +204,7 @@ class Families(Mapping[str, Family]):
         taken = {plain(name) for other in self.values() for name in other.names}
         clash = next((name for name in family.names if plain(name) in taken), None)
         if clash is not None:
-            raise InvalidInput(f"{clash!r} is the name of a family already; choose another for {family.name}.")
+            raise InvalidInput(f"{clash!r} is the name of a family already.", f"Choose another for {family.name}.")
         self._own[family.name] = family
         try:
             yield

@@ -48,7 +48,7 @@ def read_notion(notion: str | None, space: Space) -> str:
         raise InvalidInput.must_be("notion", f"one of {', '.join(NOTIONS)}", notion)
     if notion == "central" and isinstance(space, Grid):
         raise Unsupported(
-            f"cells of a map have no adjacent ones in the sense of counts. Ask for {arg('notion', 'metric')} (per unit "
-            f"of distance) or {arg('notion', 'local')} (any two cells)."
+            "cells of a map have no adjacent ones in the sense of counts.",
+            f"Ask for {arg('notion', 'metric')} (per unit of distance) or {arg('notion', 'local')} (any two cells).",
         )
     return notion

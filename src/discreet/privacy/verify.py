@@ -249,10 +249,10 @@ def evidence_for(kernel: Kernel, space: Space, notion: str, exact: bool = True) 
     if isinstance(kernel, Noise) and isinstance(kernel.law, Gaussian):
         if notion != "central":
             raise Unsupported(
-                f"the discrete Gaussian is judged for adjacent counts; ask for {arg('notion', 'central')}."
+                "the discrete Gaussian is judged for adjacent counts.", f"Ask for {arg('notion', 'central')}."
             )
         if kernel.own:  # the evidence below looks at the shared law only
-            raise Unsupported("own laws beside the discrete Gaussian are not judged.")
+            raise Unsupported("own laws beside the discrete Gaussian are not judged.", argument="mechanism")
         return GaussianEvidence(kernel)
     if isinstance(kernel, Response | Projective):
         return pairs.of_response(kernel, space, notion, exact)
@@ -262,7 +262,7 @@ def evidence_for(kernel: Kernel, space: Space, notion: str, exact: bool = True) 
         return MapEvidence(kernel, space)
     if isinstance(kernel, Lattice | Table):
         return pairs.of_table(kernel.table(), space, notion, exact)
-    raise Unsupported(f"the judge does not know kernels of type {type(kernel).__name__}.")
+    raise Unsupported(f"the judge does not know kernels of type {type(kernel).__name__}.", argument="mechanism")
 
 
 def _refuse_misfit(kernel: Kernel, space: Space) -> None:
@@ -270,15 +270,18 @@ def _refuse_misfit(kernel: Kernel, space: Space) -> None:
     if isinstance(kernel, Noise):
         expected: object = (0, space.n) if isinstance(space, Counts) else (getattr(space, "low", ()), None)
         if not isinstance(space, Counts | Integers) or kernel.truths != expected:
-            raise InvalidInput(f"the noise was made for truths in {kernel.truths}, but the space is {space!r}.")
+            raise InvalidInput(
+                f"the noise was made for truths in {kernel.truths}, but the space is {space!r}.", argument="inputs"
+            )
     elif isinstance(kernel, Lattice):
         if not isinstance(space, Grid) or (kernel.rows, kernel.cols) != (space.rows, space.cols):
             raise InvalidInput(
-                f"the lattice was made for {kernel.rows} x {kernel.cols} cells, but the space is {space!r}."
+                f"the lattice was made for {kernel.rows} x {kernel.cols} cells, but the space is {space!r}.",
+                argument="inputs",
             )
     elif isinstance(kernel, Response | Projective | Table):
         rows = kernel.shape[0] if isinstance(kernel, Table) else kernel.size
         if rows != space.size:
-            raise InvalidInput(f"the matrix has {rows} rows but the space has {space.size} values.")
+            raise InvalidInput(f"the matrix has {rows} rows but the space has {space.size} values.", argument="inputs")
     else:
-        raise Unsupported(f"the judge does not know kernels of type {type(kernel).__name__}.")
+        raise Unsupported(f"the judge does not know kernels of type {type(kernel).__name__}.", argument="mechanism")
