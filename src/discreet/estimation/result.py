@@ -24,6 +24,7 @@ from .method_table import METHODS
 from .model.problem import Problem
 from .reporting import MOST_LINES, MOST_ROWS, Origin
 from .solvers.likelihood import Likelihood
+from .solvers.smoothing import is_large_map
 from .spikes import Spikes
 from .statistics import read_share
 from .strata import Homogeneity, Stratified, gain
@@ -103,8 +104,12 @@ class Estimate(Answers, Result):
 
     @cached_property
     def fit(self) -> Fit:
-        """Whether the reports look like what the mechanism makes of the maximum likelihood estimate."""
-        return examine(self.problem, self._top.p)
+        """Whether the reports look like what the mechanism makes of the maximum likelihood estimate.
+
+        On a large map, whose maximum takes minutes, of the smoothed estimate itself.
+        """
+        quick = self.method == "smoothed" and is_large_map(self.space)
+        return examine(self.problem, self.distribution if quick else self._top.p)
 
     @cached_property
     def spikes(self) -> Spikes | None:

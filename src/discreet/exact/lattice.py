@@ -34,7 +34,7 @@ LARGEST_MATRIX = 8192
 UNRESOLVED = 2.0**-58
 
 #: Transforms of fields with at least so many places use so many threads.
-LARGE_FIELD, THREADS = 1 << 20, 2
+LARGE_FIELD, THREADS = 1 << 18, 2
 
 #: Up to this many cells a product with the matrix is faster than Fourier transforms (measured), and more precise.
 DENSE_CELLS = 1000
@@ -211,6 +211,10 @@ class Lattice:
     def _convolution(self) -> _Convolution:
         return _Convolution(np.array([w / self.total for w in self.palette])[self.codes], self.border == "remap")
 
+    @cached_property
+    def _least_share(self) -> float:
+        return min(self.palette) / self.total
+
     def forward(self, distribution: FloatArray) -> FloatArray:
         """The distribution of reports when truths have this one: ``p @ matrix()``, without the matrix.
 
@@ -248,7 +252,7 @@ class Lattice:
 
     def _at_least(self, result: FloatArray, given: FloatArray) -> FloatArray:
         if given.size and given.min() >= 0:
-            np.maximum(result, min(self.palette) / self.total * given.sum(-1, keepdims=True), out=result)
+            np.maximum(result, self._least_share * given.sum(-1, keepdims=True), out=result)
         return result
 
     # -------------------------------------------------------------------------------------------- samples
