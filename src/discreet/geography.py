@@ -9,8 +9,8 @@ a hundredth are refused.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any
 
 from .errors import InvalidInput, InWords
 from .exact.arrays import FloatArray
@@ -147,7 +147,7 @@ class Box:
         return {side.name: getattr(self, side.name) for side in fields(self)}
 
     @classmethod
-    def from_json(cls, description: Any) -> Box:
+    def from_json(cls, description: Mapping[str, float]) -> Box:
         """The box with these sides."""
         return cls(**{side.name: description[side.name] for side in fields(cls)})
 

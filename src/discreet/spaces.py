@@ -480,9 +480,8 @@ def space_from(description: dict[str, Any]) -> Counts | Integers | Grid | Labels
         if kind == Integers.name:
             return Integers(description["low"])
         if kind == Grid.name:
-            cell: Any = as_fraction(description["cell"], "cell")
             box = None if description.get("box") is None else Box.from_json(description["box"])
-            return Grid(description["rows"], description["cols"], cell, box)
+            return Grid(description["rows"], description["cols"], as_fraction(description["cell"], "cell"), box)  # type: ignore[arg-type]
         if kind == Labels.name:
             return Labels(description["labels"])
     except (KeyError, TypeError) as problem:
