@@ -17,6 +17,7 @@ from discreet.exact.tables import Table
 from discreet.mechanisms import planar
 from discreet.mechanisms.planar import geometric_kernel, laplace_kernel, planar_geometric, planar_laplace
 from discreet.privacy.lattice import TOLERANCE, metric_lattice, metric_table
+from discreet.privacy.mixtures import mixture_bound
 from discreet.spaces import Counts, Grid
 from oracles import plane_integral
 
@@ -247,6 +248,43 @@ def test_lattice_without_the_longest_displacements_is_not_private():
     weights[6:] = weights[:, 6:] = 0
     found = metric_lattice(Lattice.from_weights(weights, "remap"), Grid(9, 9, cell=1))
     assert found.upper == found.lower == math.inf
+
+
+@pytest.mark.parametrize(("rows", "cols", "step"), [(3, 3, "2"), (12, 9, "0.3"), (7, 40, "0.02"), (25, 25, "0.6")])
+def test_the_comparison_with_exponentials_finds_the_epsilon_of_the_search(rows, cols, step):
+    kernel, grid = geometric_kernel(Grid(rows, cols, cell=1), Fraction(step), "remap"), Grid(rows, cols, cell=1)
+    searched, bound = metric_lattice(kernel, grid, tolerance=0.0), mixture_bound(kernel)
+    assert searched.lower <= bound <= searched.upper * (1 + 1e-9)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.tuples(st.integers(3, 7), st.integers(3, 7)), st.integers(0, 2**32 - 1), st.sampled_from([1e-6, 0.01, 0.5]))
+def test_the_comparison_with_exponentials_bounds_any_weights(shape, seed, size):
+    """Weights moved at random by up to ``size``: the bound is never below the least epsilon."""
+    kernel = geometric_kernel(Grid(*shape, cell=1), Fraction("0.4"), "remap")
+    moved = np.random.default_rng(seed).uniform(1 - size, 1 + size, shape)
+    weights = [
+        [int(w * Fraction(m)) for w, m in zip(*row, strict=True)] for row in zip(kernel.weights, moved, strict=True)
+    ]
+    changed = Lattice.from_weights(weights, "remap")
+    bound = mixture_bound(changed)
+    if bound is not None:
+        assert bound >= metric_table(changed.table(), Grid(*shape, cell=1)).lower
+
+
+def test_the_comparison_with_exponentials_notices_a_tail_that_is_cut():
+    """A negative control: the last column without the displacements beyond it."""
+    grid = Grid(20, 20, cell=1)
+    weights = geometric_kernel(grid, Fraction("0.5"), "remap").weights.copy()
+    assert mixture_bound(Lattice.from_weights(weights, "remap")) <= 0.5
+    weights[:, -1] -= weights[:, -1] // 10**6
+    assert mixture_bound(Lattice.from_weights(weights, "remap")) > 0.5 + 1e-6 / 2
+
+
+def test_maps_of_a_million_cells_are_built_and_proved():
+    grid = Grid(1000, 1000, cell=50.0)
+    found = planar_geometric(grid, epsilon=0.004).certificate
+    assert 0.004 * (1 - 1e-7) < found.epsilon <= 0.004
 
 
 @pytest.mark.parametrize("make", KERNELS)

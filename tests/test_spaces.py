@@ -6,6 +6,7 @@ import json
 import math
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import discreet as dc
 from discreet.errors import ForeignValue, InvalidInput, Unsupported, WrongType
 from discreet.exact.integers import read_integers
 from discreet.spaces import LARGEST_INTEGER, Counts, Grid, Integers, Labels, space_from
@@ -474,3 +476,132 @@ def test_reading_copies_nothing_it_need_not():
     array = np.arange(10, dtype=np.int16)
     assert np.shares_memory(read_integers(array), array)
     assert np.shares_memory(Counts(10).indices(array), array)
+
+
+# ------------------------------------------------------------------------------------------------ boxes of degrees
+
+PARIS = (48.80, 2.25, 48.92, 2.45)
+BOXES = [
+    PARIS, (-0.5, 36.5, 0.4, 37.3), (-34.2, 18.2, -33.6, 19.0), (59.7, 10.4, 60.1, 11.1), (-8.0, -60.0, 8.0, -50.0),
+    (69.5, 18.5, 69.8, 20.0), (40.0, -75.0, 40.9, -73.0),
+]  # fmt: skip
+
+
+def geodesic(one: tuple[float, float], two: tuple[float, float]) -> float:
+    """The length of the shortest way between two places on WGS84, in metres: Vincenty's inverse formula (1975)."""
+    a, f = 6378137.0, 1 / 298.257223563
+    b = a * (1 - f)
+    (phi1, lam1), (phi2, lam2) = (tuple(map(math.radians, place)) for place in (one, two))
+    u1, u2, difference = math.atan((1 - f) * math.tan(phi1)), math.atan((1 - f) * math.tan(phi2)), lam2 - lam1
+    lam = difference
+    for _ in range(200):
+        sin_sigma = math.hypot(
+            math.cos(u2) * math.sin(lam),
+            math.cos(u1) * math.sin(u2) - math.sin(u1) * math.cos(u2) * math.cos(lam),
+        )
+        if sin_sigma == 0:
+            return 0.0
+        cos_sigma = math.sin(u1) * math.sin(u2) + math.cos(u1) * math.cos(u2) * math.cos(lam)
+        sigma = math.atan2(sin_sigma, cos_sigma)
+        sin_alpha = math.cos(u1) * math.cos(u2) * math.sin(lam) / sin_sigma
+        cos2 = 1 - sin_alpha**2
+        middle = cos_sigma - 2 * math.sin(u1) * math.sin(u2) / cos2 if cos2 else 0.0
+        c = f / 16 * cos2 * (4 + f * (4 - 3 * cos2))
+        before, lam = (
+            lam,
+            difference
+            + (1 - c) * f * sin_alpha * (sigma + c * sin_sigma * (middle + c * cos_sigma * (2 * middle**2 - 1))),
+        )
+        if abs(lam - before) < 1e-14:
+            break
+    else:
+        raise AssertionError("Vincenty's iteration did not converge")
+    square = cos2 * (a * a - b * b) / (b * b)
+    big = 1 + square / 16384 * (4096 + square * (-768 + square * (320 - 175 * square)))
+    small = square / 1024 * (256 + square * (-128 + square * (74 - 47 * square)))
+    inner = cos_sigma * (2 * middle**2 - 1) - small / 6 * middle * (4 * sin_sigma**2 - 3) * (4 * middle**2 - 3)
+    return b * big * (sigma - small * sin_sigma * (middle + small / 4 * inner))
+
+
+def test_the_oracle_of_geodesics_knows_published_distances() -> None:
+    """A quarter of the equator, and from the equator to the pole (10,001,965.729 m)."""
+    assert geodesic((0.0, 0.0), (0.0, 90.0)) == pytest.approx(math.pi / 2 * 6378137, abs=1e-3)
+    assert geodesic((0.0, 10.0), (90.0, 10.0)) == pytest.approx(10_001_965.729, abs=2e-3)
+
+
+@pytest.mark.parametrize("sides", BOXES)
+def test_distances_in_a_box_are_as_wrong_as_it_states_and_no_more(sides: tuple[float, ...]) -> None:
+    box = dc.Grid.from_box(*sides, cell=500).box
+    assert box is not None
+    south, west, north, east = sides
+    rng = np.random.default_rng(1)
+    corners = [((a, west), (a, east)) for a in (south, north)] + [((south, west), (north, east))]
+    random = [tuple((rng.uniform(south, north), rng.uniform(west, east)) for _ in (0, 1)) for _ in range(300)]
+    short = [((a, west), (a, west + 0.01)) for a in (south, north)]
+    off = []
+    for one, two in corners + random + short:
+        (x1, y1), (x2, y2) = (box.metres(*np.array(place)) for place in (one, two))
+        off.append(math.hypot(x2 - x1, y2 - y1) / geodesic(one, two) - 1)
+    assert 0.5 * box.error <= np.abs(off).max() <= box.error + 1e-9
+
+
+def test_a_place_in_degrees_is_in_the_cell_whose_centre_is_nearest() -> None:
+    grid = dc.Grid.from_box(*PARIS, cell=150)
+    latitude, longitude = grid.centre(np.arange(grid.size))
+    assert np.array_equal(grid.locate(latitude, longitude), np.arange(grid.size))
+    rng = np.random.default_rng(2)
+    for place in zip(rng.uniform(48.80, 48.92, 20), rng.uniform(2.25, 2.45, 20), strict=True):
+        cell = grid.locate(*place)
+        assert geodesic(place, grid.centre(cell)) < 150 / math.sqrt(2) * (1 + grid.box.error)
+        assert isinstance(cell, int)
+    assert grid.locate(48.80, 2.25) == 0 and grid.distance(0, 1) == 150.0
+
+
+@pytest.mark.parametrize("place", [(48.79, 2.3), (48.85, 2.46), (2.3, 48.85), (math.nan, 2.3)])
+def test_a_place_outside_the_box_is_refused_without_being_quoted(place: tuple[float, float]) -> None:
+    grid = dc.Grid.from_box(*PARIS, cell=150)
+    with pytest.raises(ForeignValue, match=r"latitudes 48\.8 to 48\.92 and longitudes 2.25 to 2.45") as failure:
+        grid.locate(*place)
+    assert str(place[0]) not in str(failure.value)
+
+
+@pytest.mark.parametrize(
+    ("sides", "words"),
+    [
+        ((48.92, 2.25, 48.80, 2.45), "south .*must be below north"),
+        ((48.8, 2.45, 48.9, 2.25), "west .*must be less than east .*180th meridian"),
+        ((-17.0, 179.0, -16.0, -179.0), "180th meridian"),
+        ((48.8, 48.92, 2.25, 2.45), "south .*below north.* order is south, west, north, east"),
+        ((116.2, 39.7, 116.6, 40.1), "a latitude between -90 and 90"),
+        ((40.0, -200.0, 41.0, -190.0), "a longitude between -180 and 180"),
+        ((45.0, 2.0, 48.0, 5.0), "right to 1%.*an error of"),
+        ((89.0, 0.0, 90.0, 10.0), "right to 1%"),
+        ((-1.0, -179.0, 1.0, 179.0), "right to 1%"),
+        ((math.nan, 2.25, 48.9, 2.45), "south"),
+        ((True, 2.25, 48.9, 2.45), "south"),
+    ],
+)
+def test_boxes_that_make_no_map_are_refused(sides: tuple[float, ...], words: str) -> None:
+    with pytest.raises(InvalidInput, match=words):
+        dc.Grid.from_box(*sides, cell=150)
+
+
+def test_a_grid_remembers_its_box(tmp_path: Path) -> None:
+    grid = dc.Grid.from_box(*PARIS, cell=150)
+    assert space_from(json.loads(json.dumps(grid.to_json()))) == grid
+    assert grid != dc.Grid(grid.rows, grid.cols, cell=150) and grid != dc.Grid.from_box(48.80, 2.25, 48.92, 2.4501, 150)
+    assert eval(repr(grid), {"Grid": dc.Grid}) == grid and hash(grid) == hash(space_from(grid.to_json()))
+    m = dc.planar_geometric(grid, epsilon="0.004")
+    m.save(tmp_path / "map.json")
+    again = dc.load(tmp_path / "map.json")
+    assert again.inputs == grid == again.outputs and again.inputs.centre(5) == grid.centre(5)
+
+
+def test_grids_without_a_box_are_written_as_before_and_a_box_that_does_not_fit_is_refused() -> None:
+    assert dc.Grid(3, 4, cell=100.0).to_json() == {"kind": "grid", "rows": 3, "cols": 4, "cell": "100"}
+    assert repr(dc.Grid(3, 4, cell=100.0)) == "Grid(rows=3, cols=4, cell=100.0)"
+    damaged = {**dc.Grid.from_box(*PARIS, cell=150).to_json(), "rows": 7}
+    with pytest.raises(InvalidInput, match="do not cover this box"):
+        space_from(damaged)
+    with pytest.raises(InvalidInput, match="not the description of a space"):
+        space_from({**damaged, "box": {"south": 1}})

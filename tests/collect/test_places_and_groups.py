@@ -65,7 +65,7 @@ def test_degrees_are_not_taken_for_metres(columns: list[str], tmp_path: Path) ->
     assert len(told) == 1 and not out.exists()
     m.save(tmp_path / "map.json")
     words = run("perturb", *columns, "--data", data, "--mechanism", tmp_path / "map.json", "-o", out, code=2).stderr
-    assert "east = (longitude - west) * 111195 * cos(radians(south))" in words
+    assert "dc.Grid.from_box(south, west, north, east, cell=150)   or   --grid SOUTH,WEST,NORTH,EASTx150" in words
 
 
 def test_columns_declared_for_degrees_are_not_taken_for_metres(tmp_path: Path) -> None:
@@ -90,6 +90,57 @@ def test_a_map_in_degrees_takes_degrees(tmp_path: Path) -> None:
         (tmp_path / "p.csv").write_text(f"{names}\n160,10\n", encoding="utf-8")
         out = tmp_path / f"{k}.csv"
         assert tables.perturb_column(m, tables.Source(tmp_path / "p.csv", names.split(",")), out) == 1
+
+
+@pytest.mark.parametrize(
+    ("names", "given"),
+    [("lat,lon", ["lat", "lon"]), ("lat,lon", ["lon", "lat"]), ("Latitude,Longitude", ["Longitude", "Latitude"]),
+     ("a,b", ["a", "b"]), ("home_lat,b", ["b", "home_lat"])],
+)  # fmt: skip
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_map_of_a_box_takes_latitude_and_longitude(kind: str, names: str, given: list[str], tmp_path: Path) -> None:
+    """In either order where their names tell them apart; otherwise the latitude comes first."""
+    grid = dc.Grid.from_box(48.80, 2.25, 48.92, 2.45, cell=150)
+    m = dc.planar_geometric(grid, epsilon="1/5")  # per metre: hardly any noise
+    m.save(tmp_path / "map.json")
+    places = [(48.8566, 2.3522), (48.8606, 2.3376), (48.8001, 2.2501)]
+    frame = pd.DataFrame(places, columns=names.split(","))
+    data, out = tmp_path / f"places.{kind}", tmp_path / "reports.csv"
+    frame.to_csv(data, index=False) if kind == "csv" else frame.to_parquet(data)
+    run("perturb", *given, "--data", data, "--mechanism", tmp_path / "map.json", "-o", out)
+    assert pd.read_csv(out)["report"].tolist() == [grid.locate(*place) for place in places]
+
+
+@pytest.mark.parametrize(
+    ("columns", "row", "words"),
+    [
+        (["east", "north"], "160,10", "look like metres: 'east' and 'north'; this map takes a latitude"),
+        (["lat"], "48.85", "only 'lat' was given. Give both columns"),
+        (["lat", "lon"], "48.95,2.3", "row 2 .*outside the grid, which spans latitudes 48.8 to 48.92"),
+        (["lat", "lon"], "2.3,48.85", "row 2 .*outside the grid"),
+        (["lat", "lon"], ",2.3", "row 2 .*the value is missing"),
+    ],
+)
+def test_a_map_of_a_box_refuses_metres_half_places_and_places_outside(
+    columns: list[str], row: str, words: str, tmp_path: Path
+) -> None:
+    """A row that is wrong stops it by its number, without the place; columns that are wrong, by their names."""
+    m = dc.planar_geometric(dc.Grid.from_box(48.80, 2.25, 48.92, 2.45, cell=150), epsilon="1/20")
+    data, out = tmp_path / "places.csv", tmp_path / "r.csv"
+    first = "48.85,2.3" if len(columns) == 2 else "48.85"
+    data.write_text(f"{','.join(columns)}\n{first}\n{row}\n", encoding="utf-8")
+    with pytest.raises(InvalidInput, match=words) as failure:
+        tables.perturb_column(m, tables.Source(data, columns), out)
+    assert not out.exists() and "48.95" not in str(failure.value)
+
+
+def test_a_map_of_a_box_is_designed_and_used_on_the_command_line(tmp_path: Path) -> None:
+    box = ["--grid", "-33.96,18.40,-33.90,18.46x250"]
+    run("design", "--family", "planar-geometric", *box, "--epsilon", "0.01", "-o", tmp_path / "map.json")
+    m = dc.load(tmp_path / "map.json")
+    assert m.inputs == dc.Grid.from_box(-33.96, 18.40, -33.90, 18.46, cell=250)
+    told = run("design", "--family", "planar-geometric", "--grid", "1,2,3x250", "--epsilon", "1", code=2).stderr
+    assert "SOUTH,WEST,NORTH,EASTxCELL" in told
 
 
 def test_north_is_not_given_before_east(tmp_path: Path) -> None:

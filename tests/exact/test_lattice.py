@@ -81,6 +81,20 @@ def test_products_by_fourier_transform_agree_with_the_matrix(border, shape, monk
     assert np.abs(kernel.backward(stack) - stack @ matrix.T).max() < 1e-12
 
 
+@pytest.mark.parametrize("border", BORDERS)
+@pytest.mark.parametrize("shape", [(40, 25), (60, 3)])
+def test_products_on_a_field_as_wide_as_the_law_reaches_agree_with_the_matrix(border, shape, monkeypatch):
+    """Weights that fall by a hundred a step reach 8 rows, and the map is larger."""
+    monkeypatch.setattr(module, "DENSE_CELLS", 0)
+    weights = [[10 ** (300 - 2 * a - b) for b in range(shape[1])] for a in range(shape[0])]
+    kernel = Lattice.from_weights(weights, border)
+    assert kernel._convolution.reach[0] == 8
+    rng = np.random.default_rng(3)
+    p, v = rng.dirichlet(np.ones(kernel.size)), rng.normal(size=kernel.size)
+    assert np.abs(kernel.forward(p) - p @ kernel.matrix()).max() < 1e-16
+    assert np.abs(kernel.backward(v) - kernel.matrix() @ v).max() < 1e-14
+
+
 def test_products_of_small_and_large_maps_agree_where_they_meet(monkeypatch):
     kernel = Lattice.from_weights(weights_of((31, 33)), "remap")
     assert kernel.size > module.DENSE_CELLS

@@ -26,7 +26,8 @@ def perturb(
         list[str],
         typer.Argument(
             help="The column with people's true values; for a map, the cell number, or two columns: how far east and "
-            "how far north of the map's south-west corner, in metres.",
+            "how far north of the map's south-west corner, in metres; for a map of a box of degrees, latitude and "
+            "longitude.",
             metavar="COLUMN",
         ),
     ],

@@ -36,6 +36,10 @@ _OPTIONS: dict[Parameter, tuple[tuple[str, ...], bool]] = {
 }
 
 
+#: How a map is written.
+GRIDS = "ROWSxCOLSxCELL in metres, such as 30x30x150, or a box of degrees, SOUTH,WEST,NORTH,EASTxCELL"
+
+
 def _names(use: Use) -> str:
     """The families that are offered there, for a help text."""
     return ", ".join(FAMILIES.written(use))
@@ -78,7 +82,7 @@ def design(
         str | None,
         typer.Option(help=f"For {_for('labels')}: the answers, comma separated, or @FILE with one on each line."),
     ] = None,
-    grid: Annotated[str | None, typer.Option(help=f"For {_for('grid')}: ROWSxCOLSxCELL, such as 30x30x150.")] = None,
+    grid: Annotated[str | None, typer.Option(help=f"For {_for('grid')}: {GRIDS}.")] = None,
     border: Annotated[str | None, typer.Option(help=f"For {_for('border')}: remap (default) or normalise.")] = None,
     ptable: Annotated[bool, typer.Option("--ptable", help="Design a p-table instead of a mechanism.")] = False,
     reach: Annotated[int | None, typer.Option(help=f"For --ptable and {_for('reach')}: the largest error D.")] = None,
@@ -276,9 +280,13 @@ def _grid(text: str | None) -> Any:
     from ..exact.rationals import as_fraction
     from ..spaces import Grid
 
+    number = r"([-+]?[\d.]+)"
+    box = re.fullmatch(rf"{number},{number},{number},{number}x([\d./]+)", text or "")
+    if box is not None:
+        return Grid.from_box(*(as_fraction(one, "grid") for one in box.groups()))  # type: ignore[arg-type]
     match = re.fullmatch(r"(\d+)x(\d+)x([\d./]+)", text or "")
     if match is None:
-        raise InvalidInput.must_be("grid", "ROWSxCOLSxCELL, such as 30x30x150", text)
+        raise InvalidInput.must_be("grid", GRIDS, text)
     return Grid(int(match[1]), int(match[2]), as_fraction(match[3], "cell"))  # type: ignore[arg-type]
 
 
@@ -362,7 +370,7 @@ def calibrate(
         str | None,
         typer.Option(help=f"For {_for('labels')}: the answers, comma separated, or @FILE with one on each line."),
     ] = None,
-    grid: Annotated[str | None, typer.Option(help=f"For {_for('grid')}: ROWSxCOLSxCELL, such as 30x30x150.")] = None,
+    grid: Annotated[str | None, typer.Option(help=f"For {_for('grid')}: {GRIDS}.")] = None,
     distance: Annotated[str | None, typer.Option(help="Mean distance between truth and report at most this.")] = None,
     truth: Annotated[str | None, typer.Option(help="Probability of reporting the truth at least this.")] = None,
     mean_error: Annotated[str | None, typer.Option(help="Mean absolute error at most this.")] = None,

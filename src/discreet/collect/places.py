@@ -1,9 +1,9 @@
-"""Columns that hold something else than a map takes: degrees, or north before east.
+"""Which columns are a place on a map; columns with something else than it takes are refused.
 
-A map takes how far east and how far north of its south-west corner a place is, in the unit of its cells. Latitudes and
-longitudes are small numbers, so on a map in metres all of them fall into the corner, and nothing looks wrong. What is
-decided here follows from the names and the types of columns alone. No row is read, so that a refusal tells nothing
-about anybody.
+A map from a box of degrees takes a latitude and a longitude. Any other takes how far east and how far north of its
+south-west corner a place is, in the unit of its cells. Latitudes and longitudes are small numbers, so on a map in
+metres all of them fall into the corner, and nothing looks wrong. What is decided here follows from the names and the
+types of columns alone. No row is read, so that a refusal tells nothing about anybody.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _DECIMAL = re.compile(r"DECIMAL\((\d+),\s*(\d+)\)")
 #: A column of numbers with at least so many decimals, and at most so many digits before them, is declared for degrees.
 _DECIMALS, _DIGITS = 4, 3
 
-#: A degree of latitude in metres, on average.
-METRES = 111_195
 
+def coordinates(grid: Grid, columns: Sequence[str], kinds: Sequence[str]) -> tuple[str, ...]:
+    """The columns in the order that :meth:`~discreet.spaces.Grid.locate` takes them; refused if they say otherwise.
 
-def refuse_misread(grid: Grid, columns: Sequence[str], kinds: Sequence[str]) -> None:
-    """Refuse columns that are declared for degrees on a map that is not in degrees, and north given before east.
+    A grid from a box of degrees takes a latitude and a longitude, in either order if their names tell them apart, and
+    otherwise the latitude first. Other grids take east, then north.
 
     Parameters
     ----------
@@ -42,6 +42,8 @@ def refuse_misread(grid: Grid, columns: Sequence[str], kinds: Sequence[str]) -> 
     columns, kinds
         The column of cell numbers, or the two of a place, and DuckDB's types of them.
     """
+    if grid.box is not None:
+        return _in_box(columns)
     degrees = [name for name, kind in zip(columns, kinds, strict=True) if _is_degrees(name, kind, len(columns))]
     if degrees and not in_degrees(grid):
         raise InvalidInput(_words(grid, degrees))
@@ -49,6 +51,23 @@ def refuse_misread(grid: Grid, columns: Sequence[str], kinds: Sequence[str]) -> 
         first, second = (_parts(name) for name in columns)
         if (first & _NORTH and second & _EAST) or (first & _LATITUDE and second & _LONGITUDE):
             raise InvalidInput(f"a place is given as east, then north. Type: {columns[1]} {columns[0]}")
+    return tuple(columns)
+
+
+def _in_box(columns: Sequence[str]) -> tuple[str, ...]:
+    """A latitude and a longitude, in this order; a single column is of cell numbers."""
+    named = [_parts(name) for name in columns]
+    if len(columns) == 1 and named[0] & (_LATITUDE | _LONGITUDE | _DEGREES):
+        raise InvalidInput(f"a place has a latitude and a longitude; only {columns[0]!r} was given. Give both columns.")
+    metres = [name for name, words in zip(columns, named, strict=True) if words & (_NORTH | _EAST)]
+    if len(columns) == 2 and metres:
+        raise InvalidInput(
+            f"these columns look like metres: {listed([repr(name) for name in metres])}; this map takes a latitude and "
+            "a longitude. Give those columns (or rename these, if they are degrees)."
+        )
+    if len(columns) == 2 and (named[0] & _LONGITUDE or named[1] & _LATITUDE):
+        return columns[1], columns[0]
+    return tuple(columns)
 
 
 def in_degrees(grid: Grid) -> bool:
@@ -84,6 +103,6 @@ def _words(grid: Grid, degrees: Sequence[str]) -> str:
     cell = f"{float(grid.unit):g}"
     return (
         f"these columns look like degrees: {named}; this map takes metres east and north of its south-west corner, in "
-        f"cells of {cell} x {cell}. Convert them (or rename them, if they are metres), and give: east north\n"
-        f"east = (longitude - west) * {METRES} * cos(radians(south)), north = (latitude - south) * {METRES}"
+        f"cells of {cell} x {cell}. Make the map of a box of degrees (or rename the columns, if they are metres):\n"
+        f"dc.Grid.from_box(south, west, north, east, cell={cell})   or   --grid SOUTH,WEST,NORTH,EASTx{cell}"
     )

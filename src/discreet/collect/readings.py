@@ -18,7 +18,7 @@ from ..errors import DiscreetError, ForeignValue, InvalidInput, WrongType
 from ..exact.arrays import IntArray
 from ..sources.sql import quoted, text_literal
 from ..spaces import Grid, Labels, Space
-from .places import refuse_misread
+from .places import coordinates
 
 Row = tuple[Any, ...]
 
@@ -54,17 +54,20 @@ def reading_of(space: Space, columns: Sequence[str], kinds: Sequence[str], typed
         The column and the file, for messages.
     """
     if isinstance(space, Grid):
-        refuse_misread(space, columns, kinds)
-    if len(columns) == 2 and isinstance(space, Grid):
-        return _Places(space, columns, kinds, typed, where)
+        ordered = coordinates(space, columns, kinds)
+        if len(columns) == 2:
+            return _Places(space, ordered, kinds, typed, where)
     if len(columns) != 1:
-        allowed = (
-            "one column, or two for how far east and north a place is" if isinstance(space, Grid) else "one column"
-        )
+        allowed = "one column" + (f", or two for {_place(space)}" if isinstance(space, Grid) else "")
         raise InvalidInput(f"this mechanism takes {allowed}; got {len(columns)}: {', '.join(columns)}.")
     if isinstance(space, Labels):
         return _Names(space, columns[0], kinds[0], typed)
     return _Whole(space, columns[0], kinds[0], typed, where)
+
+
+def _place(grid: Grid) -> str:
+    """What the two columns of a place hold, in words."""
+    return "how far east and north a place is" if grid.box is None else "the latitude and the longitude of a place"
 
 
 class Reading(ABC):
@@ -188,23 +191,24 @@ class _Names(Reading):
 
 
 class _Places(Reading):
-    """Places on a map, by how far they are east and north of its south-west corner."""
+    """Places on a map, by how far they are east and north of its south-west corner, or by latitude and longitude."""
 
     def __init__(self, grid: Grid, columns: Sequence[str], kinds: Sequence[str], typed: bool, where: str) -> None:
         self._grid = grid
         for kind in kinds:
             number = kind in (*_EXACT, *_FLOATS) or _LONGER.fullmatch(kind) or _DECIMALS.fullmatch(kind)
             if typed and not number:
-                raise WrongType(f"{where} holds {kind}; numbers are needed, in the unit of the map's cells.")
+                unit = "in the unit of the map's cells" if grid.box is None else "in degrees"
+                raise WrongType(f"{where} holds {kind}; numbers are needed, {unit}.")
         self.expressions = [
             f"CASE WHEN {name} IS NOT NULL THEN coalesce(TRY_CAST({name} AS DOUBLE), CAST('nan' AS DOUBLE)) END"
             for name in map(quoted, columns)
         ]
 
     def indices(self, columns: Sequence[Any]) -> IntArray | None:
-        east, north = (np.asarray(column, float) for column in columns)  # None is NaN, which lies outside
+        first, second = (np.asarray(column, float) for column in columns)  # None is NaN, which lies outside
         try:
-            return np.asarray(self._grid.locate(east, north))
+            return np.asarray(self._grid.locate(first, second))
         except DiscreetError:
             return None
 

@@ -26,6 +26,7 @@ from .method_table import METHODS
 from .model.problem import Problem
 from .reporting import MOST_LINES, MOST_ROWS, Origin
 from .solvers.likelihood import Likelihood
+from .solvers.smoothing import is_large_map
 from .spikes import Spikes
 from .statistics import read_share
 from .strata import Homogeneity, Stratified, gain
@@ -110,9 +111,14 @@ class Estimate(Answers, Result):
 
     @cached_property
     def fit(self) -> Fit:
-        """Whether the reports look like what the mechanism makes of the maximum likelihood estimate (of each group)."""
-        groups = len(self.problem.groups)
-        return examine(self.problem, [self._top.p] if groups == 1 else [one._top.p for one in self.stratified.strata])
+        """Whether the reports look like what the mechanism makes of the maximum likelihood estimate, of each group.
+
+        On a large map, whose maximum takes minutes, of the smoothed estimate itself.
+        """
+        if len(self.problem.groups) > 1:
+            return examine(self.problem, [one._top.p for one in self.stratified.strata])
+        quick = self.method == "smoothed" and is_large_map(self.space)
+        return examine(self.problem, [self.distribution if quick else self._top.p])
 
     @cached_property
     def spikes(self) -> Spikes | None:

@@ -30,6 +30,12 @@ LARGEST_TABLE = 2500
 #: The float matrix of all pairs of cells is written out up to this many cells (half a gigabyte).
 LARGEST_MATRIX = 8192
 
+#: Displacements that are less likely than this, all of them together, are below what Fourier transforms resolve.
+UNRESOLVED = 2.0**-58
+
+#: Transforms of fields with at least so many places use so many threads.
+LARGE_FIELD, THREADS = 1 << 18, 2
+
 #: Up to this many cells a product with the matrix is faster than Fourier transforms (measured), and more precise.
 DENSE_CELLS = 1000
 
@@ -205,6 +211,10 @@ class Lattice:
     def _convolution(self) -> _Convolution:
         return _Convolution(np.array([w / self.total for w in self.palette])[self.codes], self.border == "remap")
 
+    @cached_property
+    def _least_share(self) -> float:
+        return min(self.palette) / self.total
+
     def forward(self, distribution: FloatArray) -> FloatArray:
         """The distribution of reports when truths have this one: ``p @ matrix()``, without the matrix.
 
@@ -217,10 +227,8 @@ class Lattice:
         images = (p if self.border == "remap" else p / self._shares).reshape(*p.shape[:-1], *self.codes.shape)
         moved = self._convolution(images)
         if self.border == "remap":
-            for axis, n in ((-2, self.rows), (-1, self.cols)):
-                # coordinate c of the grid is place c + n - 1: all up to n - 1 clamp to 0, all from 2n - 2 on to n - 1
-                starts = [0, *range(n, 2 * n - 1)]
-                moved = np.add.reduceat(np.take(moved, range(3 * n - 2), axis), starts, axis)
+            for axis, n, reach in zip((-2, -1), self.codes.shape, self._convolution.reach, strict=True):
+                moved = _clamped(moved, axis, n, reach)
         return self._at_least(moved[..., : self.rows, : self.cols].reshape(p.shape), p)
 
     def backward(self, values: FloatArray) -> FloatArray:
@@ -236,14 +244,15 @@ class Lattice:
         if self.border == "normalise":
             means = self._convolution(images)[..., :rows, :cols].reshape(v.shape) / self._shares
         else:
-            outside = [(0, 0)] * (v.ndim - 1) + [(rows - 1, rows - 1), (cols - 1, cols - 1)]
+            top, left = self._convolution.reach
+            outside = [(0, 0)] * (v.ndim - 1) + [(top, top), (left, left)]
             moved = self._convolution.apply(np.pad(images, outside, mode="edge"))
-            means = moved[..., rows - 1 : 2 * rows - 1, cols - 1 : 2 * cols - 1].reshape(v.shape)
+            means = moved[..., top : top + rows, left : left + cols].reshape(v.shape)
         return self._at_least(means, v)
 
     def _at_least(self, result: FloatArray, given: FloatArray) -> FloatArray:
         if given.size and given.min() >= 0:
-            np.maximum(result, min(self.palette) / self.total * given.sum(-1, keepdims=True), out=result)
+            np.maximum(result, self._least_share * given.sum(-1, keepdims=True), out=result)
         return result
 
     # -------------------------------------------------------------------------------------------- samples
@@ -322,6 +331,14 @@ def _clamping(n: int, x: int, y: int) -> slice:
     return slice(abs(y - x), abs(y - x) + 1)
 
 
+def _clamped(field: FloatArray, axis: int, n: int, reach: int) -> FloatArray:
+    """The n places of a field that begin at ``reach``, with what lies before and after them added to the ends."""
+    lines = np.moveaxis(field, axis, 0)  # a view: what is added to it is added to the field
+    lines[reach] += lines[:reach].sum(0)
+    lines[reach + n - 1] += lines[reach + n : n + 2 * reach].sum(0)
+    return np.moveaxis(lines[reach : reach + n], 0, axis)
+
+
 def _with_tails(weights: NDArray[np.object_]) -> NDArray[np.object_]:
     """The weights of single displacements 0..n-2, then those of "at least k" for k = 0..n-1, along the first axis."""
     if len(weights) == 1:
@@ -353,24 +370,35 @@ def _quotients(numerators: NDArray[np.object_], denominator: int) -> FloatArray:
 class _Convolution:
     """Convolution of images with a law of displacements that is symmetric in both axes, by Fourier transform.
 
-    With ``outside`` the images are moved to the middle of a field three times as wide, so that every displacement
-    lands on it; without, what leaves the image is lost.
+    With ``outside`` the images are moved to the middle of a field that is wider by the law's reach on every side, so
+    that every displacement lands on it; without, what leaves the image is lost. Displacements beyond the reach, all of
+    them together less likely than a transform resolves, are counted at the reach.
     """
 
     def __init__(self, quadrant: FloatArray, outside: bool) -> None:
-        from scipy.fft import next_fast_len
+        from scipy.fft import next_fast_len, rfft2
 
         rows, cols = quadrant.shape
-        self._offset = (rows - 1, cols - 1) if outside else (0, 0)
-        self._size = tuple(next_fast_len(3 * n - 2 if outside else 2 * n - 1, real=True) for n in (rows, cols))
+        self.reach = down, right = _reach(quadrant), _reach(quadrant.T)
+        quadrant = _cut(_cut(quadrant, down).T, right).T
+        sides = 2 if outside else 1
+        self._offset = self.reach if outside else (0, 0)
+        self._size = tuple(
+            next_fast_len(n + sides * reach, real=True) for n, reach in zip((rows, cols), self.reach, strict=True)
+        )
         window = np.zeros(self._size)
-        window[np.ix_(np.arange(1 - rows, rows), np.arange(1 - cols, cols))] = _mirrored(quadrant)
+        window[np.ix_(np.arange(-down, down + 1), np.arange(-right, right + 1))] = _mirrored(quadrant)
+        self._threads = THREADS if window.size >= LARGE_FIELD else 1
         # The transform of a symmetric law is real.
-        self._spectrum = np.ascontiguousarray(np.fft.rfft2(window).real)
+        self._spectrum = np.ascontiguousarray(rfft2(window, workers=self._threads).real)
 
     def apply(self, field: FloatArray) -> FloatArray:
         """A whole field convolved with the law, around the edges."""
-        return np.asarray(np.fft.irfft2(np.fft.rfft2(field, self._size) * self._spectrum, self._size))
+        from scipy.fft import irfft2, rfft2
+
+        transform = rfft2(field, self._size, workers=self._threads)
+        transform *= self._spectrum
+        return np.asarray(irfft2(transform, self._size, workers=self._threads, overwrite_x=True))
 
     def __call__(self, images: FloatArray) -> FloatArray:
         """Images placed on the field, and convolved."""
@@ -379,3 +407,16 @@ class _Convolution:
         field = np.zeros((*images.shape[:-2], *self._size))
         field[..., top : top + rows, left : left + cols] = images
         return self.apply(field)
+
+
+def _reach(quadrant: FloatArray) -> int:
+    """The longest displacement along the first axis that has to be told from longer ones."""
+    mass = quadrant.sum(1)
+    beyond = np.cumsum(mass[::-1])[::-1]
+    needed = np.flatnonzero(beyond > UNRESOLVED * beyond[0])
+    return int(needed[-1])
+
+
+def _cut(quadrant: FloatArray, reach: int) -> FloatArray:
+    """The law with all displacements beyond the reach along the first axis counted at the reach."""
+    return np.concatenate([quadrant[:reach], quadrant[reach:].sum(0, keepdims=True)])

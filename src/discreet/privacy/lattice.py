@@ -28,6 +28,7 @@ from ..exact.lattice import Lattice
 from ..exact.rationals import float_down, float_up, log_bounds
 from ..exact.tables import Table
 from ..spaces import Grid, Space
+from .mixtures import mixture_bound
 
 Step = tuple[int, int]
 Place = tuple[int, int, int]
@@ -167,12 +168,18 @@ def metric_lattice(kernel: Lattice, grid: Grid, tolerance: float = TOLERANCE) ->
 
     The coprime steps of a quadrant form the Stern-Brocot tree; a branch is left when its \\|l\\| exceeds the best found
     by no more than ``tolerance`` (relative). So ``upper <= (1 + tolerance) * lower``, up to the error of doubles.
+
+    With a positive tolerance the comparison of :mod:`.mixtures` comes first: it needs one look at each weight.
     """
     if (kernel.rows, kernel.cols) != (grid.rows, grid.cols):
         raise InvalidInput(
             f"the lattice is for {kernel.rows} x {kernel.cols} cells, the grid has {grid.rows} x {grid.cols}.",
             argument="grid",
         )
+    if tolerance:
+        compared = _compared(kernel, grid, tolerance)
+        if compared is not None:
+            return compared
     view = _Clamped(kernel) if kernel.border == "remap" else _Normalised(kernel)
     for field in view.fields:
         if np.isneginf(field.logs).any():
@@ -183,6 +190,18 @@ def metric_lattice(kernel: Lattice, grid: Grid, tolerance: float = TOLERANCE) ->
     ratio = kernel.probability(i, j) / kernel.probability(other, j)
     lower = _exact_rate(ratio, step[0] ** 2 + step[1] ** 2, grid.unit)[0]
     return MetricBounds(_per_unit(upper, grid, up=True), float_down(lower), (i, other, j))
+
+
+def _compared(kernel: Lattice, grid: Grid, tolerance: float) -> MetricBounds | None:
+    """The enclosure from a comparison with e^(-k distance), if it is as narrow as was asked for."""
+    bound = mixture_bound(kernel)
+    if bound is None:
+        return None
+    middle = grid.cols + 1  # not at an edge: two truths side by side, and the report of the first
+    witness = (middle, middle + 1, middle)
+    ratio = kernel.probability(middle, middle) / kernel.probability(middle + 1, middle)
+    lower, upper = float_down(_exact_rate(ratio, 1, grid.unit)[0]), _per_unit(bound, grid, up=True)
+    return MetricBounds(upper, lower, witness) if upper <= lower * (1 + tolerance) else None
 
 
 def _steepest(rise: Callable[[Step], float], box: Step, transposable: bool, tolerance: float) -> tuple[float, Step]:

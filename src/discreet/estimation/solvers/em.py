@@ -1,4 +1,8 @@
-"""Expectation maximisation: the iterative Bayesian update of the papers, and its early stopping.
+"""Expectation maximisation: the iterative Bayesian update of the papers, its early stopping, and updates with momentum.
+
+On a map the update is the deconvolution of Richardson and Lucy. Momentum (Nesterov 1983, here in logarithms, so that
+nothing becomes negative) gets as far in k updates as plain ones in about k^2 / 6, along nearly the same way: what an
+early stop leaves smooth is smooth here too.
 
 [F] is Fernandes, Lefki, Palamidessi, *Utility-Preserving Privacy Mechanisms for Counting Queries*; [A] is Alvim,
 Chatzikokolakis, Palamidessi, Pazii, *LDP on metric spaces*.
@@ -8,11 +12,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from itertools import count
 
 import numpy as np
 
 from ...exact.arrays import FloatArray
 from ..interior import Products, Solution
+
+#: Momentum multiplies or divides a probability by no more than this.
+LONGEST_LEAP = 5.0
 
 
 def update(model: Products, p: FloatArray) -> tuple[FloatArray, float, float]:
@@ -42,8 +50,51 @@ def path(model: Products, grid: list[int]) -> Iterator[FloatArray]:
     p, done = np.full(model.size, 1 / model.size), 0
     for target in grid:
         for _ in range(target - done):
-            u = model.forward(p)
-            # a fold may leave out all reports of a value, and then nothing need make it likely
-            p = p * model.backward(np.divide(model.q, u, out=np.zeros_like(u), where=model.q > 0))
+            p = _step(model, p)[0]
         done = target
         yield p
+
+
+def accelerated_path(model: Products, grid: list[int]) -> Iterator[FloatArray]:
+    """The distributions after the numbers of updates with momentum in ``grid``, which must grow."""
+    steps, done = _accelerated(model), 0
+    for target in grid:
+        for _ in range(target - done):
+            p, _, _ = next(steps)
+        done = target
+        yield p
+
+
+def accelerate(model: Products, iterations: int) -> Solution:
+    """A fixed number of updates with momentum from the uniform distribution."""
+    steps, trace = _accelerated(model), []
+    for _ in range(iterations):
+        p, u, g = next(steps)
+        trace.append((float(model.q @ np.log(u)), max(0.0, math.log(float(g.max())))))
+    _, log_likelihood, gap = update(model, p)
+    return Solution(p, gap, (*trace, (log_likelihood, gap)))
+
+
+def _step(model: Products, p: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """The update of p, the chances of the reports under p, and the factors of the update."""
+    u = model.forward(p)
+    # a fold may leave out all reports of a value, and then nothing need make it likely
+    g = model.backward(np.divide(model.q, u, out=np.zeros_like(u), where=model.q > 0))
+    return p * g, u, g
+
+
+def _accelerated(model: Products) -> Iterator[tuple[FloatArray, FloatArray, FloatArray]]:
+    """Each update is made where the last two point to: at ``p (p / before)^a`` with a = (k - 1) / (k + 3).
+
+    Yields the new distribution, and the chances and factors at the place where the update was made.
+    """
+    p = before = np.full(model.size, 1 / model.size)
+    for k in count():
+        ahead = p
+        if k > 1:
+            ratio = np.divide(p, before, out=np.ones_like(p), where=before > 0)
+            ahead = p * np.clip(ratio, 1 / LONGEST_LEAP, LONGEST_LEAP) ** ((k - 1) / (k + 3))
+            ahead /= ahead.sum()
+        new, u, g = _step(model, ahead)
+        before, p = p, new / new.sum()
+        yield p, u, g
