@@ -121,6 +121,10 @@ RESULTS: dict[str, tuple[str, Callable[[Path], Result]]] = {
     "stratified": ("stratified", lambda folder: _groups().stratified),
     "homogeneity": ("homogeneity", lambda folder: _groups().homogeneity(simulations=9)),
     "loss": ("reconstruction-loss", lambda folder: dc.reconstruction_loss(FOUR, PRIOR, people=300, repeats=3)),
+    "collection plan": (
+        "collection-plan",
+        lambda folder: dc.plan_collection(["yes", "no"], "±5 points", epsilon=1, surveys=10),
+    ),
     "losses": (
         "loss-comparison",
         lambda folder: dc.compare_reconstruction(

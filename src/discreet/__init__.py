@@ -52,6 +52,8 @@ _ROOMS = {
     ".ledger.ledger": ("Ledger",),
     ".release.publish.audit": ("verify_bundle", "BundleReport"),
     ".collect.client": ("perturb",),
+    ".collect.planning.planner": ("plan_collection",),
+    ".collect.planning.plan": ("CollectionPlan",),
     ".estimation.methods": ("estimate",),
     ".estimation.result": ("Estimate",),
     ".estimation.intervals.questions": ("Interval", "Band"),
@@ -87,8 +89,8 @@ __all__ = [
     # releasing counts of a table
     "plan_release", "Plan", "ReleaseRequest", "release_counts", "Release", "Ledger", "verify_bundle", "BundleReport",
     # collecting
-    "perturb", "estimate", "Estimate", "Interval", "Band", "Fit", "Homogeneity", "Stratified", "reconstruction_loss",
-    "ReconstructionLoss", "compare_reconstruction", "LossComparison",
+    "perturb", "plan_collection", "CollectionPlan", "estimate", "Estimate", "Interval", "Band", "Fit", "Homogeneity",
+    "Stratified", "reconstruction_loss", "ReconstructionLoss", "compare_reconstruction", "LossComparison",
     # what is done in practice, under the judge
     "random_rounding", "suppression",
     # tables of noise of statistics offices
