@@ -36,6 +36,7 @@ NAMES = {
     *("Explanation", "random_rounding", "suppression", "perturb", "compose", "Composition"),
     *("plan_release", "Plan", "release_counts", "Release", "ReleaseRequest", "Ledger", "verify_bundle", "BundleReport"),
     *("estimate", "Estimate", "Interval", "Band", "Fit", "Homogeneity", "Stratified"),
+    *("plan_collection", "CollectionPlan", "ProductSpace", "Joint", "Margin"),
     *("reconstruction_loss", "ReconstructionLoss", "compare_reconstruction", "LossComparison"),
 }
 

@@ -121,6 +121,18 @@ RESULTS: dict[str, tuple[str, Callable[[Path], Result]]] = {
     "stratified": ("stratified", lambda folder: _groups().stratified),
     "homogeneity": ("homogeneity", lambda folder: _groups().homogeneity(simulations=9)),
     "loss": ("reconstruction-loss", lambda folder: dc.reconstruction_loss(FOUR, PRIOR, people=300, repeats=3)),
+    "product": ("mechanism", lambda folder: FOUR * dc.randomized_response(["yes", "no"], epsilon=1)),
+    "product verified": ("verdict", lambda folder: dc.verify(FOUR * dc.randomized_response(["yes", "no"], epsilon=1))),
+    "joint estimate": (
+        "estimate",
+        lambda folder: dc.estimate(
+            [[9, 5, 7], [8, 6, 4]], dc.randomized_response(2, epsilon=1) * dc.geometric(2, epsilon=1)
+        ),
+    ),
+    "collection plan": (
+        "collection-plan",
+        lambda folder: dc.plan_collection(["yes", "no"], "±5 points", epsilon=1, surveys=10),
+    ),
     "losses": (
         "loss-comparison",
         lambda folder: dc.compare_reconstruction(

@@ -13,6 +13,8 @@ import json
 import math
 import re
 from fractions import Fraction
+from functools import reduce
+from operator import mul
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +105,9 @@ def rebuild(content: object, path: str) -> Mechanism:
 
 def _rebuild(content: dict[str, Any]) -> Mechanism:
     family = content["family"]
+    if family == "product":
+        factors = [rebuild(one, f"part {k} of the product") for k, one in enumerate(content["factors"], 1)]
+        return reduce(mul, factors)
     known = CLOSED_FORMS.get(family)
     if known is not None and known.saved:
         parameters = content["parameters"]

@@ -20,6 +20,7 @@ from . import pictures, reporting, spikes
 from .distance import Distance
 from .fit import Fit, examine
 from .interior import Solution
+from .intervals.joint import Joint, Margin
 from .intervals.moments import Unbiased
 from .intervals.questions import Answers, IntervalInputs
 from .method_table import METHODS
@@ -143,6 +144,17 @@ class Estimate(Answers, Result):
     @cached_property
     def _interval_inputs(self) -> IntervalInputs:
         return IntervalInputs(self._likelihood, self._top, (Unbiased(self.problem, self._top.p),))
+
+    # ------------------------------------------------------------------------------------------------ several answers
+
+    @cached_property
+    def joint(self) -> Joint:
+        """Several answers of one person together, for reports of a product of mechanisms: how they go together."""
+        return Joint(self)
+
+    def margin(self, part: int) -> Margin:
+        """The distribution of one of several answers alone, with intervals, for reports of a product of mechanisms."""
+        return self.joint.margin(part)
 
     # ------------------------------------------------------------------------------------------------ groups
 

@@ -1,6 +1,6 @@
 """Kernels: the frozen exact objects that are sampled, proved and saved.
 
-A kernel gives the probability of each report for each truth, both by index. Five kinds cover every mechanism here:
+A kernel gives the probability of each report for each truth, both by index. Six kinds cover every mechanism here:
 
 ==============  ============================================================================================
 ``Table``        any exact weights, row by row (:mod:`.tables`)
@@ -8,6 +8,7 @@ A kernel gives the probability of each report for each truth, both by index. Fiv
 ``Response``     keep the truth with some probability, else report any other value, all alike (k-RR, uniform)
 ``Lattice``      truth plus noise in two dimensions, on a map (:mod:`.lattice`)
 ``Projective``   points of the truth's hyperplane more often than others: many values (:mod:`.projective`)
+``Product``      several of these at once, each with its own truth and report (:mod:`.products.kernel`)
 ==============  ============================================================================================
 
 ``forward`` and ``backward`` use the structure: O(n) for geometric noise and for response, without any matrix.
@@ -30,6 +31,7 @@ from .bits import Bits
 from .inversion import UNDECIDED
 from .lattice import Lattice
 from .laws import Finite, GeometricTails, Law, float_log, law_from
+from .products.kernel import Product
 from .projective import Projective
 from .rationals import read_integer, show_integer
 from .sampling import NoiseSampler, ResponseSampler, Sampler
@@ -438,8 +440,11 @@ def kernel_from(description: dict[str, Any]) -> Kernel:
         return Lattice.from_json(description)
     if kind == "projective":
         return Projective.from_json(description)
+    if kind == "product":
+        sizes = tuple((truths, reports) for truths, reports in description["sizes"])
+        return Product(tuple(map(kernel_from, description["parts"])), sizes)
     raise InvalidInput(
-        f"{kind!r} is not a kind of kernel; the kinds are table, noise, response, lattice, projective.",
+        f"{kind!r} is not a kind of kernel; the kinds are table, noise, response, lattice, projective, product.",
         argument="kind",
         given=kind,
     )
