@@ -61,11 +61,17 @@ def _explained() -> Result:
 
 
 def _estimate(folder: Path, method: Any = "mle") -> Any:
+    if method == "empirical-bayes":
+        return dc.estimate([60, 45, 30, 20, 10, 8, 6, 5, 9], dc.geometric(8, alpha="1/2"), method=method)
     return dc.estimate([60, 25, 40], dc.geometric(2, alpha="1/2"), method=method)
 
 
 def _groups() -> Any:
     return dc.estimate([([60, 25, 40], dc.geometric(2, alpha="1/2")), ([30, 20, 10], dc.geometric(2, alpha="1/3"))])
+
+
+def _compared() -> Any:
+    return dc.estimate_by({"a": [60, 25, 40], "b": [30, 45, 10]}, dc.geometric(2, alpha="1/2"), column="sex")
 
 
 def _ledger(folder: Path) -> dc.Ledger:
@@ -119,6 +125,7 @@ RESULTS: dict[str, tuple[str, Callable[[Path], Result]]] = {
     "interval": ("interval", lambda folder: _estimate(folder).interval("mean")),
     "band": ("band", lambda folder: _estimate(folder).band()),
     "stratified": ("stratified", lambda folder: _groups().stratified),
+    "groups compared": ("group-estimates", lambda folder: _compared()),
     "homogeneity": ("homogeneity", lambda folder: _groups().homogeneity(simulations=9)),
     "loss": ("reconstruction-loss", lambda folder: dc.reconstruction_loss(FOUR, PRIOR, people=300, repeats=3)),
     "product": ("mechanism", lambda folder: FOUR * dc.randomized_response(["yes", "no"], epsilon=1)),

@@ -61,7 +61,7 @@ _ROOMS = {
     ".estimation.intervals.joint": ("Joint", "Margin"),
     ".estimation.fit": ("Fit",),
     ".estimation.strata": ("Homogeneity", "Stratified"),
-    ".estimation.distance": ("Distance",),
+    ".estimation.solvers.distance": ("Distance",),
     ".estimation.groups": ("estimate_by", "GroupEstimates", "Difference"),
     ".estimation.simulation": (
         "reconstruction_loss",
@@ -94,8 +94,8 @@ __all__ = [
     "plan_release", "Plan", "ReleaseRequest", "release_counts", "Release", "Ledger", "verify_bundle", "BundleReport",
     # collecting
     "perturb", "plan_collection", "CollectionPlan", "estimate", "Estimate", "Interval", "Band", "Joint", "Margin",
-    "Fit", "Homogeneity", "Stratified", "Distance", "estimate_by", "GroupEstimates", "Difference", "reconstruction_loss",
-    "ReconstructionLoss", "compare_reconstruction", "LossComparison",
+    "Fit", "Homogeneity", "Stratified", "Distance", "estimate_by", "GroupEstimates", "Difference",
+    "reconstruction_loss", "ReconstructionLoss", "compare_reconstruction", "LossComparison",
     # what is done in practice, under the judge
     "random_rounding", "suppression",
     # tables of noise of statistics offices

@@ -49,7 +49,7 @@ def test_large_problems_of_the_battery_converge() -> None:
 def test_noise_without_end_maps_and_several_mechanisms_converge(seed: int) -> None:
     """More of them are a slow test; the gap is recomputed here from the matrix."""
     for name, arguments in structured_cases(60, seed):
-        e = dc.estimate(**arguments)
+        e = dc.estimate(**arguments, method="mle")
         assert e.converged and e.gap <= 1e-8 and e.iterations <= 30, name
         problem = e._likelihood.problem
         assert gap_by_hand(problem.counts, problem.block(), e.distribution) <= 1e-8, name

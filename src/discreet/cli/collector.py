@@ -168,8 +168,8 @@ def estimate(
     `discreet estimate reports.csv --by sex --mechanism m.json`
     """
     from ..errors import InvalidInput
+    from ..estimation.describing.reporting import Origin
     from ..estimation.methods import estimate as reconstruct
-    from ..estimation.reporting import Origin
     from ..estimation.statistics import read_share
     from ..names import find_name
     from ..spaces import Counts
@@ -220,7 +220,7 @@ def _estimate_by(
     column: str | None,
     table: str | None,
     by: str,
-    options: Mapping[str, Any],
+    options: dict[str, Any],
     level: float,
     written: Mapping[str, Path | None],
     json: bool,
@@ -231,7 +231,7 @@ def _estimate_by(
 
     opened = [open_column(file, column, table, group=by) for file in files]
     names = sorted({name for one in opened for name in one.group_names()})
-    totals = {name: dict[Any, int]() for name in names}
+    totals = {name: dict[object, int]() for name in names}
     for file, one in zip(files, opened, strict=True):
         with _progress(f"counting {_short(file)}") as tell:
             found = one.counts_by_group([mechanism.outputs] * len(names), names, tell)

@@ -6,13 +6,12 @@ from dataclasses import replace
 
 from ..errors import Unsupported, arg
 from ..spaces import Counts, Grid
-from . import distance
 from .algebra import single_threaded_blas
-from .distance import Distance
 from .interior import Solution
 from .model.problem import Problem
 from .result import Estimate, finish, of_problem
-from .solvers import evidence, smoothing
+from .solvers import distance, evidence, smoothing
+from .solvers.distance import Distance
 from .solvers.likelihood import Likelihood
 
 #: Fewer values than this are hardly a curve; of more than this, bins would take long.

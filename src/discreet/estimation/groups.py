@@ -27,14 +27,17 @@ from ..plots.reconstruction import cumulative_lines, share_dots
 from ..report import Fact, Json, Picture, Prose, Report, Result, Section, Table, Terms, stamped
 from ..spaces import Counts
 from ..wording import listed, noun, percent, plural, rounded
-from . import reporting
+from .describing import reporting
+from .describing.summary import distribution_json, value_of
 from .intervals.questions import COVERS, Interval
 from .methods import Method, estimate
 from .model.problem import Problem
 from .result import Estimate, of_problem
 from .statistics import read_share
 from .strata import Homogeneity
-from .summary import distribution_json, value_of
+
+#: What :meth:`Estimate.interval` takes.
+Statistic = str | tuple[object, ...] | Sequence[float]
 
 #: How many samples the test of equal distributions draws.
 SIMULATIONS = 99
@@ -71,7 +74,7 @@ class Difference:
         """Whether the interval leaves no doubt which of the two is larger."""
         return self.low > 0 or self.high < 0
 
-    def values(self) -> dict[str, Any]:
+    def values(self) -> dict[str, Json]:
         """As plain JSON values."""
         return {
             "statistic": self.statistic,
@@ -119,7 +122,7 @@ class GroupEstimates(Result):
         everybody = Problem(tuple(group for one in self.estimates.values() for group in one.problem.groups))
         return of_problem(everybody).homogeneity(SIMULATIONS)
 
-    def difference(self, first: str, second: str, statistic: Any = "mean", level: float = 0.95) -> Difference:
+    def difference(self, first: str, second: str, statistic: Statistic = "mean", level: float = 0.95) -> Difference:
         """By how much a statistic of the first group is larger than that of the second.
 
         Parameters
@@ -158,7 +161,7 @@ class GroupEstimates(Result):
         return [self.difference(name, self.largest, what, level) for name in others for _, what in self._compared]
 
     @cached_property
-    def _compared(self) -> list[tuple[str, Any]]:
+    def _compared(self) -> list[tuple[str, Statistic]]:
         space = next(iter(self.estimates.values())).space
         if isinstance(space, Counts):
             return list(OF_COUNTS)
@@ -310,7 +313,7 @@ def estimate_by(
     mechanism: Any = None,
     *,
     reports: Any = None,
-    by: Sequence[Any] | None = None,
+    by: Any = None,
     column: str = "",
     method: Method = "auto",
     **options: Any,
@@ -362,13 +365,13 @@ def estimate_by(
     return GroupEstimates(found, column)
 
 
-def _split(reports: Any, by: Sequence[Any]) -> dict[str, list[Any]]:
+def _split(reports: Any, by: Any) -> dict[str, list[object]]:
     """The reports of each group, in the order in which groups come up; a group that is missing has no name."""
     values = reports.tolist() if hasattr(reports, "tolist") else list(reports)
     groups = by.tolist() if hasattr(by, "tolist") else list(by)
     if len(values) != len(groups):
         raise InvalidInput(f"{named('by')} must be one group for each report; got {len(groups):,} for {len(values):,}.")
-    found: dict[str, list[Any]] = {}
+    found: dict[str, list[object]] = {}
     for value, group in zip(values, groups, strict=True):
         if group is None or group != group:
             raise InvalidInput(f"{named('by')} has missing groups. Give them a name, or leave these people out.")

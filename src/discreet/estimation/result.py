@@ -16,8 +16,10 @@ from ..exact.arrays import FloatArray
 from ..exact.projective import Projective
 from ..plots import Chart
 from ..report import Json, Report, Result, stamped
-from . import pictures, reporting, spikes
-from .distance import Distance
+from . import spikes
+from .describing import pictures, reporting
+from .describing.reporting import MOST_LINES, MOST_ROWS, Origin
+from .describing.summary import answers, distribution_json, intervals_json, stratified_answers
 from .fit import Fit, examine
 from .interior import Solution
 from .intervals.joint import Joint, Margin
@@ -25,13 +27,12 @@ from .intervals.moments import Unbiased
 from .intervals.questions import Answers, IntervalInputs
 from .method_table import METHODS
 from .model.problem import Problem
-from .reporting import MOST_LINES, MOST_ROWS, Origin
+from .solvers.distance import Distance
 from .solvers.likelihood import Likelihood
 from .solvers.smoothing import is_large_map
 from .spikes import Spikes
 from .statistics import read_share
 from .strata import Homogeneity, Stratified, gain
-from .summary import answers, distribution_json, intervals_json, stratified_answers
 
 #: From so many values on, a note says what the likelihood does to shares.
 MANY_VALUES = 100
@@ -269,7 +270,7 @@ class Estimate(Answers, Result):
                 **{one.statistic: one.value for one in found if one.statistic in ("mean", "variance")},
                 "intervals": intervals_json(found),
             }
-        return stamped("estimate", 1, content)
+        return stamped("estimate", 2, content)
 
     def plot(self, title: str | None = None, *, band: bool | float = True) -> Chart:
         """Draw the estimate, its intervals and the raw reports; a map where the values are the cells of a grid.

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..exact.arrays import FloatArray
-from ..plots import Chart, beside
-from ..plots.chart import values_of
-from ..plots.reconstruction import bars, cumulative, distribution_map
-from ..spaces import Counts, Grid
-from ..wording import percent
-from . import spikes
+from ...exact.arrays import FloatArray
+from ...plots import Chart, beside
+from ...plots.chart import values_of
+from ...plots.reconstruction import bars, cumulative, distribution_map
+from ...spaces import Counts, Grid
+from ...wording import percent
+from .. import spikes
 from .reporting import MOST_BAND
 from .reporting import title as title_of
 
 if TYPE_CHECKING:
-    from .result import Estimate
+    from ..result import Estimate
 
 
 #: Intervals for single values are drawn up to this many of them.

@@ -7,25 +7,25 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..exact.arrays import FloatArray
-from ..exact.rationals import text_up
-from ..explanation import explain, local_guarantee
-from ..mechanism import Mechanism
-from ..optimise.families import FAMILIES
-from ..plots.counts import label
-from ..privacy.certificate import Certificate
-from ..privacy.notions import BETWEEN
-from ..report import Bar, Bullets, Fact, Part, Picture, Prose, Report, Section, Table, Terms
-from ..spaces import Counts, Grid
-from ..wording import noun, percent, plural, rounded
-from . import spikes
-from .intervals.questions import COVERS, Answers
-from .method_table import METHODS
+from ...exact.arrays import FloatArray
+from ...exact.rationals import text_up
+from ...explanation import explain, local_guarantee
+from ...mechanism import Mechanism
+from ...optimise.families import FAMILIES
+from ...plots.counts import label
+from ...privacy.certificate import Certificate
+from ...privacy.notions import BETWEEN
+from ...report import Bar, Bullets, Fact, Part, Picture, Prose, Report, Section, Table, Terms
+from ...spaces import Counts, Grid
+from ...wording import noun, percent, plural, rounded
+from .. import spikes
+from ..intervals.questions import COVERS, Answers
+from ..method_table import METHODS
 from .summary import Answer, answers, decimals, distribution_lines, stratified_answers
 
 if TYPE_CHECKING:
-    from .result import Estimate
-    from .strata import Homogeneity
+    from ..result import Estimate
+    from ..strata import Homogeneity
 
 #: The distribution is shown at this many values on a page, and at this many in a terminal.
 MOST_ROWS, MOST_LINES = 60, 40
@@ -390,7 +390,7 @@ def _guarantee(mechanism: Mechanism) -> list[str]:
 
 
 def _use(origin: Origin) -> Section:
-    from .. import __version__
+    from ... import __version__
 
     first = Prose(
         "The estimate describes the population, not any one person. Whatever is computed from it or from the reports "

@@ -8,14 +8,14 @@ where surveys drawn from p, whose truth *is* p, leave p as far from their own ma
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from ..exact.arrays import FloatArray
-from ..wording import plural, rounded
-from .interior import Solution
-from .solvers.likelihood import Likelihood
+from ...exact.arrays import FloatArray
+from ...report import Json
+from ...wording import plural, rounded
+from ..interior import Solution
+from .likelihood import Likelihood
 
 #: How many surveys are drawn at most. Where p is farther off than in all of them, it does not fit.
 SURVEYS, SEED = 99, 0
@@ -60,7 +60,7 @@ class Distance:
             explained = f"none of {plural(self.surveys, 'survey')} drawn from the estimate is as far from its maximum"
         return f"Twice the log-likelihood is at most {rounded(self.deviance, 3)} below the maximum; {explained}."
 
-    def values(self) -> dict[str, Any]:
+    def values(self) -> dict[str, Json]:
         """The numbers as plain JSON values."""
         return {
             "deviance": self.deviance,

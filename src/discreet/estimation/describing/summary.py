@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import Unsupported
-from ..spaces import Counts
-from .intervals.questions import Answers, Interval, quantile_name
-from .statistics import indicator
+from ...errors import Unsupported
+from ...spaces import Counts
+from ..intervals.questions import Answers, Interval, quantile_name
+from ..statistics import indicator
 
 if TYPE_CHECKING:
-    from .result import Estimate
+    from ..result import Estimate
 
 #: Up to so many values a summary has intervals; they would take long.
 MOST_VALUES = 5000
