@@ -7,6 +7,7 @@ import sys
 from rich.console import Console
 from rich.table import Table
 
+import battery
 import composition
 import counting
 import design
@@ -37,6 +38,7 @@ def main() -> int:
         spark,
         spark_perturb,
         estimation,
+        battery,
         planning,
         design,
     ):
