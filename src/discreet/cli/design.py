@@ -254,7 +254,7 @@ def space_of(n: int | None, labels: str | None, grid: str | None) -> Space:
     from ..errors import InvalidInput
 
     if sum(value is not None for value in (n, labels, grid)) != 1:
-        raise InvalidInput("give exactly one of -n (counts 0..n), --labels and --grid.")
+        raise InvalidInput("give exactly one of -n (counts 0..n), --labels and --grid.", argument="n")
     made: Space = _space({"n": n, "labels": labels, "grid": grid})
     return made
 
