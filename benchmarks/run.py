@@ -14,6 +14,7 @@ import estimation
 import face
 import judge
 import ledger
+import maps
 import postgres
 import release
 import spark
@@ -36,6 +37,7 @@ def main() -> int:
         spark,
         spark_perturb,
         estimation,
+        maps,
         design,
     ):
         for line in room.lines():
