@@ -15,6 +15,7 @@ import face
 import judge
 import ledger
 import maps
+import planning
 import postgres
 import release
 import spark
@@ -38,6 +39,7 @@ def main() -> int:
         spark_perturb,
         estimation,
         maps,
+        planning,
         design,
     ):
         for line in room.lines():

@@ -68,11 +68,11 @@ GROUPED = ["release", "SELECT site, COUNT(*) FROM doctor_visits GROUP BY site", 
         (["compare", "-n", 4, "--epsilon", 1, "--alpha", "1/2"], "exactly one of --epsilon and --alpha"),
         (["design", "-n", 4, "--epsilon", 1, "--prior", "uniform", "--worst-case"], "either --prior or --worst-case"),
         (["verify", "grid.json", "--notion", "central"], "Ask for --notion metric"),
-        (["verify", "gaussian.json", "--notion", "local"], "ask for --notion central"),
+        (["verify", "gaussian.json", "--notion", "local"], "Ask for --notion central"),
         (["calibrate", "--family", "geometric", "-n", 4, "--truth", "1"], "--between to search elsewhere"),
         (ASKED, "--epsilon (the privacy of the whole release) or --error"),
-        ([*ASKED, "--epsilon", 1, "--mechanism", "explicit-fair"], "give --bound or --sizes"),
-        ([*ASKED, "--epsilon", 1, "--counts", "in-range"], "--counts in-range needs a largest count: give --bound"),
+        ([*ASKED, "--epsilon", 1, "--mechanism", "explicit-fair"], "Give --bound or --sizes"),
+        ([*ASKED, "--epsilon", 1, "--counts", "in-range"], "--counts in-range needs a largest count. Give --bound"),
         ([*ASKED, "--epsilon", 1, "--mechanism", "gaussian"], "--delta 1e-6"),
         ([*ASKED, "--epsilon", 1, "--max-groups", 2, "--unit", "row"], "--max-groups 2 means nothing with --unit row"),
         ([*GROUPED, "--epsilon", 1], "--domain site=1..6 or --domain site=a,b,c for each, or --groups FILE"),
@@ -322,12 +322,12 @@ def test_other_names_are_taken_in_any_spelling(mechanism: Path, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["design", "--family", "geometrc", "-n", 4, "--epsilon", 1], "did you mean geometric?"),
-        (["calibrate", "--family", "explicit-fare", "-n", 4, "--truth", ".5"], "did you mean explicit_fair?"),
-        (["compare", "-n", 4, "--epsilon", 1, "--families", "explicitfair"], "did you mean EM?"),
-        ([*ASKED, "--epsilon", 1, "--mechanism", "discrete-gausian"], "did you mean discrete-gaussian?"),
-        ([*ASKED, "--epsilon", 1, "--relation", "add_removal"], "did you mean add-remove?"),
-        (["design", "-n", 4, "--epsilon", 1, "--properties", "weekly honest"], "did you mean WH?"),
+        (["design", "--family", "geometrc", "-n", 4, "--epsilon", 1], "Did you mean geometric?"),
+        (["calibrate", "--family", "explicit-fare", "-n", 4, "--truth", ".5"], "Did you mean explicit_fair?"),
+        (["compare", "-n", 4, "--epsilon", 1, "--families", "explicitfair"], "Did you mean EM?"),
+        ([*ASKED, "--epsilon", 1, "--mechanism", "discrete-gausian"], "Did you mean discrete-gaussian?"),
+        ([*ASKED, "--epsilon", 1, "--relation", "add_removal"], "Did you mean add-remove?"),
+        (["design", "-n", 4, "--epsilon", 1, "--properties", "weekly honest"], "Did you mean WH?"),
     ],
 )
 def test_the_nearest_name_is_offered(arguments: list[object], words: str) -> None:
@@ -338,7 +338,7 @@ def test_the_nearest_name_is_offered(arguments: list[object], words: str) -> Non
 def test_a_name_is_found_in_its_own_spelling_or_refused() -> None:
     known, others = ["geometric", "explicit_fair"], {"GM": "geometric"}
     assert [find_name(name, known, "a thing", others) for name in ("GM", "Explicit-Fair")] == known
-    with pytest.raises(InvalidInput, match="'uniform' is not a thing; choose from geometric, explicit_fair"):
+    with pytest.raises(InvalidInput, match=r"'uniform' is not a thing\. Choose from geometric, explicit_fair"):
         find_name("uniform", known, "a thing", others)
     with pytest.raises(WrongType, match="got int"):
         find_name(3, known, "a thing")

@@ -100,7 +100,7 @@ def test_reports_are_written(tmp_path: Path, ending: str) -> None:
 
 
 def test_unknown_names_and_misfits_are_refused() -> None:
-    with pytest.raises(InvalidInput, match="choose from GM, EM"):
+    with pytest.raises(InvalidInput, match="Choose from GM, EM"):
         compare(4, epsilon=1, families=["nonsense"])
     with pytest.raises(InvalidInput, match="counts 0"):
         compare(4, families={"mine": dc.geometric(5, epsilon=1)})

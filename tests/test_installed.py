@@ -177,6 +177,10 @@ TRIED: dict[str, list[str]] = {
         "perturb east north --data places.csv --mechanism map.json -o c.parquet",
         "estimate c.parquet --mechanism map.json --report places.html",
     ],
+    "collect plan": [
+        "collect plan --labels yes,no --wanted '±5 points' --epsilon 1",
+        "collect plan -n 20 --wanted 'mean +-0.5' --people 2000 --mechanism geometric --page plan.html --json",
+    ],
     "ledger init": ["ledger init one.ledger --data visits.csv --unit person --epsilon 3 --json"],
     "ledger show": [
         "ledger init one.ledger --data visits.csv --unit person --epsilon 3",

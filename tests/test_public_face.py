@@ -35,7 +35,9 @@ NAMES = {
     *("design", "design_each", "choose", "Choice", "requirements"),
     *("Explanation", "random_rounding", "suppression", "perturb", "compose", "Composition"),
     *("plan_release", "Plan", "release_counts", "Release", "ReleaseRequest", "Ledger", "verify_bundle", "BundleReport"),
-    *("estimate", "Estimate", "Interval", "Band", "Fit", "Homogeneity", "Stratified"),
+    *("estimate", "Estimate", "Interval", "Band", "Fit", "Homogeneity", "Stratified", "Distance"),
+    *("estimate_by", "GroupEstimates", "Difference"),
+    *("plan_collection", "CollectionPlan", "ProductSpace", "Joint", "Margin"),
     *("reconstruction_loss", "ReconstructionLoss", "compare_reconstruction", "LossComparison"),
 }
 

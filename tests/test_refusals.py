@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import discreet as dc
-from discreet.errors import DiscreetError, ForeignValue, InvalidInput, Unsupported, WrongType
+from discreet.errors import DiscreetError, ForeignValue, InvalidInput, UnreadableFile, Unsupported, WrongType
 from discreet.exact import bits
 
 GRID = dc.Grid(3, 4, cell=100.0)
@@ -364,3 +364,21 @@ def test_every_refusal_is_one_of_ours():
     """So that `except DiscreetError` catches them all, and `except ValueError` the bad arguments."""
     assert issubclass(InvalidInput, DiscreetError) and issubclass(InvalidInput, ValueError)
     assert issubclass(WrongType, TypeError) and issubclass(ForeignValue, InvalidInput)
+
+
+def test_a_file_refused_for_what_it_holds_keeps_the_advice_about_that(tmp_path):
+    file = tmp_path / "matrix.csv"
+    file.write_text("1.5,-0.5\n0.5,0.5\n")
+    with pytest.raises(UnreadableFile) as caught:
+        dc.verify(str(file))
+    problem = caught.value
+    assert str(problem).startswith(f"{file}: probabilities must not be negative")
+    assert problem.advice is not None and str(problem).endswith(problem.advice)
+
+
+def test_advice_is_a_part_of_the_message_and_stands_in_it_once():
+    with pytest.raises(InvalidInput) as caught:
+        dc.explain(dc.geometric(5, epsilon=1), distance=3)
+    problem = caught.value
+    assert problem.argument == "distance" and problem.advice == "Give people instead."
+    assert str(problem).count(problem.advice) == 1

@@ -61,11 +61,17 @@ def _explained() -> Result:
 
 
 def _estimate(folder: Path, method: Any = "mle") -> Any:
+    if method == "empirical-bayes":
+        return dc.estimate([60, 45, 30, 20, 10, 8, 6, 5, 9], dc.geometric(8, alpha="1/2"), method=method)
     return dc.estimate([60, 25, 40], dc.geometric(2, alpha="1/2"), method=method)
 
 
 def _groups() -> Any:
     return dc.estimate([([60, 25, 40], dc.geometric(2, alpha="1/2")), ([30, 20, 10], dc.geometric(2, alpha="1/3"))])
+
+
+def _compared() -> Any:
+    return dc.estimate_by({"a": [60, 25, 40], "b": [30, 45, 10]}, dc.geometric(2, alpha="1/2"), column="sex")
 
 
 def _ledger(folder: Path) -> dc.Ledger:
@@ -119,8 +125,21 @@ RESULTS: dict[str, tuple[str, Callable[[Path], Result]]] = {
     "interval": ("interval", lambda folder: _estimate(folder).interval("mean")),
     "band": ("band", lambda folder: _estimate(folder).band()),
     "stratified": ("stratified", lambda folder: _groups().stratified),
+    "groups compared": ("group-estimates", lambda folder: _compared()),
     "homogeneity": ("homogeneity", lambda folder: _groups().homogeneity(simulations=9)),
     "loss": ("reconstruction-loss", lambda folder: dc.reconstruction_loss(FOUR, PRIOR, people=300, repeats=3)),
+    "product": ("mechanism", lambda folder: FOUR * dc.randomized_response(["yes", "no"], epsilon=1)),
+    "product verified": ("verdict", lambda folder: dc.verify(FOUR * dc.randomized_response(["yes", "no"], epsilon=1))),
+    "joint estimate": (
+        "estimate",
+        lambda folder: dc.estimate(
+            [[9, 5, 7], [8, 6, 4]], dc.randomized_response(2, epsilon=1) * dc.geometric(2, epsilon=1)
+        ),
+    ),
+    "collection plan": (
+        "collection-plan",
+        lambda folder: dc.plan_collection(["yes", "no"], "±5 points", epsilon=1, surveys=10),
+    ),
     "losses": (
         "loss-comparison",
         lambda folder: dc.compare_reconstruction(
@@ -280,9 +299,9 @@ def test_errors_can_be_sent_to_another_process() -> None:
     import copy
     import pickle
 
-    for problem in (dc.errors.MissingExtra("pot", "transport"), dc.errors.InvalidInput("no", given=3)):
+    for problem in (dc.errors.MissingExtra("pot", "transport"), dc.errors.InvalidInput("no.", "Try 2.", given=3)):
         for again in (pickle.loads(pickle.dumps(problem)), copy.copy(problem)):
-            assert type(again) is type(problem) and str(again) == str(problem)
+            assert type(again) is type(problem) and str(again) == str(problem) and again.advice == problem.advice
 
 
 @pytest.mark.parametrize("name", ["\ufdd0x\ufdd2", "\ufdd0a\ufdd1b\ufdd2", "\ufdd1"])

@@ -15,6 +15,7 @@ from typing import Any
 
 _ROOMS = {
     ".spaces": ("Counts", "Integers", "Grid", "Labels"),
+    ".products": ("ProductSpace",),
     ".mechanism": ("Mechanism",),
     ".mechanisms.geometric": ("geometric", "two_sided_geometric"),
     ".mechanisms.projective": ("projective_response", "response", "share_variance"),
@@ -52,11 +53,16 @@ _ROOMS = {
     ".ledger.ledger": ("Ledger",),
     ".release.publish.audit": ("verify_bundle", "BundleReport"),
     ".collect.client": ("perturb",),
+    ".collect.planning.planner": ("plan_collection",),
+    ".collect.planning.plan": ("CollectionPlan",),
     ".estimation.methods": ("estimate",),
     ".estimation.result": ("Estimate",),
     ".estimation.intervals.questions": ("Interval", "Band"),
+    ".estimation.intervals.joint": ("Joint", "Margin"),
     ".estimation.fit": ("Fit",),
     ".estimation.strata": ("Homogeneity", "Stratified"),
+    ".estimation.solvers.distance": ("Distance",),
+    ".estimation.groups": ("estimate_by", "GroupEstimates", "Difference"),
     ".estimation.simulation": (
         "reconstruction_loss",
         "ReconstructionLoss",
@@ -70,7 +76,7 @@ _HOME = {name: room for room, names in _ROOMS.items() for name in names}
 
 __all__ = [
     # where values live
-    "Counts", "Integers", "Grid", "Labels",
+    "Counts", "Integers", "Grid", "Labels", "ProductSpace",
     # mechanisms
     "Mechanism", "geometric", "two_sided_geometric", "randomized_response", "projective_response", "response",
     "share_variance", "uniform",
@@ -87,8 +93,9 @@ __all__ = [
     # releasing counts of a table
     "plan_release", "Plan", "ReleaseRequest", "release_counts", "Release", "Ledger", "verify_bundle", "BundleReport",
     # collecting
-    "perturb", "estimate", "Estimate", "Interval", "Band", "Fit", "Homogeneity", "Stratified", "reconstruction_loss",
-    "ReconstructionLoss", "compare_reconstruction", "LossComparison",
+    "perturb", "plan_collection", "CollectionPlan", "estimate", "Estimate", "Interval", "Band", "Joint", "Margin",
+    "Fit", "Homogeneity", "Stratified", "Distance", "estimate_by", "GroupEstimates", "Difference",
+    "reconstruction_loss", "ReconstructionLoss", "compare_reconstruction", "LossComparison",
     # what is done in practice, under the judge
     "random_rounding", "suppression",
     # tables of noise of statistics offices

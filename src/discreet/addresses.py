@@ -105,7 +105,7 @@ class Address:
     def path(self) -> Path:
         """Its file, folder or pattern."""
         if not self.in_files:
-            raise Unsupported(f"{self} is not a file.")
+            raise Unsupported(f"{self} is not a file.", "Name a file.")
         return Path(self.rest)
 
     @property
@@ -195,7 +195,7 @@ def read_address(given: str | Path | Address, use: str = "data") -> Address:
     if scheme == FILE or scheme not in SCHEMES:
         raise _unknown(found[1], text, use)
     if not found[2].strip("/"):
-        raise InvalidInput(f"{scheme}: names nothing. Write it like {SCHEMES[scheme].example}.")
+        raise InvalidInput(f"{scheme}: names nothing.", f"Write it like {SCHEMES[scheme].example}.")
     return _refuse_other_use(Address(scheme, found[2]), use)
 
 
@@ -206,8 +206,8 @@ def no_engine(address: Address) -> Unsupported:
     this version cannot open spark://host:7077?table=visits. What it needs comes with: pip install 'discreet[spark]'
     """
     extra = SCHEMES[address.scheme].extra
-    needs = "" if extra is None else f" What it needs comes with: pip install 'discreet[{extra}]'"
-    return Unsupported(f"this version cannot open {address}.{needs}")
+    needs = "" if extra is None else f"What it needs comes with: pip install 'discreet[{extra}]'"
+    return Unsupported(f"this version cannot open {address}.", needs)
 
 
 def without_passwords(text: str) -> str:
@@ -226,8 +226,8 @@ def _unknown(scheme: str, text: str, use: str) -> InvalidInput:
     meant = f"Did you mean {_OTHER_NAMES.get(near, near)}:? " if near else ""
     listed = ", ".join(one.example for one in known.values())
     return InvalidInput(
-        f"{scheme}: is not a scheme for {use}, in {without_passwords(text)}. {meant}Write {use} like one of: "
-        f"{listed}. If it is a file, write ./ before its name."
+        f"{scheme}: is not a scheme for {use}, in {without_passwords(text)}.",
+        f"{meant}Write {use} like one of: {listed}. If it is a file, write ./ before its name.",
     )
 
 
@@ -235,7 +235,7 @@ def _refuse_other_use(address: Address, use: str) -> Address:
     if use not in SCHEMES[address.scheme].uses:
         names = ", ".join(one.example for one in SCHEMES.values() if use in one.uses)
         other = "data" if use == "ledger" else "a ledger"
-        raise InvalidInput(f"{address.scheme}: names {other}. Write {use} like one of: {names}.")
+        raise InvalidInput(f"{address.scheme}: names {other}.", f"Write {use} like one of: {names}.")
     return address
 
 

@@ -38,8 +38,8 @@ class Channel:
         if hasattr(subject, "kernel") and hasattr(subject, "inputs") and hasattr(subject, "outputs"):
             if subject.inputs.size is None or subject.outputs.size is None:
                 raise Unsupported(
-                    "this mechanism has no end of true or reported values, so it has no finite table. "
-                    f"Use {ON_A_RANGE} for counts in 0..n first."
+                    "this mechanism has no end of true or reported values, so it has no finite table.",
+                    f"Use {ON_A_RANGE} for counts in 0..n first.",
                 )
             return cls(subject.inputs, subject.outputs, subject)
         if hasattr(subject, "to_numpy"):  # a DataFrame, whose text may be fractions
@@ -125,20 +125,37 @@ def read_stochastic(values: object) -> FloatArray:
         matrix = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
         raise WrongType.must_be(
-            "mechanism", "a mechanism, an exact Table or a matrix of probabilities", InWords(type(values).__name__)
+            "what is given",
+            "a mechanism, an exact Table or a matrix of probabilities",
+            InWords(type(values).__name__),
+            argument="mechanism",
         ) from None
     _counts(matrix.shape)
     if isinstance(values, np.ma.MaskedArray) or not np.all(np.isfinite(matrix)):
-        raise InvalidInput("probabilities must be finite numbers; the matrix has NaN, infinite or masked entries.")
+        raise InvalidInput(
+            "probabilities must be finite numbers; the matrix has NaN, infinite or masked entries.",
+            "Fill them in, or drop them first.",
+            argument="mechanism",
+        )
     if matrix.min() < 0:
         i, j = np.unravel_index(int(matrix.argmin()), matrix.shape)
-        raise InvalidInput(f"probabilities must not be negative; row {i}, column {j} is {matrix[i, j]}.")
+        raise InvalidInput(
+            f"probabilities must not be negative; row {i}, column {j} is {matrix[i, j]}.",
+            "If that is rounding, set it to 0 and divide the row by its sum.",
+            argument="mechanism",
+        )
     sums = matrix.sum(axis=1)
     worst = int(np.abs(sums - 1).argmax())
     if abs(sums[worst] - 1) > ROW_TOLERANCE:
         turned = np.all(np.abs(matrix.sum(axis=0) - 1) <= ROW_TOLERANCE)
-        hint = " The columns do: give the transpose, rows are true values." if turned else ""
+        hint = (
+            "The columns do. Give the transpose: rows are true values."
+            if turned
+            else "Divide it by its sum, if you mean that."
+        )
         raise InvalidInput(
-            f"every row must add up to 1 (within {ROW_TOLERANCE}); row {worst} sums to {sums[worst]}.{hint}"
+            f"every row must add up to 1 (within {ROW_TOLERANCE}); row {worst} sums to {sums[worst]}.",
+            hint,
+            argument="mechanism",
         )
     return np.asarray(matrix / sums[:, None])

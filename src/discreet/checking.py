@@ -102,7 +102,7 @@ def check(
     if properties is None:
         chosen: list[Any] = [p for p in PROPERTIES.values() if p.why_not(channel) is None]
         if not chosen:
-            raise Unsupported(f"no property applies here: {PROPERTIES['WH'].why_not(channel)}.")
+            raise Unsupported(f"no property applies here: {PROPERTIES['WH'].why_not(channel)}.", argument="mechanism")
     else:
         chosen = [_find(item) for item in listed(properties)]
         for p in chosen:
@@ -110,8 +110,9 @@ def check(
             if reason is not None:
                 sensible = [code for code, q in PROPERTIES.items() if q.why_not(channel) is None]
                 raise Unsupported(
-                    f"{p.code} ({p.name}) does not apply here: {reason}. "
-                    f"The properties that apply are {first_of(sensible)}."
+                    f"{p.code} ({p.name}) does not apply here: {reason}.",
+                    f"The properties that apply are {first_of(sensible)}.",
+                    argument="properties",
                 )
     return Checks({p.code: p.examine(channel, tolerance) for p in chosen})
 

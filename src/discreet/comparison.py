@@ -105,7 +105,9 @@ class Comparison(Result):
         for row in self.rows:
             if row.name == name:
                 return row
-        raise InvalidInput(f"{name!r} is not in this comparison: {', '.join(row.name for row in self.rows)}.")
+        raise InvalidInput(
+            f"{name!r} is not in this comparison.", f"Choose from {', '.join(row.name for row in self.rows)}."
+        )
 
     def to_json(self) -> dict[str, Json]:
         """Plain JSON values, as in ``schemas/comparison.json``."""
@@ -257,7 +259,7 @@ def compare(
     """
     if isinstance(n, Mapping):
         if families is not None:
-            raise InvalidInput(f"mechanisms were given twice; give them first, or as {arg('families')}, not both.")
+            raise InvalidInput("mechanisms were given twice.", f"Give them first, or as {arg('families')}, not both.")
         n, families = None, n
     if isinstance(families, Mapping):
         mechanisms = {str(name): _read(str(name), one) for name, one in families.items()}
@@ -270,7 +272,7 @@ def compare(
         chosen = FAMILIES.offered("compare") if families is None else [_find(name) for name in families]
         mechanisms = {family.short: build_for_counts(family, size, a) for family in chosen}
     if not mechanisms:
-        raise InvalidInput("there is nothing to compare: name at least one family or mechanism.")
+        raise InvalidInput("there is nothing to compare.", "Name at least one family or mechanism.")
     reported = [losses.resolve(one) for one in loss]
     rows = tuple(_examine(name, m, size, reported, prior) for name, m in mechanisms.items())
     return Comparison(size, asked, rows, {one.name: one.sentence for one in reported})
@@ -283,21 +285,24 @@ def _read(name: str, given: object) -> Mechanism:
         return subject
     if isinstance(subject, PTable):
         raise InvalidInput(
-            f"{name} is a p-table, which is not a mechanism on the counts 0..n: judge it with dc.verify."
+            f"{name} is a p-table, which is not a mechanism on the counts 0..n.", "Judge it with dc.verify."
         )
     try:
         return from_matrix(subject)
     except InvalidInput as problem:
-        raise InvalidInput(f"{name} cannot be compared: {problem.message}") from None
+        raise InvalidInput.because(f"{name} cannot be compared", problem) from None
 
 
 def _largest(mechanisms: Mapping[str, Mechanism]) -> int:
     """The largest count of the first mechanism; the others are held to it."""
     for name, mechanism in mechanisms.items():
         if not isinstance(mechanism.inputs, Counts):
-            raise InvalidInput(f"{name} is not a mechanism for the counts 0..n; its truths are {mechanism.inputs!r}.")
+            raise InvalidInput(
+                f"{name} is not a mechanism for the counts 0..n; its truths are {mechanism.inputs!r}.",
+                "Compare mechanisms for counts.",
+            )
         return mechanism.inputs.n
-    raise InvalidInput("there is nothing to compare: name at least one family or mechanism.")
+    raise InvalidInput("there is nothing to compare.", "Name at least one family or mechanism.")
 
 
 def _find(name: str) -> Family:
@@ -312,7 +317,10 @@ def _title(name: str, mechanism: Mechanism) -> str:
 
 def _examine(name: str, mechanism: Mechanism, n: int, chosen: list[losses.Loss], prior: object) -> Entry:
     if mechanism.inputs != Counts(n):
-        raise InvalidInput(f"{name} is not a mechanism for the counts 0..{n}; its truths are {mechanism.inputs!r}.")
+        raise InvalidInput(
+            f"{name} is not a mechanism for the counts 0..{n}; its truths are {mechanism.inputs!r}.",
+            "Compare mechanisms for the same counts.",
+        )
     truth = np.asarray(utility.probability_of_truth(mechanism), float)
     return Entry(
         name=name,

@@ -18,11 +18,12 @@
 
     WeakLocalPrivacy (UserWarning)    a mechanism proved for counts is used on people's own values
 
-Every message says what was given, what is allowed and what to do next; :meth:`InvalidInput.must_be` puts it together
-from these parts. No message quotes a true value: it might be one that must not be logged. Its position is given
-instead. A message mentions arguments by :func:`arg` and :func:`named`, and calls by :func:`call`. ``str(problem)``
-writes them as Python does; the command line writes its options and verbs in their place (``problem.written``), a form
-the titles of its fields (``problem.form_field``).
+Every message says what was given, what is allowed and what to do next. It is put together from these parts, so that a
+form or a program gets them too: ``InvalidInput(problem, advice)``, :meth:`InvalidInput.must_be` where something must be
+something else, :meth:`DiscreetError.because` where one error is the reason of another. No message quotes a true value:
+it might be one that must not be logged. Its position is given instead. A message mentions arguments by :func:`arg` and
+:func:`named`, and calls by :func:`call`. ``str(problem)`` writes them as Python does; the command line writes its
+options and verbs in their place (``problem.written``), a form the titles of its fields (``problem.form_field``).
 
 >>> import discreet as dc
 >>> try:
@@ -178,6 +179,19 @@ class InWords(str):
 class DiscreetError(Exception):
     """The root of every error raised on purpose by this package.
 
+    Parameters
+    ----------
+    problem
+        What went wrong, in a sentence.
+    advice
+        What to do next, in a sentence of its own; the message is both.
+    argument
+        The argument it is about, by its name in Python, if it is not the first one that the message mentions.
+    given
+        What was given, which is never a value out of somebody's data.
+    allowed
+        What is allowed.
+
     Attributes
     ----------
     argument
@@ -187,24 +201,45 @@ class DiscreetError(Exception):
 
     Examples
     --------
-    >>> problem = InvalidInput(f"leave {arg('level')} out of this", given=2)
-    >>> str(problem), problem.argument, problem.given, problem.allowed
-    ('leave level=... out of this', 'level', 2, None)
+    >>> problem = InvalidInput("a bundle has no level.", f"Leave {arg('level')} out.", given=2)
+    >>> str(problem)
+    'a bundle has no level. Leave level=... out.'
+    >>> problem.argument, problem.given, problem.allowed, problem.advice
+    ('level', 2, None, 'Leave level=... out.')
     """
 
     def __init__(
         self,
-        message: str = "",
+        problem: str = "",
+        advice: str = "",
         *,
         argument: str | None = None,
         given: object = None,
         allowed: str | None = None,
-        advice: str | None = None,
     ) -> None:
-        super().__init__(in_python(message))
-        self.message = message
-        self.argument = argument or next((one.name for one in mentions(message) if one.kind != "call"), None)
-        self._given, self._allowed, self._advice = given, allowed, advice
+        self.message = f"{problem} {advice}" if problem and advice else problem or advice
+        super().__init__(in_python(self.message))
+        self.argument = argument or next((one.name for one in mentions(self.message) if one.kind != "call"), None)
+        self._problem, self._advice, self._given, self._allowed = problem, advice or None, given, allowed
+
+    @classmethod
+    def because(cls, what: str, cause: DiscreetError) -> Self:
+        """The error of something that fails by another error: that one's parts, after a few words on what it is in.
+
+        >>> cause = InvalidInput.must_be("epsilon", "positive", 0, "Try 1.")
+        >>> problem = UnreadableFile.because("request.json", cause)
+        >>> print(problem)
+        request.json: epsilon must be positive; got 0. Try 1.
+        >>> problem.argument, problem.given, problem.allowed, problem.advice
+        ('epsilon', 0, 'positive', 'Try 1.')
+        """
+        return cls(
+            f"{what}: {cause._problem}",
+            cause._advice or "",
+            argument=cause.argument,
+            given=cause._given,
+            allowed=cause._allowed,
+        )
 
     @property
     def given(self) -> object:
@@ -293,8 +328,7 @@ class InvalidInput(DiscreetError, ValueError):
         ('n', 'a positive integer', -3, 'Try 10.')
         """
         about = meant(what, meaning) if meaning else subject(what)
-        message = f"{about} must be {allowed}; got {got!r}." + (f" {advice}" if advice else "")
-        return cls(message, argument=argument, given=got, allowed=allowed, advice=advice or None)
+        return cls(f"{about} must be {allowed}; got {got!r}.", advice, argument=argument, given=got, allowed=allowed)
 
 
 class ForeignValue(InvalidInput):
@@ -349,8 +383,10 @@ class Conflict(InvalidInput):
     discreet.errors.Conflict: alpha = 1/2 (privacy) and support<=1 (support) are infeasible together on ... 0..4. ...
     """
 
-    def __init__(self, message: str, requirements: tuple[str, ...] = (), *, proved: bool = False) -> None:
-        super().__init__(message, argument="properties")
+    def __init__(
+        self, problem: str, advice: str = "", requirements: tuple[str, ...] = (), *, proved: bool = False
+    ) -> None:
+        super().__init__(problem, advice, argument="properties")
         self.requirements = requirements
         self.proved = proved
 
@@ -403,11 +439,11 @@ class MissingExtra(DiscreetError, ImportError):
     """An optional dependency is absent.
 
     >>> print(MissingExtra("vl-convert-python", "plots"))
-    this needs the package 'vl-convert-python'; install it with: pip install 'discreet[plots]'
+    this needs the package 'vl-convert-python'. Install it with: pip install 'discreet[plots]'
     """
 
     def __init__(self, package: str, extra: str) -> None:
-        super().__init__(f"this needs the package {package!r}; install it with: pip install 'discreet[{extra}]'")
+        super().__init__(f"this needs the package {package!r}.", f"Install it with: pip install 'discreet[{extra}]'")
         self._needs = package, extra
 
     def __reduce__(self) -> tuple[type[MissingExtra], tuple[str, str]]:

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from .errors import InvalidInput, Unsupported
+from .errors import InvalidInput, Unsupported, named
 from .exact.integers import positive_integer
 from .exact.rationals import Number, as_fraction, bound_up, claimed, exp_bounds, float_up, text_up
 from .mechanism import Mechanism
@@ -168,10 +168,15 @@ def _times(certificate: Certificate, space: Space | None, people: int, distance:
     """How many times epsilon counts: people who act together, or units of distance."""
     if certificate.notion != "metric":
         if distance is not None:
-            raise InvalidInput(f"distance is for the metric notion; this guarantee is {certificate.notion}.")
+            raise InvalidInput(
+                f"{named('distance')} is for the metric notion; this guarantee is {certificate.notion}.",
+                f"Give {named('people')} instead.",
+            )
         return Fraction(people)
     if people != 1:
-        raise InvalidInput("people is for counts; on a metric guarantee give distance instead.")
+        raise InvalidInput(
+            f"{named('people')} is for counts.", f"On a metric guarantee give {named('distance')} instead."
+        )
     if distance is None:
         return Fraction(1) if space is None else space.unit
     times = as_fraction(distance, "distance")

@@ -13,6 +13,8 @@ import json
 import math
 import re
 from fractions import Fraction
+from functools import reduce
+from operator import mul
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +70,7 @@ def mechanism_from_text(text: str | bytes, name: str) -> Mechanism:
     try:
         content = json.loads(text)
     except (ValueError, RecursionError):
-        raise UnreadableFile(f"{name} is not JSON. {_hint_of_matrix(name)}") from None
+        raise UnreadableFile(f"{name} is not JSON.", _hint_of_matrix(name)) from None
     return rebuild(content, name)
 
 
@@ -85,7 +87,7 @@ def rebuild(content: object, path: str) -> Mechanism:
         raise UnreadableFile(f"{path} is not a mechanism file (its 'format' is not {FORMAT!r}).")
     if content.get("version") != VERSION:
         raise UnreadableFile(
-            f"{path} has version {content.get('version')!r}; this program reads version {VERSION}. Upgrade discreet."
+            f"{path} has version {content.get('version')!r}; this program reads version {VERSION}.", "Upgrade discreet."
         )
     if content.get("sha256") != fingerprint(content):
         raise Altered(f"{path} is damaged or was altered: its 'sha256' is not that of its content.")
@@ -103,6 +105,9 @@ def rebuild(content: object, path: str) -> Mechanism:
 
 def _rebuild(content: dict[str, Any]) -> Mechanism:
     family = content["family"]
+    if family == "product":
+        factors = [rebuild(one, f"part {k} of the product") for k, one in enumerate(content["factors"], 1)]
+        return reduce(mul, factors)
     known = CLOSED_FORMS.get(family)
     if known is not None and known.saved:
         parameters = content["parameters"]
@@ -116,7 +121,8 @@ def _rebuild(content: dict[str, Any]) -> Mechanism:
         raise UnreadableFile("the family of a mechanism is a short name in small letters.")
     if "kernel" not in content:
         raise UnreadableFile(
-            f"the family {family!r} is not known to this program, and the file has no exact integers. Upgrade discreet."
+            f"the family {family!r} is not known to this program, and the file has no exact integers.",
+            "Upgrade discreet.",
         )
     inputs, outputs = space_from(content["inputs"]), space_from(content["outputs"])
     kernel = kernel_from(content["kernel"])
@@ -287,7 +293,7 @@ def matrix_from_text(text: str, path: str) -> tuple[Table, tuple[str, ...]]:
     try:
         table, more = read_matrix([line for _, line in numbered])
     except InvalidInput as problem:
-        raise UnreadableFile(f"{path}: {problem.message}") from None
+        raise UnreadableFile.because(str(path), problem) from None
     return table, (*notes, *more)
 
 
@@ -331,11 +337,11 @@ def read_subject(path: str | Path) -> tuple[Mechanism | Table | PTable, tuple[st
 def _of_no_known_ending(file: Path) -> tuple[Mechanism | Table | PTable, tuple[str, ...]]:
     data = file.read_bytes()
     if data.startswith(b"SQLite format 3"):
-        raise UnreadableFile(f"{file} looks like a ledger. Check it with: discreet ledger verify {file}")
+        raise UnreadableFile(f"{file} looks like a ledger.", f"Check it with: discreet ledger verify {file}")
     refuse_foreign(data, str(file))
     if not data.lstrip().startswith(b"{") and not _is_ptable(file):
         raise UnreadableFile(
-            f"cannot read {file}. Use .json (mechanism), .csv, .tsv, .txt or .npy (matrix), or a p-table."
+            f"cannot read {file}.", "Use .json (mechanism), .csv, .tsv, .txt or .npy (matrix), or a p-table."
         )
     return subject_from_text(data, str(file))
 
@@ -347,10 +353,10 @@ def subject_from_text(data: bytes, name: str) -> tuple[Mechanism | Table | PTabl
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise UnreadableFile(
-            f"cannot read {name}: it is not text. Give a mechanism (.json), a matrix (.csv) or a p-table."
+            f"cannot read {name}: it is not text.", "Give a mechanism (.json), a matrix (.csv) or a p-table."
         ) from None
     if not text.strip():
-        raise UnreadableFile(f"{name} is empty. Give a mechanism (.json), a matrix (.csv) or a p-table.")
+        raise UnreadableFile(f"{name} is empty.", "Give a mechanism (.json), a matrix (.csv) or a p-table.")
     if text.lstrip().startswith("{"):
         return mechanism_from_text(text, name), ()
     layout = recognise(text)
@@ -375,10 +381,10 @@ def _read_npy(file: Path) -> tuple[Table, tuple[str, ...]]:
     try:
         return read_matrix(np.load(file, allow_pickle=False))
     except InvalidInput as problem:
-        raise UnreadableFile(f"{file}: {problem.message}") from None
+        raise UnreadableFile.because(str(file), problem) from None
     except (OSError, ValueError, EOFError):
         raise UnreadableFile(
-            f"{file} is not an array of numbers. Save the matrix by itself: np.save({file.name!r}, matrix)"
+            f"{file} is not an array of numbers.", f"Save the matrix by itself: np.save({file.name!r}, matrix)"
         ) from None
 
 
@@ -386,13 +392,15 @@ _AS_TEXT = "Save the matrix as text: np.savetxt({csv!r}, matrix, fmt='%s', delim
 
 #: How the files of other programs begin, what they are, and what to do with them.
 _FOREIGN = (
-    (b"\x93NUMPY", "is a NumPy array. Give it a name that ends in .npy"),
-    (b"PAR1", "is a Parquet file. Save the matrix as text: df.to_csv({csv!r}, index=False, header=False)"),
-    (b"\xd0\xcf\x11\xe0", "is an Excel file. Save the sheet as CSV, and give that: {csv}"),
-    (b"\x80", f"is a pickle, which can run code when it is read. {_AS_TEXT}"),
-    (b"\x1f\x8b", "is compressed. Unpack it first: gunzip {name}"),
-    (b"\x89HDF", f"is an HDF5 file. {_AS_TEXT}"),
+    (b"\x93NUMPY", "is a NumPy array.", "Give it a name that ends in .npy"),
+    (b"PAR1", "is a Parquet file.", "Save the matrix as text: df.to_csv({csv!r}, index=False, header=False)"),
+    (b"\xd0\xcf\x11\xe0", "is an Excel file.", "Save the sheet as CSV, and give that: {csv}"),
+    (b"\x80", "is a pickle, which can run code when it is read.", _AS_TEXT),
+    (b"\x1f\x8b", "is compressed.", "Unpack it first: gunzip {name}"),
+    (b"\x89HDF", "is an HDF5 file.", _AS_TEXT),
 )
+_ARRAYS = "is an archive of NumPy arrays.", "Save the matrix by itself: np.save('matrix.npy', arrays['matrix'])"
+_ARCHIVE = "is an Excel file, or another zip archive.", "Save the sheet as CSV, and give that: {csv}"
 
 
 def refuse_foreign(data: bytes, name: str) -> None:
@@ -406,13 +414,9 @@ def refuse_foreign(data: bytes, name: str) -> None:
         What errors call it.
     """
     csv_name = str(Path(name).with_suffix(".csv").name) if name.strip("-") else "matrix.csv"
-    what = next((words for begin, words in _FOREIGN if data.startswith(begin)), None)
+    found = next(((what, advice) for begin, what, advice in _FOREIGN if data.startswith(begin)), None)
     if data.startswith(b"PK\x03\x04"):
-        archive = b".npy" in data[:100]
-        what = (
-            "is an archive of NumPy arrays. Save the matrix by itself: np.save('matrix.npy', arrays['matrix'])"
-            if archive
-            else "is an Excel file, or another zip archive. Save the sheet as CSV, and give that: {csv}"
-        )
-    if what is not None:
-        raise UnreadableFile(f"{name} {what.format(csv=csv_name, name=name)}")
+        found = _ARRAYS if b".npy" in data[:100] else _ARCHIVE
+    if found is not None:
+        what, advice = found
+        raise UnreadableFile(f"{name} {what}", advice.format(csv=csv_name, name=name))

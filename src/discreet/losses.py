@@ -87,7 +87,9 @@ class Loss(ABC):
             values, codes = self.levels(inputs, outputs)
             return np.array([float(v) for v in values])[codes]
         except OverflowError:
-            raise InvalidInput(f"the loss {self.name} is too large here for a float; give a smaller power.") from None
+            raise InvalidInput(
+                f"the loss {self.name} is too large here for a float.", "Give a smaller power."
+            ) from None
 
     def exact_levels(self, inputs: Space, outputs: Space) -> tuple[tuple[Fraction, ...], IntArray]:
         """:meth:`levels` where every value is rational; refuses otherwise."""
@@ -103,8 +105,8 @@ class Loss(ABC):
 
 def _irrational(loss: Loss, space: Space) -> Unsupported:
     return Unsupported(
-        f"the loss {loss.name} has irrational values on this space ({space.name}), so there is no exact answer. Ask "
-        "without exact=True, or use L0, L2 or losses.beyond(d), which are rational everywhere."
+        f"the loss {loss.name} has irrational values on this space ({space.name}), so there is no exact answer.",
+        "Ask without exact=True, or use L0, L2 or losses.beyond(d), which are rational everywhere.",
     )
 
 
@@ -120,14 +122,14 @@ def squared_distances(inputs: Space, outputs: Space) -> IntArray:
     """
     if inputs.size is None or outputs.size is None:
         raise Unsupported(
-            "a matrix of losses needs finitely many true and reported values; these have no end. "
-            f"Use {ON_A_RANGE} first."
+            "a matrix of losses needs finitely many true and reported values; these have no end.",
+            f"Use {ON_A_RANGE} first.",
         )
     line = isinstance(inputs, Counts | Integers) and isinstance(outputs, Counts | Integers)
     if not line and inputs != outputs:
         raise Unsupported(
-            f"there is no distance between a true {inputs.noun} and a reported {outputs.noun} of another space. "
-            "Give the losses yourself with losses.matrix(L), one row per true value."
+            f"there is no distance between a true {inputs.noun} and a reported {outputs.noun} of another space.",
+            "Give the losses yourself with losses.matrix(L), one row per true value.",
         )
     return outputs.squared_distance(np.arange(inputs.size)[:, None], np.arange(outputs.size)[None, :])
 
@@ -255,7 +257,8 @@ class _Matrix(Loss):
         if self.values.shape != (inputs.size, outputs.size):
             raise InvalidInput(
                 f"the matrix of losses has shape {self.values.shape}, but there are {inputs.size} true and "
-                f"{outputs.size} reported values. Give one row per true value and one column per reported value."
+                f"{outputs.size} reported values.",
+                "Give one row per true value and one column per reported value.",
             )
 
     def levels(self, inputs: Space, outputs: Space) -> tuple[tuple[Fraction | float, ...], IntArray]:
@@ -321,22 +324,27 @@ def matrix(losses: object) -> Loss:
     (Fraction(5, 1), False)
     """
     if isinstance(losses, np.ma.MaskedArray):
-        raise WrongType("a matrix of losses must not be masked; fill in the missing losses.")
+        raise WrongType("a matrix of losses must not be masked.", "Fill in the missing losses.", argument="losses")
     try:
         values = np.array(losses)
     except ValueError:
-        raise InvalidInput("a matrix of losses needs rows of one length.") from None
+        raise InvalidInput("a matrix of losses needs rows of one length.", argument="losses") from None
     if values.dtype.kind not in "iufO":
-        raise WrongType(f"a matrix of losses must hold numbers; got {values.dtype} values.")
+        raise WrongType(f"a matrix of losses must hold numbers; got {values.dtype} values.", argument="losses")
     if values.ndim != 2 or values.size == 0:
-        raise InvalidInput(f"a matrix of losses needs rows (truths) and columns (reports); got shape {values.shape}.")
+        raise InvalidInput(
+            f"a matrix of losses needs rows (truths) and columns (reports); got shape {values.shape}.",
+            argument="losses",
+        )
     if values.dtype.kind == "O":
         listed = [[as_fraction(v, "a loss") for v in row] for row in values]
         values = np.empty(values.shape, dtype=object)
         values[:] = listed
     elif not np.all(np.isfinite(values)):
         i, j = (int(k) for k in np.argwhere(~np.isfinite(values))[0])
-        raise InvalidInput(f"losses must be finite numbers; the loss of truth {i}, report {j} is {values[i, j]}.")
+        raise InvalidInput(
+            f"losses must be finite numbers; the loss of truth {i}, report {j} is {values[i, j]}.", argument="losses"
+        )
     values.flags.writeable = False
     return _Matrix(values)
 
@@ -362,6 +370,8 @@ def resolve(loss: object) -> Loss:
             "loss", "a name or a loss, not a function", loss, "Fill a matrix with it and give losses.matrix(L)."
         )
     raise InvalidInput(
-        f"{loss!r} is not a loss. Give 'L0' (wrong or not), 'L1' (absolute error), 'L2' (squared error), 'L0_1' "
-        "(off by more than 1), 'L3' and so on, or in Python an object of dc.losses."
+        f"{loss!r} is not a loss.",
+        "Give 'L0' (wrong or not), 'L1' (absolute error), 'L2' (squared error), 'L0_1' (off by more than 1), 'L3' "
+        "and so on, or in Python an object of dc.losses.",
+        argument="loss",
     )

@@ -26,11 +26,13 @@ from .exact.arrays import FloatArray
 from .exact.bits import Bits, SecureBits, SeededBits
 from .exact.integers import is_integer
 from .exact.kernels import Kernel, Noise
+from .exact.products.kernel import Product, factors_of
 from .exact.rationals import claimed, text_up
 from .exact.sampling import CHUNK, Sampler
 from .privacy.certificate import Certificate, certify, certify_at
 from .privacy.notions import BETWEEN
 from .privacy.verify import verify
+from .products import ProductSpace
 from .report import Fact, Json, Picture, Report, Result, Section, Terms
 from .spaces import Counts, Integers, Space, space_from
 
@@ -68,6 +70,8 @@ class Mechanism(Result):
         How it was made; ``parameters`` are exact, so that a file can hold them instead of the whole table.
     closed_form
         Whether family and parameters say everything, so that a file need not hold the exact integers.
+    factors
+        The mechanisms that a product was made of (``m1 * m2``); none for others.
 
     Examples
     --------
@@ -84,6 +88,7 @@ class Mechanism(Result):
     family: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
     closed_form: bool = False
+    factors: tuple[Mechanism, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))
@@ -143,7 +148,7 @@ class Mechanism(Result):
     @staticmethod
     def _vector(values: ArrayLike, space: Space, what: str) -> FloatArray:
         if space.size is None:
-            raise Unsupported(f"{what}: there are infinitely many. Choose a range with {ON_A_RANGE} first.")
+            raise Unsupported(f"{what}: there are infinitely many.", f"Choose a range with {ON_A_RANGE} first.")
         vector = np.asarray(values, dtype=float)
         if vector.shape != (space.size,):
             raise InvalidInput.must_be(what, f"{space.size} numbers", InWords(f"an array of shape {vector.shape}"))
@@ -206,7 +211,8 @@ class Mechanism(Result):
         """
         if not isinstance(self.kernel, Noise):
             raise Unsupported(
-                f"{self.family} does not add the same noise to every count, so its range cannot be changed."
+                f"{self.family} does not add the same noise to every count, so its range cannot be changed.",
+                "Build it for the range that you need.",
             )
         if isinstance(space, Counts):
             low, high = 0, space.n
@@ -215,7 +221,7 @@ class Mechanism(Result):
         else:
             raise InvalidInput.must_be("space", "a range of counts, Counts(n) or Integers(...)", space)
         if self.kernel.own and self.kernel.truths[0] != low:
-            raise Unsupported(f"this noise has its own laws from {self.kernel.truths[0]} on; start the range there.")
+            raise Unsupported(f"this noise has its own laws from {self.kernel.truths[0]} on.", "Start the range there.")
         outputs: Space = space if clamp else Integers()
         kernel = Noise(self.kernel.law, (low, high), (low, high) if clamp else (None, None), self.kernel.own)
         before = self.certificate
@@ -226,6 +232,30 @@ class Mechanism(Result):
             certificate = certify(kernel, space, before.notion, details=details)
         parameters = {**self.parameters, "on": space.to_json(), "clamp": clamp}
         return Mechanism(space, outputs, kernel, certificate, self.family, parameters, self.closed_form)
+
+    def __mul__(self, other: Mechanism) -> Mechanism:
+        """Both mechanisms at once, for two values of one person that are perturbed independently.
+
+        True values and reports are pairs (triples for three factors, and so on). The guarantee is local: between any
+        two pairs, epsilon is the sum of both between any two of their values, exactly.
+
+        Examples
+        --------
+        >>> import discreet as dc
+        >>> both = dc.randomized_response(["yes", "no"], alpha="1/3") * dc.randomized_response(3, alpha="1/2")
+        >>> both.certificate.ratio, both.probability(("yes", 0), ("yes", 2))
+        (Fraction(6, 1), Fraction(3, 16))
+        """
+        if not isinstance(other, Mechanism):
+            return NotImplemented
+        factors = tuple(part for one in (self, other) for part in (one.factors or (one,)))
+        inputs = ProductSpace(tuple(one.inputs for one in factors))
+        outputs = ProductSpace(tuple(one.outputs for one in factors))
+        kernels = tuple(kernel for one in factors for kernel in factors_of(one.kernel))
+        kernel = Product(kernels, tuple(zip(inputs.shape, outputs.shape, strict=True)))
+        how = "the largest ratios of the parts multiply, and each was decided in integers"
+        certificate = certify(kernel, inputs, "local", how=how)
+        return Mechanism(inputs, outputs, kernel, certificate, "product", {}, factors=factors)
 
     # ---------------------------------------------------------------- words
 
@@ -252,7 +282,9 @@ class Mechanism(Result):
             "certificate": self.certificate.to_json(),
             "parameters": dict(self.parameters),
         }
-        if not self.closed_form:
+        if self.factors:
+            content["factors"] = [one.to_json() for one in self.factors]
+        elif not self.closed_form:
             content["kernel"] = self.kernel.to_json()
         return {**content, "sha256": fingerprint(content)}
 
@@ -284,6 +316,9 @@ class Mechanism(Result):
         >>> dc.explicit_fair(8, alpha="10/11").title
         'Explicit fair, counts 0 to 8, epsilon 0.09532'
         """
+        if self.factors:
+            together = f"together epsilon {text_up(self.certificate.epsilon, 4)}"
+            return f"{' × '.join(one.title for one in self.factors)}; {together}"
         words = self.family.replace("two_sided", "two-sided").replace("_", " ")
         family = re.sub(r"laplace|gaussian", lambda name: name[0].capitalize(), words[:1].upper() + words[1:])
         space, certificate = self.inputs, self.certificate
@@ -296,6 +331,7 @@ class Mechanism(Result):
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}={_brief(value, name)}" for name, value in self.parameters.items())
+        shown = ", ".join(one.family for one in self.factors) or shown
         delta = f", delta {text_up(self.certificate.delta, 4)}" if self.certificate.delta else ""
         return f"<{self.family}({shown}): {self.certificate.notion} epsilon {text_up(self.certificate.epsilon)}{delta}>"
 

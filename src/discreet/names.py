@@ -70,7 +70,7 @@ def find_name(
     'explicit_fair'
     >>> find_name("geometrik", ["geometric", "explicit-fair"], "a mechanism")
     Traceback (most recent call last):
-    discreet.errors.InvalidInput: 'geometrik' is not a mechanism; did you mean geometric? Choose from geometric, ...
+    discreet.errors.InvalidInput: 'geometrik' is not a mechanism. Did you mean geometric? Choose from geometric, ...
     """
     names = list(known)
     if not isinstance(written, str):
@@ -82,14 +82,11 @@ def find_name(
     if plain(written) in read:
         return read[plain(written)]
     near = nearest(written, read)
-    meant = f"did you mean {read[near]}? " if near else ""
+    meant = f"Did you mean {read[near]}? " if near else ""
+    choices = listed or ", ".join(names)
     text = written if len(written) <= 60 else written[:57] + "..."
     raise InvalidInput(
-        f"{text!r} is not {what}; {meant}{'C' if near else 'c'}hoose from {listed or ', '.join(names)}.",
-        argument=argument,
-        given=written,
-        allowed=listed or ", ".join(names),
-        advice=meant.strip() or None,
+        f"{text!r} is not {what}.", f"{meant}Choose from {choices}.", argument=argument, given=written, allowed=choices
     )
 
 
@@ -108,9 +105,11 @@ def find_table(written: str, tables: Iterable[str], place: str) -> str:
     shown = ", ".join(sorted(known)[:20]) or "none"
     behind = written.rpartition(".")[2].casefold()
     if written.count(".") and behind in {table.casefold() for table in known}:
-        raise InvalidInput(f"the tables of {place} have no schemas. Write the table's name alone: {behind}.")
+        raise InvalidInput(f"the tables of {place} have no schemas.", f"Write the table's name alone: {behind}.")
     inside = [table for table in known if table.partition(".")[2].casefold() == written.casefold()]
     if inside:
-        raise InvalidInput(f"name the schema of {written!r} too, in {place}: {' or '.join(sorted(inside)[:20])}.")
+        raise InvalidInput(
+            f"{written!r} stands in a schema of {place}.", f"Name the schema too: {' or '.join(sorted(inside)[:20])}."
+        )
     tables_are = "The table is" if len(known) == 1 else "The tables are"
-    raise InvalidInput(f"there is no table {written!r} in {place}. {tables_are} {shown}.")
+    raise InvalidInput(f"there is no table {written!r} in {place}.", f"{tables_are} {shown}.")

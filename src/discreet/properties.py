@@ -173,7 +173,7 @@ class Property:
         shape = n if isinstance(n, tuple) else (positive_integer(n, "n") + 1,) * 2
         misfit = self._misfit(*shape)
         if misfit is not None:
-            raise Unsupported(f"{self.code} ({self.name}) does not apply here: {misfit}.")
+            raise Unsupported(f"{self.code} ({self.name}) does not apply here: {misfit}.", argument="properties")
         return self.build(*shape)
 
     def _misfit(self, truths: int, reports: int) -> str | None:

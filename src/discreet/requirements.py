@@ -184,13 +184,16 @@ def zeros(places: Iterable[tuple[int, int]]) -> Property:
     listed = sorted({(int(i), int(j)) for i, j in places})
     if not listed or min(min(pair) for pair in listed) < 0:
         raise InvalidInput(
-            "structural zeros are pairs (truth, report) of counts, at least one; got none, or negative ones."
+            "structural zeros are pairs (truth, report) of counts, at least one; got none, or negative ones.",
+            argument="places",
         )
 
     def build(truths: int, reports: int) -> Rows:
         outside = next(((i, j) for i, j in listed if i >= truths or j >= reports), None)
         if outside is not None:
-            raise InvalidInput(f"the structural zero {outside} lies outside the counts 0..{reports - 1}.")
+            raise InvalidInput(
+                f"the structural zero {outside} lies outside the counts 0..{reports - 1}.", argument="places"
+            )
         return Rows(np.array([[i * reports + j] for i, j in listed]), _ALONE, "==")
 
     code = f"zeros[{' '.join(f'{i}-{j}' for i, j in listed)}]"
@@ -250,8 +253,10 @@ def _one(item: Any) -> Property:
     form = REQUIREMENTS.get((match[1].lower(), match[2]))
     if form is None:
         forms = ", ".join(f.sign for f in REQUIREMENTS.values())
-        raise InvalidInput(f"{item!r} is not a requirement. What can be asked with a number is {forms}.")
+        raise InvalidInput(
+            f"{item!r} is not a requirement.", f"What can be asked with a number is {forms}.", argument="properties"
+        )
     try:
         return form.make(match[3])
     except ValueError as problem:
-        raise InvalidInput(f"{form.sign} needs {form.number}: {problem}") from None
+        raise InvalidInput(f"{form.sign} needs {form.number}: {problem}", argument="properties") from None

@@ -54,7 +54,10 @@ def _read_masses(values: object, size: int, what: str) -> FloatArray:
     wrong = ~(np.isfinite(masses) & (masses >= 0))
     if isinstance(values, np.ma.MaskedArray) or wrong.any():
         k = int(wrong.argmax())
-        raise InvalidInput(f"{what} must hold finite numbers that are not negative; number {k} is {masses[k]}.")
+        raise InvalidInput(
+            f"{what} must hold finite numbers that are not negative; number {k} is {masses[k]}.",
+            "Give weights from 0 on.",
+        )
     return masses
 
 
@@ -69,8 +72,9 @@ def read_prior(prior: object, size: int) -> FloatArray:
     weights = _read_masses(prior, size, "a prior")
     if abs(weights.sum() - 1) > TOLERANCE:
         raise InvalidInput(
-            f"a prior must add up to 1 (within {TOLERANCE}); it adds up to {weights.sum():.12g}. "
-            "Divide it by its sum, if that is what you mean."
+            f"a prior must add up to 1 (within {TOLERANCE}); it adds up to {weights.sum():.12g}.",
+            "Divide it by its sum, if that is what you mean.",
+            argument="prior",
         )
     return weights
 
@@ -83,8 +87,9 @@ def read_exact_prior(prior: object, size: int) -> list[Fraction]:
     weights = [as_fraction(w, "a prior probability") for w in prior]  # type: ignore[attr-defined]
     if sum(weights) != 1:
         raise InvalidInput(
-            f"an exact cost needs a prior that adds up to exactly 1; it misses by {float(sum(weights) - 1):.3g}. Give "
-            "Fractions, or ask without exact=True."
+            f"an exact cost needs a prior that adds up to exactly 1; it misses by {float(sum(weights) - 1):.3g}.",
+            "Give Fractions, or ask without exact=True.",
+            argument="prior",
         )
     return weights
 
@@ -95,7 +100,9 @@ def read_exact_prior(prior: object, size: int) -> list[Fraction]:
 def _exact_rows(channel: Channel, loss: Loss) -> tuple[list[int], int]:
     """Integers s[i] and a common d, with expected loss s[i] / (d * totals[i]) for truth i."""
     if channel.table is None:
-        raise Unsupported("a float matrix has no exact answer. Give a mechanism or an exact Table, or drop exact=True.")
+        raise Unsupported(
+            "a float matrix has no exact answer.", "Give a mechanism or an exact Table, or drop exact=True."
+        )
     values, levels = loss.exact_levels(channel.inputs, channel.outputs)
     denominator = math.lcm(*(v.denominator for v in values))
     scaled = [int(v * denominator) for v in values]
@@ -197,11 +204,16 @@ def cost(
     factor = Fraction(1)
     if rescaled:
         if not resolved.name.startswith("L0"):
-            raise InvalidInput(f"only L0 and beyond(d) are rescaled in [C]; got {resolved.name}. Drop rescaled=True.")
+            raise InvalidInput(
+                f"only L0 and beyond(d) are rescaled in [C]; got {resolved.name}.",
+                "Drop rescaled=True.",
+                argument="rescaled",
+            )
         factor = Fraction(reports, reports - 1)
     if worst_case and prior is not None:
         raise InvalidInput(
-            f"the worst case over all truths needs no prior; give either {arg('prior')} or {arg('worst_case', True)}."
+            "the worst case over all truths needs no prior.",
+            f"Give either {arg('prior')} or {arg('worst_case', True)}.",
         )
     if worst_case:
         worst = max(expected_loss(channel, resolved, exact=exact))
@@ -252,8 +264,8 @@ def _errors(channel: Channel) -> Loss:
     """The signed error, report minus truth, as a loss."""
     if not (isinstance(channel.inputs, Counts | Integers) and isinstance(channel.outputs, Counts | Integers)):
         raise Unsupported(
-            f"bias and variance are for counts; these values are {channel.inputs.noun}s, which have no difference. Use "
-            "expected_loss(m, 'L1') for the expected distance."
+            f"bias and variance are for counts; these values are {channel.inputs.noun}s, which have no difference.",
+            "Use expected_loss(m, 'L1') for the expected distance.",
         )
     truths, reports = channel.shape
     return losses.matrix(np.arange(reports)[None, :] - np.arange(truths)[:, None])
@@ -314,11 +326,16 @@ def kantorovich(p: Sequence[float] | Array, q: Sequence[float] | Array, space: S
     if not isinstance(space, Space):
         raise WrongType.must_be("space", "Counts(n), Grid(rows, cols, cell) or Labels([...])", space)
     if space.size is None:
-        raise Unsupported("a distribution over all integers cannot be listed; give Counts(n) as the space.")
+        raise Unsupported(
+            "a distribution over all integers cannot be listed.", "Give Counts(n) as the space.", argument="space"
+        )
     first, second = _read_masses(p, space.size, "p"), _read_masses(q, space.size, "q")
     total = max(float(first.sum()), float(second.sum()))
     if abs(first.sum() - second.sum()) > TOLERANCE * max(1.0, total):
-        raise InvalidInput(f"p and q must hold the same mass; they hold {first.sum():.12g} and {second.sum():.12g}.")
+        raise InvalidInput(
+            f"p and q must hold the same mass; they hold {first.sum():.12g} and {second.sum():.12g}.",
+            "Divide each by its sum.",
+        )
     surplus = first - second
     if isinstance(space, Counts):
         return float(np.abs(np.cumsum(surplus)[:-1]).sum())

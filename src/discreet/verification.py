@@ -256,8 +256,8 @@ def verify(
     if not isinstance(mechanism, str | Path):
         if epsilon is not None or delta is not None:
             raise InvalidInput(
-                f"{arg('epsilon')} and {arg('delta')} go with a file. Ask the verdict: "
-                "dc.verify(m).holds(epsilon=..., delta=...)."
+                f"{arg('epsilon')} and {arg('delta')} go with a file.",
+                "Ask the verdict: dc.verify(m).holds(epsilon=..., delta=...).",
             )
         if ledger is not None:
             raise InvalidInput(f"{arg('ledger')} goes with a bundle, the folder that a release wrote.")
@@ -267,8 +267,8 @@ def verify(
     if path.is_dir():
         if epsilon is not None or delta is not None or notion is not None:
             raise InvalidInput(
-                f"a bundle is checked against what it says itself; leave {arg('epsilon')}, {arg('delta')}, "
-                f"{arg('notion')} out."
+                "a bundle is checked against what it says itself.",
+                f"Leave {arg('epsilon')}, {arg('delta')}, {arg('notion')} out.",
             )
         from .release.publish.audit import verify_bundle  # engines and all: only where a bundle is
 
@@ -321,7 +321,7 @@ def judge_subject(
 
 def _refuse_lone_delta(epsilon: Number | None, delta: Number | None) -> None:
     if delta is not None and epsilon is None:
-        raise InvalidInput(f"{named('delta')} goes with {named('epsilon')}: give both, or neither.")
+        raise InvalidInput(f"{named('delta')} goes with {named('epsilon')}.", "Give both, or neither.")
 
 
 def _stated(subject: Mechanism | Probabilities | PTable) -> tuple[str, str] | None:

@@ -128,6 +128,21 @@ def test_every_letter_has_one_case_on_every_engine(engine: Engine, tmp_path: Pat
     assert 0 < counts[0, 2] < len(rows) > 2000
 
 
+@every_engine
+@pytest.mark.parametrize("unit", ["row", "unit"])
+def test_columns_may_be_called_as_a_query_calls_its_own(engine: Engine, unit: str, tmp_path: Path) -> None:
+    names = ("n", "n0", "k0", "g", "v", "h0", "raw")
+    rows = [("a", "b", "c", i % 2, i % 3, i % 4, "r", f"p{i}") for i in range(12)]
+    schema = pa.schema({name: pa.int32() if name in "g v h0" else pa.string() for name in (*names, "unit")})
+    source = engine.store(tmp_path, rows, schema)
+    asked = f"SELECT {', '.join(names)}, COUNT(*), COUNT_IF(g = 1) AS c FROM t GROUP BY {', '.join(names)}"
+    question = read_question(asked, unit=unit)
+    domains = {"n": ["a", "x"], "n0": ["b"], "k0": ["c"], "g": range(2), "v": range(3), "h0": range(4), "raw": ["r"]}
+    counting = engine.asked(Counting(question, groups_from(domains, question.by), unit, 1, KEY))
+    (counts,) = source.count([counting])
+    assert counts.sum(axis=0).tolist() == [12, 6] and counts.max() == 1
+
+
 def countings(engine: Engine) -> list[Counting]:
     asked = []
     for unit in ("row", "person"):

@@ -68,7 +68,7 @@ def test_a_ledger_is_made_for_a_database_that_also_holds_what_is_refused(odd: st
 def test_functions_and_catalogues_are_no_tables(odd: str) -> None:
     assert "not a table's name" in refusal(odd, "SELECT COUNT(*) FROM generate_series(1, 3)")
     assert "there is no table" in refusal(odd, "SELECT COUNT(*) FROM pg_catalog.pg_authid")
-    assert "name the schema of 'visits' too" in refusal(odd, "SELECT COUNT(*) FROM visits")
+    assert "Name the schema too: public.visits" in refusal(odd, "SELECT COUNT(*) FROM visits")
 
 
 @pytest.mark.parametrize("column", ["j", "a", "p", "by", "m", "iv", "coarse", "twice"])
@@ -97,7 +97,7 @@ def test_other_encodings_and_old_servers_are_refused(pg: Server, study: str, mon
     with pytest.raises(Unsupported, match="encoded in LATIN1"):
         open_source(pg.address("latin")).tables()
     monkeypatch.setattr(sessions, "OLDEST", 99)
-    with pytest.raises(Unsupported, match="version 99 or newer is needed"):
+    with pytest.raises(Unsupported, match="Use version 99 or newer"):
         open_source(study).tables()
 
 

@@ -23,13 +23,13 @@ def _threads() -> list[int]:
 def test_reports_with_chances_below_the_normal_doubles_are_refused() -> None:
     """Chances near 1e-321 have two digits, and a certificate from them would be wrong."""
     with pytest.raises(InvalidInput, match="below 1e-290"):
-        dc.estimate({3840: 2, -3831: 3, 3838: 2}, dc.discrete_gaussian(sigma2=10_000), over=dc.Counts(9))
+        dc.estimate({3840: 2, -3831: 3, 3838: 2}, dc.discrete_gaussian(sigma2=10_000), over=dc.Counts(9), method="mle")
 
 
 def test_a_gap_is_not_too_small_where_chances_are_hardly_normal_doubles() -> None:
     """Chances near 1e-288; ratios of exp(-z^2 / 2 sigma2) are known exactly."""
     sigma2, counts = 10_000, {3640: 2, -3631: 3, 3638: 2}
-    e = dc.estimate(counts, dc.discrete_gaussian(sigma2=sigma2), over=dc.Counts(9))
+    e = dc.estimate(counts, dc.discrete_gaussian(sigma2=sigma2), over=dc.Counts(9), method="mle")
     people, p = sum(counts.values()), e.distribution
     g = np.zeros(10)
     for report, count in counts.items():
@@ -47,7 +47,7 @@ def test_an_estimate_on_a_map_says_that_it_is_the_maximum_when_it_is() -> None:
     counts = np.zeros(grid.size, np.int64)
     counts[rng.choice(grid.size)] = people
     counts[rng.choice(grid.size, 230, replace=False)] += 1
-    e = dc.estimate(counts, m)
+    e = dc.estimate(counts, m, method="mle")
     A, q = m.matrix, counts / counts.sum()
     u = e.distribution @ A
     true = math.log(float((A @ np.where(q > 0, q / u, 0.0)).max()))
@@ -99,7 +99,7 @@ def test_a_child_does_not_wait_for_a_lock_that_a_thread_of_its_parent_held() -> 
 def test_chances_are_exact_where_this_file_says_so() -> None:
     """A control for the first test: where chances are normal doubles its gap is that of the estimate."""
     sigma2, counts = Fraction(100), {30: 2, -20: 3, 28: 2}
-    e = dc.estimate(counts, dc.discrete_gaussian(sigma2=sigma2), over=dc.Counts(9))
+    e = dc.estimate(counts, dc.discrete_gaussian(sigma2=sigma2), over=dc.Counts(9), method="mle")
     g = np.zeros(10)
     for report, count in counts.items():
         column = np.array([math.exp((report**2 - (report - i) ** 2) / 200) for i in range(10)])
@@ -112,7 +112,7 @@ def test_truths_that_reports_cannot_tell_apart_do_not_end_the_search() -> None:
     m = dc.bounded_noise(3.0, 0.9, 1, kind="optimal").on(dc.Counts(3), clamp=True)
     assert [m.probability(0, j) for j in range(4)] == [m.probability(1, j) for j in range(4)]
     counts = [13_676_378_624, 282_498_053_506, 667_501_832_279, 36_323_735_591]
-    e = dc.estimate(counts, m)
-    merged = dc.estimate(counts, m.matrix[1:])  # the same problem without the twin
+    e = dc.estimate(counts, m, method="mle")
+    merged = dc.estimate(counts, m.matrix[1:], method="mle")  # the same problem without the twin
     assert merged.converged and merged.tolerance == e.tolerance
     assert e.converged

@@ -86,7 +86,7 @@ def survey(p: FloatArray, mechanisms: tuple[Any, ...], rng: np.random.Generator)
         reports = sum(rng.multinomial(k, row / row.sum()) for k, row in zip(people, m.matrix, strict=True) if k)
         pairs.append((reports, m))
         everyone += people
-    e = dc.estimate(pairs)
+    e = dc.estimate(pairs, method="mle")
     return e.stratified if len(mechanisms) > 1 else e, everyone / PEOPLE
 
 

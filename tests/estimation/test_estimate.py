@@ -45,11 +45,11 @@ def test_every_mechanism_can_be_estimated_from(name: str) -> None:
     if isinstance(m, dc.Mechanism):
         size = m.inputs.size
         truths = m.inputs.values(np.random.default_rng(0).integers(0, size, 300))
-        e = dc.estimate(reports=m.simulate(truths, seed=1), mechanism=m)
+        e = dc.estimate(reports=m.simulate(truths, seed=1), mechanism=m, method="mle")
         assert e.space == m.inputs
     else:
         size = 2
-        e = dc.estimate([50, 20, 30], m)
+        e = dc.estimate([50, 20, 30], m, method="mle")
     assert e.converged and e.distribution.shape == (size,) and abs(e.distribution.sum() - 1) < 1e-12
     assert math.isfinite(e.log_likelihood)
 
@@ -64,7 +64,7 @@ def test_from_very_many_reports_the_truth_comes_back(name: str) -> None:
         counts: Any = {int(j): int(c) for j, c in zip(places, np.rint(chances * 10**12), strict=True)}
     else:
         counts = np.rint(m.forward(p) * 10**12).astype(np.int64)
-    e = dc.estimate(counts, m)
+    e = dc.estimate(counts, m, method="mle")
     assert np.abs(e.distribution - p).max() < 1e-3
 
 
@@ -72,12 +72,12 @@ def test_counts_a_mapping_and_raw_reports_are_the_same() -> None:
     m = dc.randomized_response(["a", "b", "c"], epsilon=1)
     reports = ["a", "b", "a", "c", "a", "b"]
     ways = [
-        dc.estimate([3, 2, 1], m),
-        dc.estimate(np.array([3, 2, 1], np.int32), m),
-        dc.estimate({"c": 1, "a": 3, "b": 2}, m),
-        dc.estimate({"a": 3, "b": 2, "c": 1}, m),
-        dc.estimate(reports=reports, mechanism=m),
-        dc.estimate(reports=pd.Series(reports, dtype=object), mechanism=m),
+        dc.estimate([3, 2, 1], m, method="mle"),
+        dc.estimate(np.array([3, 2, 1], np.int32), m, method="mle"),
+        dc.estimate({"c": 1, "a": 3, "b": 2}, m, method="mle"),
+        dc.estimate({"a": 3, "b": 2, "c": 1}, m, method="mle"),
+        dc.estimate(reports=reports, mechanism=m, method="mle"),
+        dc.estimate(reports=pd.Series(reports, dtype=object), mechanism=m, method="mle"),
     ]
     for e in ways[1:]:
         assert np.array_equal(e.distribution, ways[0].distribution)
@@ -98,7 +98,7 @@ def test_the_log_likelihood_is_that_of_the_reports() -> None:
 def test_the_trace_of_updates_never_falls_and_its_gap_bounds_the_rest() -> None:
     m = dc.geometric(20, epsilon="0.3")
     counts = np.random.default_rng(3).multinomial(2000, np.full(21, 1 / 21))
-    top = dc.estimate(counts, m)
+    top = dc.estimate(counts, m, method="mle")
     e = dc.estimate(counts, m, method="ibu", iterations=200)
     values = np.array([step.log_likelihood for step in e.trace])
     assert (np.diff(values) > -1e-6).all() and e.iterations == 200
@@ -115,8 +115,8 @@ def test_unbounded_geometric_reports_may_be_clamped_without_loss() -> None:
     truths = np.random.default_rng(4).binomial(20, 0.3, 4000)
     reports = m.simulate(truths, seed=5)
     assert reports.min() < 0
-    e = dc.estimate(reports=reports, mechanism=m, over=dc.Counts(20))
-    clamped = dc.estimate(reports=np.clip(reports, 0, 20), mechanism=m.on(dc.Counts(20)))
+    e = dc.estimate(reports=reports, mechanism=m, over=dc.Counts(20), method="mle")
+    clamped = dc.estimate(reports=np.clip(reports, 0, 20), mechanism=m.on(dc.Counts(20)), method="mle")
     assert np.allclose(e.distribution, clamped.distribution, atol=1e-9)
     # the matrix of all reports that occurred, unclamped
     values, counts = np.unique(reports, return_counts=True)
@@ -129,7 +129,7 @@ def test_gaussian_reports_beyond_the_range_are_used_as_they_are() -> None:
     m = dc.discrete_gaussian(sigma2=9)
     truths = np.random.default_rng(6).binomial(20, 0.2, 4000)
     reports = m.simulate(truths, seed=7)
-    e = dc.estimate(reports=reports, mechanism=m, over=dc.Counts(20))
+    e = dc.estimate(reports=reports, mechanism=m, over=dc.Counts(20), method="mle")
     values, counts = np.unique(reports, return_counts=True)
     A = np.array([[m.kernel.approximate(i, int(j)) for j in values] for i in range(21)])
     q = counts / counts.sum()
@@ -140,7 +140,7 @@ def test_gaussian_reports_beyond_the_range_are_used_as_they_are() -> None:
 def test_wide_gaussian_ranges_take_no_matrix() -> None:
     m = dc.discrete_gaussian(sigma2=400)
     truths = np.random.default_rng(8).normal(2000, 200, 20_000).astype(int)
-    e = dc.estimate(reports=m.simulate(truths, seed=9), mechanism=m, over=dc.Counts(4000))
+    e = dc.estimate(reports=m.simulate(truths, seed=9), mechanism=m, over=dc.Counts(4000), method="mle")
     assert e.converged and abs(e.mean() - truths.mean()) < 2
 
 
@@ -226,7 +226,7 @@ def test_five_thousand_updates_are_not_the_maximum_and_say_so() -> None:
     e = dc.estimate(counts, m, method="ibu")
     assert e.iterations == 5000 and not e.converged and 1e-7 < e.gap < 1e-2
     assert "did not reach the maximum" in e.notes[0]
-    assert dc.estimate(counts, m).log_likelihood > e.log_likelihood
+    assert dc.estimate(counts, m, method="mle").log_likelihood > e.log_likelihood
 
 
 def test_updates_start_where_they_are_told() -> None:
@@ -256,7 +256,7 @@ def test_people_who_chose_different_epsilons_are_estimated_together() -> None:
     bold, careful = dc.geometric(10, epsilon=2), dc.geometric(10, epsilon="0.5")
     p = np.random.default_rng(13).dirichlet(np.ones(11))
     counts = [np.rint(m.forward(p) * n).astype(int) for m, n in ((bold, 10**8), (careful, 3 * 10**8))]
-    e = dc.estimate([(counts[0], bold), (counts[1], careful)])
+    e = dc.estimate([(counts[0], bold), (counts[1], careful)], method="mle")
     assert e.converged and np.abs(e.distribution - p).max() < 1e-3
     assert e.people == counts[0].sum() + counts[1].sum()
     assert np.abs(e.stratified.distribution - p).max() < 1e-2
@@ -265,7 +265,7 @@ def test_people_who_chose_different_epsilons_are_estimated_together() -> None:
 
 def test_the_stacked_likelihood_is_the_sum_of_the_groups() -> None:
     a, b = dc.randomized_response(3, epsilon=1), dc.randomized_response(3, epsilon=3)
-    e = dc.estimate([([4, 2, 1], a), ({0: 1, 2: 5}, b)])
+    e = dc.estimate([([4, 2, 1], a), ({0: 1, 2: 5}, b)], method="mle")
     by_hand = np.array([4, 2, 1]) @ np.log(e.distribution @ a.matrix)
     by_hand += np.array([1, 0, 5]) @ np.log(np.where(np.array([1, 0, 5]) > 0, e.distribution @ b.matrix, 1))
     assert e.log_likelihood == pytest.approx(by_hand)
@@ -279,21 +279,21 @@ def test_homogeneity_sees_a_choice_that_depends_on_the_value_and_not_one_that_do
 
     def p_value(first: Any, second: Any) -> float:
         pairs = [(bold.simulate(first, seed=1), bold), (careful.simulate(second, seed=2), careful)]
-        return dc.estimate(reports=pairs).homogeneity(simulations=59, seed=1).p_value
+        return dc.estimate(reports=pairs, method="mle").homogeneity(simulations=59, seed=1).p_value
 
     assert p_value(low, high) == pytest.approx(1 / 60)
     assert p_value(low[:300], low[300:]) > 0.1
 
 
 def test_a_test_of_homogeneity_is_made_once() -> None:
-    e = dc.estimate([([5, 9], dc.randomized_response(2, epsilon=k)) for k in (1, 2)])
+    e = dc.estimate([([5, 9], dc.randomized_response(2, epsilon=k)) for k in (1, 2)], method="mle")
     assert e.homogeneity(simulations=9) is e.homogeneity(simulations=9)
     assert e.homogeneity(simulations=9) is not e.homogeneity(simulations=9, seed=1)
 
 
 def test_a_test_of_homogeneity_needs_groups() -> None:
     with pytest.raises(Unsupported, match="one group"):
-        dc.estimate([5, 5], dc.randomized_response(2, epsilon=1)).homogeneity()
+        dc.estimate([5, 5], dc.randomized_response(2, epsilon=1), method="mle").homogeneity()
 
 
 # ------------------------------------------------------------------------------------------------ statistics
@@ -301,7 +301,7 @@ def test_a_test_of_homogeneity_needs_groups() -> None:
 
 def test_statistics_of_a_known_distribution() -> None:
     m = dc.geometric(4, epsilon=50)  # next to no noise
-    e = dc.estimate([10, 20, 30, 40, 0], m)
+    e = dc.estimate([10, 20, 30, 40, 0], m, method="mle")
     assert e.mean() == pytest.approx(2.0) and e.variance() == pytest.approx(1.0)
     assert e.cdf() == pytest.approx([0.1, 0.3, 0.6, 1.0, 1.0])
     assert [e.quantile(q) for q in (0, 0.1, 0.11, 0.5, 0.6, 0.99)] == [0, 0, 1, 2, 2, 3]
@@ -313,23 +313,23 @@ def test_statistics_of_a_known_distribution() -> None:
 
 def test_maps_have_a_mean_place_and_labels_have_none() -> None:
     grid = dc.Grid(2, 2, cell=10.0)
-    e = dc.estimate([5, 5, 0, 0], dc.randomized_response(grid, epsilon=40))
+    e = dc.estimate([5, 5, 0, 0], dc.randomized_response(grid, epsilon=40), method="mle")
     assert e.mean() == pytest.approx((10.0, 5.0))
-    labels = dc.estimate([5, 5], dc.randomized_response(["a", "b"], epsilon=1))
+    labels = dc.estimate([5, 5], dc.randomized_response(["a", "b"], epsilon=1), method="mle")
     for ask in (labels.mean, labels.variance, labels.cdf, lambda: labels.interval("mean")):
         with pytest.raises(Unsupported, match="labels"):
             ask()
 
 
 def test_a_summary_says_how_good_it_is_and_what_it_covers() -> None:
-    out = dc.estimate([30, 20, 10], dc.geometric(2, epsilon=1)).describe()
+    out = dc.estimate([30, 20, 10], dc.geometric(2, epsilon=1), method="mle").describe()
     for words in ("from 60 reports", "maximum likelihood", "gap", "mean", "median", "population", "measured"):
         assert words in out
 
 
 def test_the_numbers_are_plain_json() -> None:
 
-    e = dc.estimate([30, 20, 10], dc.geometric(2, epsilon=1))
+    e = dc.estimate([30, 20, 10], dc.geometric(2, epsilon=1), method="mle")
     content = json.loads(json.dumps(e.to_json()))
     assert content["converged"] and content["people"] == 60 and len(content["distribution"]) == 3
 
@@ -339,7 +339,7 @@ def test_real_visits_come_back() -> None:
     column = next(c for c in visits.columns if visits[c].dtype.kind == "i" and 20 < visits[c].max() < 200)
     true = visits[column].to_numpy()
     m = dc.geometric(100, epsilon=1)
-    e = dc.estimate(reports=m.simulate(np.minimum(true, 100), seed=15), mechanism=m)
+    e = dc.estimate(reports=m.simulate(np.minimum(true, 100), seed=15), mechanism=m, method="mle")
     shares = np.bincount(np.minimum(true, 100), minlength=101) / len(true)
     assert e.converged and dc.kantorovich(e.distribution, shares, dc.Counts(100)) < 0.2
 
@@ -410,13 +410,13 @@ def test_mistakes_are_said_clearly(arguments: dict[str, Any], error: type[Except
 )
 def test_mistaken_statistics_are_said_clearly(statistic: Any, words: str) -> None:
     with pytest.raises(InvalidInput, match=words):
-        dc.estimate([5, 3, 2], RR).interval(statistic)
+        dc.estimate([5, 3, 2], RR, method="mle").interval(statistic)
 
 
 def test_a_level_lies_between_0_and_1() -> None:
     for level in (0, 1, 95):
         with pytest.raises(InvalidInput, match="level"):
-            dc.estimate([5, 3, 2], RR).interval("mean", level=level)
+            dc.estimate([5, 3, 2], RR, method="mle").interval("mean", level=level)
 
 
 def test_a_series_with_labels_is_read_by_them() -> None:
@@ -424,19 +424,22 @@ def test_a_series_with_labels_is_read_by_them() -> None:
     m = dc.geometric(20, epsilon=0.5)
     reports = m.simulate(np.random.default_rng(0).binomial(20, 0.3, 3000), seed=1)
     counts = np.bincount(reports, minlength=21)
-    expected = dc.estimate(counts, m).distribution
-    assert (dc.estimate(pd.Series(reports).value_counts(), m).distribution == expected).all()
-    assert (dc.estimate(pd.Series(counts), m).distribution == expected).all()
+    expected = dc.estimate(counts, m, method="mle").distribution
+    assert (dc.estimate(pd.Series(reports).value_counts(), m, method="mle").distribution == expected).all()
+    assert (dc.estimate(pd.Series(counts), m, method="mle").distribution == expected).all()
     labels = dc.randomized_response(["a", "b", "c"], epsilon=1)
     named = pd.Series([5, 50, 30], index=["c", "a", "b"])
-    assert (dc.estimate(named, labels).distribution == dc.estimate([50, 30, 5], labels).distribution).all()
+    assert (
+        dc.estimate(named, labels, method="mle").distribution
+        == dc.estimate([50, 30, 5], labels, method="mle").distribution
+    ).all()
     with pytest.raises(InvalidInput, match="twice"):
-        dc.estimate(pd.Series([1, 2], index=["a", "a"]), labels)
+        dc.estimate(pd.Series([1, 2], index=["a", "a"]), labels, method="mle")
 
 
 def test_more_true_values_than_can_be_estimated_are_refused() -> None:
     with pytest.raises(Unsupported, match="at most 10,000,000"):
-        dc.estimate({1: 2}, dc.two_sided_geometric(epsilon=1), over=dc.Counts(10**11))
+        dc.estimate({1: 2}, dc.two_sided_geometric(epsilon=1), over=dc.Counts(10**11), method="mle")
 
 
 def test_smoothing_refuses_what_it_cannot_do_and_does_the_rest() -> None:

@@ -33,7 +33,7 @@ def matrix_of(mechanism: object) -> np.ndarray:
 def test_a_battery_of_random_problems_converges_in_at_most_30_iterations(seed: int) -> None:
     """The whole battery is a slow test; the gap is recomputed here from the matrix."""
     for name, counts, mechanism in cases(75, seed):
-        e = dc.estimate(counts, mechanism)
+        e = dc.estimate(counts, mechanism, method="mle")
         assert e.converged and e.gap <= 1e-8 and e.iterations <= 30, name
         assert gap_by_hand(counts, matrix_of(mechanism), e.distribution) <= 1e-8, name
         assert e.distribution.min() >= 0 and abs(e.distribution.sum() - 1) < 1e-12, name
@@ -41,7 +41,7 @@ def test_a_battery_of_random_problems_converges_in_at_most_30_iterations(seed: i
 
 def test_large_problems_of_the_battery_converge() -> None:
     for name, counts, mechanism in cases(12, 100, largest=1000):
-        e = dc.estimate(counts, mechanism)
+        e = dc.estimate(counts, mechanism, method="mle")
         assert e.converged and e.iterations <= 30, name
 
 
@@ -49,7 +49,7 @@ def test_large_problems_of_the_battery_converge() -> None:
 def test_noise_without_end_maps_and_several_mechanisms_converge(seed: int) -> None:
     """More of them are a slow test; the gap is recomputed here from the matrix."""
     for name, arguments in structured_cases(60, seed):
-        e = dc.estimate(**arguments)
+        e = dc.estimate(**arguments, method="mle")
         assert e.converged and e.gap <= 1e-8 and e.iterations <= 30, name
         problem = e._likelihood.problem
         assert gap_by_hand(problem.counts, problem.block(), e.distribution) <= 1e-8, name
@@ -60,14 +60,14 @@ def test_systems_that_lose_digits_are_solved_the_other_way(monkeypatch: pytest.M
     m = dc.explicit_fair(40, epsilon=0.3)
     counts = np.zeros(41, np.int64)
     counts[[3, 9, 10, 20, 33]] = [100, 300, 250, 90, 60]
-    expected = dc.estimate(counts, m)
+    expected = dc.estimate(counts, m, method="mle")
     assert expected._likelihood.model.by_reports and expected.converged
 
     def fails(*_: object) -> None:
         raise np.linalg.LinAlgError
 
     monkeypatch.setattr(Dense, "_by_reports", fails)
-    e = dc.estimate(counts, m)
+    e = dc.estimate(counts, m, method="mle")
     assert e.converged and not e._likelihood.model.by_reports
     assert e.log_likelihood == pytest.approx(expected.log_likelihood, abs=1e-3)
 
@@ -115,7 +115,7 @@ def test_the_closed_form_of_randomised_response_by_hand() -> None:
     # m = 3: .1 (1 + 1.5) = .25 <= .5: no; m = 2: .3 * 2 = .6 > .5 * .9 = .45: yes; kappa = 2 / .9
     expected = np.array([0.6 * 2 / 0.9 - 0.5, 0.3 * 2 / 0.9 - 0.5, 0.0])
     assert np.allclose(response.maximum(q, 0.5), expected)
-    e = dc.estimate([600, 300, 100], dc.randomized_response(3, alpha="1/3"))
+    e = dc.estimate([600, 300, 100], dc.randomized_response(3, alpha="1/3"), method="mle")
     assert np.allclose(e.distribution, expected) and e.iterations == 0
 
 
@@ -124,11 +124,11 @@ def test_an_inverse_without_negatives_is_the_maximum() -> None:
     m = dc.geometric(20, epsilon=2)
     p = np.linspace(1, 2, 21)
     counts = np.rint(m.forward(p / p.sum()) * 10**9).astype(int)
-    e = dc.estimate(counts, m)
+    e = dc.estimate(counts, m, method="mle")
     assert e.iterations == 0 and e.gap < 1e-12
     assert np.allclose(e.distribution @ m.matrix, counts / counts.sum(), atol=1e-12)
     matrix = np.array([[0.7, 0.3], [0.2, 0.8]])
-    assert dc.estimate([450, 550], matrix).iterations == 0
+    assert dc.estimate([450, 550], matrix, method="mle").iterations == 0
 
 
 @given(st.integers(2, 40), st.floats(1e-4, 15), st.integers(0, 10**6))
@@ -172,7 +172,7 @@ def test_long_ranges_of_geometric_noise_take_no_matrix() -> None:
     m = dc.geometric(n, epsilon="0.1")
     rng = np.random.default_rng(3)
     values = np.clip(rng.normal(n / 2, n / 10, 50_000).astype(int), 0, n)
-    e = dc.estimate(reports=m.simulate(values, seed=4), mechanism=m)
+    e = dc.estimate(reports=m.simulate(values, seed=4), mechanism=m, method="mle")
     assert e.converged and e.iterations <= 30
     assert abs(e.mean() - values.mean()) < 1
 
@@ -187,7 +187,7 @@ def test_the_large_solver_finds_the_dense_ones_maximum(border: str) -> None:
     rng = np.random.default_rng(5)
     counts = np.bincount(m.simulate(rng.choice(grid.size, 4000, p=rng.dirichlet(np.full(grid.size, 0.1))), seed=6),
                          minlength=grid.size)  # fmt: skip
-    e = dc.estimate(counts, m)
+    e = dc.estimate(counts, m, method="mle")
     found = large.solve(large.Structured(e.problem), 1e-9)
     assert found.gap <= 1e-9
     assert gap_by_hand(counts, m.matrix, found.p) <= 2e-9
@@ -213,7 +213,7 @@ def test_a_map_too_large_for_its_matrix_is_estimated() -> None:
     m = dc.planar_geometric(grid, epsilon="0.004")
     rng = np.random.default_rng(8)
     homes = grid.locate(*np.clip(rng.normal(2250, 600, (2, 20_000)), 0, 4499))
-    e = dc.estimate(reports=m.simulate(homes, seed=9), mechanism=m)
+    e = dc.estimate(reports=m.simulate(homes, seed=9), mechanism=m, method="mle")
     assert isinstance(e._likelihood.model, large.Structured)
     assert e.converged
     # the certificate holds of the exact products, whatever rows Newton's steps rounded
@@ -260,6 +260,6 @@ def test_a_map_with_hardly_any_noise_is_as_good_as_reported() -> None:
     grid = dc.Grid(36, 36, cell=1.0)
     m = dc.planar_geometric(grid, epsilon=20)
     counts = np.random.default_rng(1).multinomial(20_000, np.full(grid.size, 1 / grid.size))
-    e = dc.estimate(counts, m)
+    e = dc.estimate(counts, m, method="mle")
     assert e.converged and np.abs(e.distribution - counts / 20_000).max() < 1e-6
     assert e.iterations <= 30

@@ -33,12 +33,12 @@ def unbiased(e: Any) -> Unbiased:
 def test_weights_of_reports_give_the_statistic_back(mechanism: Any) -> None:
     A = mechanism.matrix if isinstance(mechanism, dc.Mechanism) else mechanism
     f = np.array([1.0, 0, -2, 5, 0, 3])
-    g = unbiased(dc.estimate(np.arange(A.shape[1]) + 3, mechanism)).weights(f)
+    g = unbiased(dc.estimate(np.arange(A.shape[1]) + 3, mechanism, method="mle")).weights(f)
     assert g is not None and A @ g == pytest.approx(f, abs=1e-9)
 
 
 def test_of_several_weights_those_with_the_least_variance_are_taken() -> None:
-    e = dc.estimate(np.arange(9) * 7 + 30, RANDOM)
+    e = dc.estimate(np.arange(9) * 7 + 30, RANDOM, method="mle")
     f = np.arange(6.0)
     g = unbiased(e).weights(f)
     u = e.distribution @ RANDOM
@@ -49,7 +49,7 @@ def test_of_several_weights_those_with_the_least_variance_are_taken() -> None:
 
 def test_groups_are_put_side_by_side() -> None:
     bold, careful = dc.geometric(5, epsilon=2), dc.randomized_response(6, epsilon=1)
-    e = dc.estimate([([9, 5, 7, 4, 8, 3], bold), ([2, 4, 6, 3, 3, 6], careful)])
+    e = dc.estimate([([9, 5, 7, 4, 8, 3], bold), ([2, 4, 6, 3, 3, 6], careful)], method="mle")
     f = np.array([1.0, 0, -2, 5, 0, 3])
     g = unbiased(e).weights(f)
     A = np.hstack([bold.matrix * 36 / 60, careful.matrix * 24 / 60])
@@ -58,9 +58,9 @@ def test_groups_are_put_side_by_side() -> None:
 
 
 def test_there_are_no_weights_where_reports_do_not_tell() -> None:
-    few = dc.estimate([5, 9], [[0.7, 0.3], [0.4, 0.6], [0.1, 0.9]])
-    same = dc.estimate([5, 9, 4], [[0.5, 0.3, 0.2], [0.5, 0.3, 0.2], [0.1, 0.3, 0.6]])
-    free = dc.estimate({-3: 2, 4: 9}, dc.discrete_gaussian(sigma2=4), over=dc.Counts(5))
+    few = dc.estimate([5, 9], [[0.7, 0.3], [0.4, 0.6], [0.1, 0.9]], method="mle")
+    same = dc.estimate([5, 9, 4], [[0.5, 0.3, 0.2], [0.5, 0.3, 0.2], [0.1, 0.3, 0.6]], method="mle")
+    free = dc.estimate({-3: 2, 4: 9}, dc.discrete_gaussian(sigma2=4), over=dc.Counts(5), method="mle")
     for e in (few, same, free):
         assert unbiased(e).weights(np.arange(len(e.distribution), dtype=float)) is None
         assert e.interval(np.arange(len(e.distribution), dtype=float)).by == "profile likelihood"
@@ -111,7 +111,7 @@ def exact_coverage(m: Any, people: int, level: float, share: float) -> float:
     k = np.arange(people + 1)
     holds = []
     for j in k.tolist():
-        interval = dc.estimate([j, people - j], m).interval(("cell", 0), level)
+        interval = dc.estimate([j, people - j], m, method="mle").interval(("cell", 0), level)
         holds.append(interval.low - 1e-12 <= share <= interval.high + 1e-12)
     chance = float(np.array([share, 1 - share]) @ m.matrix[:, 0])
     return float(stats.binom.pmf(k, people, chance)[np.array(holds)].sum())
@@ -144,7 +144,7 @@ def test_the_shorter_interval_is_taken() -> None:
     p /= p.sum()
     by = {}
     for name, m in {"wide": dc.geometric(30, epsilon="0.1"), "narrow": dc.geometric(30, epsilon=1)}.items():
-        e = dc.estimate(np.random.default_rng(1).multinomial(3000, m.forward(p)), m)
+        e = dc.estimate(np.random.default_rng(1).multinomial(3000, m.forward(p)), m, method="mle")
         by[name] = [e.interval(statistic).by for statistic in ("mean", ("cdf", 12))]
     assert by["wide"] == ["unbiased estimate", "profile likelihood"]
     assert by["narrow"] == ["unbiased estimate", "unbiased estimate"]
@@ -154,14 +154,14 @@ def test_a_matrix_of_randomised_response_has_the_same_intervals_as_the_mechanism
     m = dc.randomized_response(8, epsilon=2)
     counts = np.array([90, 30, 25, 28, 140, 33, 26, 31])
     for statistic in ("mean", "variance", ("cell", 4)):
-        ends = [tuple(dc.estimate(counts, one).interval(statistic)) for one in (m, m.matrix)]
+        ends = [tuple(dc.estimate(counts, one, method="mle").interval(statistic)) for one in (m, m.matrix)]
         assert ends[0] == pytest.approx(ends[1], rel=1e-6)
 
 
 def test_intervals_hold_what_is_possible_and_the_estimate() -> None:
     for seed in range(20):
         m = dc.randomized_response(30, epsilon=1)
-        e = dc.estimate(np.random.default_rng(seed).multinomial(200, np.full(30, 1 / 30)), m)
+        e = dc.estimate(np.random.default_rng(seed).multinomial(200, np.full(30, 1 / 30)), m, method="mle")
         for k in (0, 10, 29):
             interval = e.interval(("cell", k))
             assert 0 <= interval.low <= interval.estimate <= interval.high <= 1
@@ -171,6 +171,6 @@ def test_intervals_hold_what_is_possible_and_the_estimate() -> None:
 
 def test_a_single_report_far_inside_rests_on_something() -> None:
     """Its third moment underflows where its square is taken first."""
-    e = dc.estimate({600: 1}, dc.geometric(1200, epsilon=1))
+    e = dc.estimate({600: 1}, dc.geometric(1200, epsilon=1), method="mle")
     low, high = e.interval("mean")
     assert low <= 600 <= high

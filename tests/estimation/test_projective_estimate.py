@@ -45,7 +45,7 @@ def test_gradients_reach_the_maximum_that_interior_points_do(size: int, epsilon:
 @pytest.mark.parametrize("epsilon", [1, 3])
 def test_many_values_are_estimated_with_a_certificate(epsilon: float) -> None:
     m = dc.projective_response(20_000, epsilon=epsilon)
-    e = dc.estimate(surveyed(m, zipf(20_000), 200_000, 3), m)
+    e = dc.estimate(surveyed(m, zipf(20_000), 200_000, 3), m, method="mle")
     assert isinstance(e._likelihood.model, Structured) and e.converged and 'method "inverse"' in e.notes[0]
     assert e.distribution.min() >= 0 and e.distribution.sum() == pytest.approx(1)
     assert e.interval(("cell", 0)).low < zipf(20_000)[0] < e.interval(("cell", 0)).high
@@ -55,7 +55,7 @@ def test_many_values_are_estimated_with_a_certificate(epsilon: float) -> None:
 def test_the_likeliest_of_many_labels_have_intervals() -> None:
     m = dc.projective_response([f"w{k}" for k in range(6000)], epsilon=2)
     truths = np.random.default_rng(1).choice(6000, 50_000, p=zipf(6000))
-    e = dc.estimate(reports=m.simulate([f"w{k}" for k in truths], seed=1), mechanism=m)
+    e = dc.estimate(reports=m.simulate([f"w{k}" for k in truths], seed=1), mechanism=m, method="mle")
     first = next(line for line in e.describe().splitlines() if line.startswith("P(w0)"))
     low, high = e.interval(("cell", "w0"))
     assert low < zipf(6000)[0] < high and " to " in first
@@ -64,10 +64,10 @@ def test_the_likeliest_of_many_labels_have_intervals() -> None:
 def test_a_search_that_was_stopped_says_so_and_its_gap_holds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gradients, "MOST_STEPS", 2)
     m = dc.projective_response(5000, epsilon=3)
-    e = dc.estimate(surveyed(m, zipf(5000), 50_000, 3), m)
+    e = dc.estimate(surveyed(m, zipf(5000), 50_000, 3), m, method="mle")
     assert not e.converged and "was not reached" in e.notes[0] and "rare" in e.notes[1]
     monkeypatch.undo()
-    best = dc.estimate(surveyed(m, zipf(5000), 50_000, 3), m)
+    best = dc.estimate(surveyed(m, zipf(5000), 50_000, 3), m, method="mle")
     assert 0 < best.log_likelihood - e.log_likelihood <= e.gap * e.people * (1 + 1e-9)
 
 
@@ -85,7 +85,7 @@ def test_the_inverse_gives_back_the_shares_from_expected_reports(size: int, q: i
 @pytest.mark.parametrize(("size", "q"), [(13, 3), (30, 3), (31, 2), (40, 7)])
 def test_weights_of_reports_are_unbiased_for_any_statistic(size: int, q: int) -> None:
     m = dc.projective_response(size, epsilon=1, q=q)
-    e = dc.estimate(surveyed(m, zipf(size), 1000, 1), m)
+    e = dc.estimate(surveyed(m, zipf(size), 1000, 1), m, method="mle")
     unbiased = e._interval_inputs.unbiased[0]
     for f in (np.ones(size), np.arange(size), np.random.default_rng(1).normal(size=size)):
         weights = unbiased.weights(np.asarray(f, float))
@@ -117,7 +117,7 @@ def test_intervals_of_shares_hold_as_often_as_they_say() -> None:
     m, p = dc.projective_response(40, epsilon=1), zipf(40, 1.5)
     held = []
     for seed in range(60):
-        e = dc.estimate(surveyed(m, p, 3000, seed), m)
+        e = dc.estimate(surveyed(m, p, 3000, seed), m, method="mle")
         band = e.band(of="cells")
         held.append((band.low <= p) & (p <= band.high))
         for x in (0, 7, 39):
@@ -131,7 +131,7 @@ def test_an_interval_below_zero_is_moved_to_zero() -> None:
     """Two values are far below what chance would give them: their intervals keep a length, and hold zero."""
     m = dc.projective_response(13, epsilon=1, q=3)
     hits = m.kernel.incident(np.array(5), np.arange(13))
-    e = dc.estimate(np.where(hits, 50, 150), m)
+    e = dc.estimate(np.where(hits, 50, 150), m, method="mle")
     low, high = e.interval(("cell", 5))
     band = e.band(of="cells")
     assert low == band.low[5] == 0 and high > 0.01 and high == pytest.approx(band.high[5], abs=1e-7)
@@ -143,15 +143,15 @@ def test_reports_without_information_are_refused() -> None:
         m.inputs, m.outputs, Projective(9, 3, 3, 1, 1), m.certificate, "projective_response", m.parameters
     )
     with pytest.raises(dc.errors.InvalidInput, match="no information"):
-        dc.estimate([1] * 13, flat)
+        dc.estimate([1] * 13, flat, method="mle")
 
 
 def test_with_many_outputs_fewer_surveys_say_that_reports_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     m = dc.projective_response(2000, epsilon=2)
     counts = surveyed(m, zipf(2000), 10_000, 4)
-    every = dc.estimate(counts, m).fit
+    every = dc.estimate(counts, m, method="mle").fit
     monkeypatch.setattr(fit, "MANY_OUTPUTS", 1000)
-    few = dc.estimate(counts, m).fit
+    few = dc.estimate(counts, m, method="mle").fit
     assert every.plausible and few.plausible and few.p_value == pytest.approx(every.p_value, abs=0.35)
     counts[7] += 5000  # a point that no population reports so often
-    assert not dc.estimate(counts, m).fit.plausible
+    assert not dc.estimate(counts, m, method="mle").fit.plausible

@@ -28,7 +28,7 @@ VALUES = [2, 7, 12, 18]
 def four_values(epsilon: object) -> dc.Estimate:
     m = dc.geometric(20, epsilon=epsilon)
     truths = np.random.default_rng(0).choice(VALUES, 2000)
-    return dc.estimate(reports=m.simulate(truths, seed=2), mechanism=m)
+    return dc.estimate(reports=m.simulate(truths, seed=2), mechanism=m, method="mle")
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -36,7 +36,7 @@ def test_the_estimate_of_the_readme_is_spiky_and_its_smoothed_one_is_not(seed: i
     """Doctor visits at 0.1 per visit: the maximum says that nobody makes some small number of visits, and many do."""
     m, truths = dc.geometric(100, epsilon="0.1"), visits()
     reports = m.simulate(truths, seed=seed)
-    e = dc.estimate(reports=reports, mechanism=m)
+    e = dc.estimate(reports=reports, mechanism=m, method="mle")
     assert e.spikes and e.spikes.deviance <= e.spikes.allowed
     wrong = [k for k in range(2, 9) if e.distribution[k] < 1e-6 and (truths == k).mean() > 0.01]
     assert wrong  # a bar of 0 where more than one in a hundred is
@@ -60,7 +60,9 @@ def test_the_same_population_under_wide_noise_is() -> None:
 @pytest.mark.parametrize(("epsilon", "spiky"), [("0.5", True), (2, False)])
 def test_a_smooth_population_is_spiky_where_noise_hides_it(epsilon: object, spiky: bool) -> None:
     m = dc.geometric(20, epsilon=epsilon)
-    e = dc.estimate(reports=m.simulate(np.random.default_rng(1).binomial(20, 0.3, 5000), seed=2), mechanism=m)
+    e = dc.estimate(
+        reports=m.simulate(np.random.default_rng(1).binomial(20, 0.3, 5000), seed=2), mechanism=m, method="mle"
+    )
     assert bool(e.spikes) is spiky
 
 
@@ -77,7 +79,7 @@ def test_what_is_shown_as_an_example_is_one() -> None:
 
 def test_a_report_that_no_truth_is_near_does_not_matter() -> None:
     """Its chance is 0 in doubles, and it did not occur."""
-    e = dc.estimate({40: 30, 42: 5}, dc.geometric(5000, epsilon=1))
+    e = dc.estimate({40: 30, 42: 5}, dc.geometric(5000, epsilon=1), method="mle")
     assert e.spikes is not None and np.isfinite(e.spikes.deviance)
 
 
@@ -88,7 +90,7 @@ def test_maps_have_neighbours_on_four_sides_and_labels_have_none() -> None:
     assert found.sum() == pytest.approx(1)
     counts = spikes.neighbour_mean(p, dc.Counts(5))
     assert counts is not None and counts == pytest.approx([0.5, 0.5, 0, 0, 0, 0])
-    assert dc.estimate([50, 30, 20], dc.randomized_response(["a", "b", "c"], epsilon=1)).spikes is None
+    assert dc.estimate([50, 30, 20], dc.randomized_response(["a", "b", "c"], epsilon=1), method="mle").spikes is None
     assert dc.estimate([5, 0, 9, 0], dc.geometric(3, epsilon=1), method="inverse").spikes is None
 
 
@@ -109,7 +111,7 @@ def test_the_command_line_names_the_method_as_it_is_typed(tmp_path: Path) -> Non
     truths = np.random.default_rng(0).choice(VALUES, 2000)
     rows = "\n".join(map(str, m.simulate(truths, seed=2).tolist()))
     (tmp_path / "r.csv").write_text(f"report\n{rows}\n", encoding="utf-8")
+    told = run("estimate", tmp_path / "r.csv", "--mechanism", tmp_path / "m.json", "--method", "mle").stdout
+    assert "in a terminal: leave --method out" in " ".join(told.split())
     told = run("estimate", tmp_path / "r.csv", "--mechanism", tmp_path / "m.json").stdout
-    assert "in a terminal: --method smoothed" in " ".join(told.split())
-    told = run("estimate", tmp_path / "r.csv", "--mechanism", tmp_path / "m.json", "--method", "smoothed").stdout
     assert "artefacts" not in told

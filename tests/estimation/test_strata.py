@@ -15,7 +15,7 @@ STATISTICS = {"mean": np.arange(7.0), "at most 2": (np.arange(7) <= 2).astype(fl
 
 
 def both() -> dc.Stratified:
-    return dc.estimate([(COUNTS[0], BOLD), (COUNTS[1], CAREFUL)]).stratified
+    return dc.estimate([(COUNTS[0], BOLD), (COUNTS[1], CAREFUL)], method="mle").stratified
 
 
 @pytest.mark.parametrize("name", STATISTICS)
@@ -23,7 +23,7 @@ def test_strata_are_one_problem_whose_truths_are_pairs_of_a_group_and_a_value(na
     f, inputs = STATISTICS[name], both()._interval_inputs
     whole = np.zeros((14, 14))
     whole[:7, :7], whole[7:, 7:] = BOLD.matrix, CAREFUL.matrix
-    e = dc.estimate(np.concatenate(COUNTS), whole)
+    e = dc.estimate(np.concatenate(COUNTS), whole, method="mle")
     assert inputs.top.p == pytest.approx(e.distribution, abs=1e-4)
     by_hand = intervals.ends(e._likelihood, e._top, np.tile(f, 2), 0.95, 0)
     assert intervals.ends(inputs.likelihood, inputs.top, np.tile(f, 2), 0.95, 0) == pytest.approx(by_hand, abs=1e-3)
@@ -52,7 +52,7 @@ def test_everything_can_be_asked_of_strata() -> None:
 
 
 def test_one_stratum_is_the_estimate_itself() -> None:
-    e = dc.estimate(COUNTS[0], BOLD)
+    e = dc.estimate(COUNTS[0], BOLD, method="mle")
     for statistic in ("mean", "variance", ("cdf", 2)):
         assert tuple(e.stratified.interval(statistic)) == pytest.approx(tuple(e.interval(statistic)), rel=1e-3)
 
@@ -64,7 +64,9 @@ def test_strata_hold_a_truth_that_the_common_estimate_misses() -> None:
     held = {"common": 0, "stratified": 0}
     for seed in range(20):
         low, high = rng.binomial(10, 0.2, 1000), rng.binomial(10, 0.7, 1000)
-        e = dc.estimate(reports=[(bold.simulate(low, seed=seed), bold), (careful.simulate(high, seed=seed), careful)])
+        e = dc.estimate(
+            reports=[(bold.simulate(low, seed=seed), bold), (careful.simulate(high, seed=seed), careful)], method="mle"
+        )
         for name, one in (("common", e), ("stratified", e.stratified)):
             interval = one.interval("mean")
             held[name] += interval.low <= 4.5 <= interval.high
@@ -75,6 +77,6 @@ def test_a_map_in_strata_too_large_for_intervals_says_so() -> None:
     grid = dc.Grid(40, 40, cell=100.0)
     ms = [dc.planar_geometric(grid, epsilon=e) for e in ("0.005", "0.01")]
     rng = np.random.default_rng(1)
-    e = dc.estimate(reports=[(m.simulate(rng.integers(0, 1600, 3000), seed=1), m) for m in ms])
+    e = dc.estimate(reports=[(m.simulate(rng.integers(0, 1600, 3000), seed=1), m) for m in ms], method="mle")
     with pytest.raises(Unsupported, match="strata"):
         e.stratified.interval(("cell", 5))

@@ -199,7 +199,7 @@ def test_a_saved_mechanism_keeps_the_outputs_it_has(tmp_path):
 @pytest.mark.parametrize(
     ("name", "arguments", "words"),
     [
-        ("poisson", {"epsilon": 1}, "choose from geometric"),
+        ("poisson", {"epsilon": 1}, "Choose from geometric"),
         ("geometric", {}, "geometric needs epsilon"),
         ("geometric", {"epsilon": 1, "sigma2": 1}, "geometric needs epsilon"),
         ("discrete-gaussian", {"epsilon": 1}, "needs sigma2"),

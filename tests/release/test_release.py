@@ -299,7 +299,7 @@ def test_required_properties_are_designed_proved_and_released(visits, book, tmp_
     assert released.cost.epsilon == 2 and verify_bundle(tmp_path / "out", ledger=book.name).holds
     with pytest.raises(dc.errors.InvalidInput, match="largest count"):
         ask(visits, book, properties="WH")
-    with pytest.raises(dc.errors.InvalidInput, match="leave mechanism"):
+    with pytest.raises(dc.errors.InvalidInput, match="Leave mechanism"):
         ask(visits, book, properties="WH", mechanism="explicit-fair", bound=9)
 
 

@@ -56,7 +56,7 @@ def test_what_cannot_be_read_is_refused_before_data_is_looked_at(fields: dict, s
 
 def test_a_request_is_complete_and_takes_no_more_keywords() -> None:
     request = dc.ReleaseRequest(questions=(ASKED,), unit="row", epsilon=1)  # type: ignore[arg-type]
-    with pytest.raises(InvalidInput, match="leave epsilon out"):
+    with pytest.raises(InvalidInput, match="Leave epsilon out"):
         dc.plan_release(request, data="visits", epsilon=2)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -49,26 +49,34 @@ def perturb(
     group: Annotated[
         str | None, typer.Option(help="The column that says which mechanism a person chose; it is written too.")
     ] = None,
+    by: Annotated[
+        str | None, typer.Option(help="A column of groups, such as sex, that is written too, as it is: in clear.")
+    ] = None,
     table: Table = None,
     json: Json = False,
 ) -> None:
     """Replace people's true values by noisy reports, as each person's own device would.
 
-    Only the reports are written, in one column, `report` (and the column of `--group`); the true column is not. Files
-    may be larger than memory. An empty cell, a number out of range or an unknown label stops it, and nothing is
-    written.
+    Only the reports are written, in one column, `report` (and the column of `--group` or `--by`); the true column is
+    not. Files may be larger than memory. An empty cell, a number out of range or an unknown label stops it, and nothing
+    is written.
 
     Examples: `discreet perturb visits --data people.csv --mechanism m.json -o reports.parquet` ·
     `discreet perturb visits --data people.csv --group choice --mechanism careful=a.json --mechanism bold=b.json
     -o reports.csv`
     """
     from ..collect.opening import open_column, write_reports
+    from ..errors import InvalidInput
     from ..explanation import local_guarantee
     from ..wording import plural
 
+    if by is not None and group is not None:
+        raise InvalidInput("the column of --group is written beside the reports already. Leave --by out.")
     made = _mechanisms(mechanism, group)
     words = {name: local_guarantee(one) for name, one in made.items()}
-    source = open_column(data, columns, table, group=group, values=next(iter(made.values())).inputs)
+    source = open_column(data, columns, table, group=group or by, values=next(iter(made.values())).inputs)
+    if by is not None:
+        made = dict.fromkeys(source.group_names(), made[""])
     with _progress(f"reading {_short(data)}") as tell:
         total = write_reports(made, source, output, tell)
     if json:
@@ -83,6 +91,8 @@ def perturb(
     for name, one in words.items():
         for sentence in one.sentences:
             say(f"privacy   {f'{name}: ' if group is not None else ''}{sentence}")
+    if by is not None:
+        say(f"in clear  column {by}: it is written as it is, and is not protected")
 
 
 def _guarantee(words: LocalGuarantee) -> dict[str, Any]:
@@ -127,9 +137,13 @@ def estimate(
     ],
     column: Annotated[str | None, typer.Option(help="The column of reports, where there are several.")] = None,
     group: Annotated[str | None, typer.Option(help="The column that says which mechanism made a report.")] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(help="A column of groups to estimate one by one and compare, such as sex. It is in clear."),
+    ] = None,
     table: Table = None,
     over: Annotated[int | None, typer.Option(help="For unbounded noise: the largest true count.", min=1)] = None,
-    method: Annotated[str, typer.Option(help=f"{listed(list(METHODS), 'or')}.")] = "mle",
+    method: Annotated[str, typer.Option(help=f"{listed(list(METHODS), 'or')}.")] = "auto",
     iterations: Annotated[int | None, typer.Option(help="For ibu: how many updates.", min=1)] = None,
     level: Annotated[float, typer.Option(help="The level of the intervals: 0.95 for 95%.")] = 0.95,
     report: Annotated[
@@ -145,15 +159,17 @@ def estimate(
     """Estimate the distribution of true values from noisy reports, with error bars.
 
     People who used different mechanisms are given as one file and one `--mechanism` for each group, in the same order;
-    or in one file with a column that names the mechanism of each report, `--group`.
+    or in one file with a column that names the mechanism of each report, `--group`. Groups of people who used one
+    mechanism are compared by `--by`.
 
     Examples: `discreet estimate reports.parquet --mechanism m.json` ·
     `discreet estimate a.csv b.csv --mechanism a.json --mechanism b.json --report page.html` ·
-    `discreet estimate reports.csv --group choice --mechanism careful=a.json --mechanism bold=b.json`
+    `discreet estimate reports.csv --group choice --mechanism careful=a.json --mechanism bold=b.json` ·
+    `discreet estimate reports.csv --by sex --mechanism m.json`
     """
     from ..errors import InvalidInput
+    from ..estimation.describing.reporting import Origin
     from ..estimation.methods import estimate as reconstruct
-    from ..estimation.reporting import Origin
     from ..estimation.statistics import read_share
     from ..names import find_name
     from ..spaces import Counts
@@ -168,25 +184,67 @@ def estimate(
         options["iterations"] = iterations
     if over is not None:
         options["over"] = Counts(over)
+    if by is not None and (group is not None or len(mechanism) > 1):
+        raise InvalidInput("--by compares people who used one mechanism. Give one --mechanism, and no --group.")
     made = _of_files(mechanism, len(reports)) if group is None else _mechanisms(mechanism, group)
     for one in made.values():
         _refuse_range(one, over)
+    written = {"report": report, "page": page}
+    if by is not None:
+        _estimate_by(reports, next(iter(made.values())), column, table, by, options, level, written, json)
+        return
     groups, names = (
         _in_files(reports, list(made.values()), column, table)
         if group is None
         else _in_groups(reports, made, column, table, group)
     )
     found = reconstruct(*groups[0], **options) if len(groups) == 1 else reconstruct(groups, **options)
-    written = {"report": report, "page": page}
     for file in filter(None, written.values()):
         found.save(file, level, origin=Origin(tuple(map(_short, reports)), tuple(names)))
     if json:
         print_json(found.to_json(level))
         return
     say(found.describe(level))
+    _say_written(written)
+
+
+def _say_written(written: Mapping[str, Path | None]) -> None:
     lines = [f"{what:<10}{path}" for what, path in written.items() if path is not None]
     if lines:
         say("\n" + "\n".join(lines))
+
+
+def _estimate_by(
+    files: list[str],
+    mechanism: Mechanism,
+    column: str | None,
+    table: str | None,
+    by: str,
+    options: dict[str, Any],
+    level: float,
+    written: Mapping[str, Path | None],
+    json: bool,
+) -> None:
+    """Estimate each group that a column names, and compare them."""
+    from ..collect.opening import open_column
+    from ..estimation.groups import estimate_by
+
+    opened = [open_column(file, column, table, group=by) for file in files]
+    names = sorted({name for one in opened for name in one.group_names()})
+    totals = {name: dict[object, int]() for name in names}
+    for file, one in zip(files, opened, strict=True):
+        with _progress(f"counting {_short(file)}") as tell:
+            found = one.counts_by_group([mechanism.outputs] * len(names), names, tell)
+        for name, counts in zip(names, found, strict=True):
+            _add(totals[name], counts)
+    made = estimate_by(totals, mechanism, column=by, **options)
+    for path in filter(None, written.values()):
+        made.save(path, level)
+    if json:
+        print_json(made.to_json(level))
+        return
+    say(made.describe(level))
+    _say_written(written)
 
 
 def _refuse_range(mechanism: Mechanism, over: int | None) -> None:

@@ -14,6 +14,7 @@ from .output import Json, Page, hand_over, refuse_unwritable, say, waiting
 
 if TYPE_CHECKING:
     from ..mechanism import Mechanism
+    from ..spaces import Space
 
 Alpha = Annotated[str | None, typer.Option(help="e^-epsilon, exactly: 10/11 or 0.9.")]
 Epsilon = Annotated[str | None, typer.Option(help="The privacy: smaller protects more.")]
@@ -245,6 +246,16 @@ def _named_choice(option: str, written: object) -> Any:
     return written
 
 
+def space_of(n: int | None, labels: str | None, grid: str | None) -> Space:
+    """The true values that the options of a verb describe: exactly one of them."""
+    from ..errors import InvalidInput
+
+    if sum(value is not None for value in (n, labels, grid)) != 1:
+        raise InvalidInput("give exactly one of -n (counts 0..n), --labels and --grid.")
+    made: Space = _space({"n": n, "labels": labels, "grid": grid})
+    return made
+
+
 def _space(given: dict[str, Any]) -> Any:
     from ..spaces import Counts, Labels
 
@@ -396,8 +407,7 @@ def calibrate(
         _list("calibrate")
         return
     chosen = find_family(family)
-    if sum(value is not None for value in (n, labels, grid)) != 1:
-        raise InvalidInput("give exactly one of -n (counts 0..n), --labels and --grid.")
+    space = space_of(n, labels, grid)
     wanted = _OPTIONS[chosen.parameters[0]][0]
     if not any({"n": n, "labels": labels, "grid": grid}[option] is not None for option in wanted):
         raise InvalidInput(f"{chosen.written} needs {listed([_flag(one) for one in wanted], 'or')}.")
@@ -418,7 +428,7 @@ def calibrate(
         options["likelihood_ratio"], options["within"] = _pair(ratio, "--ratio", "R:D, such as 2:10")
     else:
         options[asked[0].replace("-", "_")] = wishes[asked[0]]
-    found = find(family, _space({"n": n, "labels": labels, "grid": grid}), **options)
+    found = find(family, space, **options)
     if output is not None:
         found.mechanism.save(output)
     hand_over(found, page, json)

@@ -14,7 +14,7 @@ import typer
 
 from ..errors import DiscreetError
 from ..report import Refusal
-from . import collector, design, judge, ledger, release
+from . import collector, design, judge, ledger, planning, release
 from .output import in_options, print_json, writer
 
 app = typer.Typer(
@@ -74,6 +74,7 @@ app.command()(release.release)
 app.add_typer(ledger.app, name="ledger")
 app.command()(collector.perturb)
 app.command()(collector.estimate)
+app.add_typer(planning.app, name="collect")
 
 
 def main() -> None:

@@ -198,6 +198,30 @@ class ColumnSource(ABC):
         return f"SELECT {named} FROM {relation}"
 
     @abstractmethod
+    def _distinct_groups(self, most: int) -> list[str | None]:
+        """What the column of groups holds, up to so many different values; None is for no value."""
+
+    def group_names(self) -> list[str]:
+        """The groups that the column of groups names.
+
+        Raises
+        ------
+        InvalidInput
+            If they are more than ``MOST_GROUPS``, or some rows have none.
+        """
+        found = self._distinct_groups(MOST_GROUPS + 1)
+        if len(found) > MOST_GROUPS:
+            raise InvalidInput(
+                f"column {self.group!r} of {self.place} names more than {MOST_GROUPS} groups. Use fewer."
+            )
+        if None in found:
+            raise InvalidInput(
+                f"some rows of {self.place} have nothing in column {self.group!r}. Give them a name there, or leave "
+                "them out."
+            )
+        return sorted(map(str, found))
+
+    @abstractmethod
     def _tally(
         self, spaces: Sequence[Space], readings: Sequence[Reading], groups: Sequence[str | None], tell: Tell | None
     ) -> Tally:
@@ -242,6 +266,10 @@ class ColumnSource(ABC):
         (kind, words), *others = sorted(wrong, key=lambda one: (-wrong[one], one[1]))
         also = "".join(f" Of {plural(wrong[one], 'row')} more: {one[1]}" for one in others)
         return kind(f"{plural(wrong[kind, words], 'row')} of column {self.column!r} of {self.place}: {words}{also}")
+
+
+#: The most groups of people that are estimated one by one.
+MOST_GROUPS = 50
 
 
 def no_mechanism(column: str, groups: Iterable[str | None]) -> InvalidInput:

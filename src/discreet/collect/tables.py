@@ -183,6 +183,19 @@ class Source(ColumnSource):
             )
         return UnreadableFile(f"{self.path}: the engine could not read it to its end; it may be damaged. {withheld}")
 
+    def _distinct_groups(self, most: int) -> list[str | None]:
+        import duckdb
+
+        assert self.group is not None
+        rows = self._files.relation(self._table, [self.group])
+        reading = f"SELECT DISTINCT CAST({quoted(self.group)} AS VARCHAR) FROM {rows} LIMIT {most}"
+        try:
+            with self._files.engine(memory=MEMORY) as engine:
+                return [row[0] for row in engine.execute(reading).fetchall()]
+        except duckdb.Error as problem:
+            failure = self._failure(problem)
+        raise failure
+
     def _tally(
         self, spaces: Sequence[Space], readings: Sequence[Reading], groups: Sequence[str | None], tell: Tell | None
     ) -> Tally:

@@ -73,8 +73,8 @@ class Counting:
         most = MOST_COMBINATIONS // self.groups.size
         if self.unit != ROW and 2 ** len(self.conditions) > most:
             raise InvalidInput(
-                f"{len(self.conditions)} counts with a condition are too many for {self.groups.size} groups of people; "
-                f"ask at most {most.bit_length() - 1} of them at once, and the rest in another question."
+                f"{len(self.conditions)} counts with a condition are too many for {self.groups.size} groups of people.",
+                f"Ask at most {most.bit_length() - 1} of them at once, and the rest in another question.",
             )
 
     @property
@@ -214,17 +214,21 @@ class Source(ABC):
         if counts is None:  # raised here, where neither the engine's words nor a count is in reach
             raise SourceFailed(
                 f"the data {self.dataset} could not be read to its end. What the engine said is withheld, because it "
-                "could quote a row. Check the data with the engine's own tools, where only you see it."
+                "could quote a row.",
+                "Check the data with the engine's own tools, where only you see it.",
             )
         return counts
 
     def _check(self, counting: Counting) -> None:
         if self.view(counting.question.table) is not None:
-            raise InvalidInput("a view is counted through its table; expand the question first.")
+            raise InvalidInput("a view is counted through its table.", "Expand the question first.")
         known = self.table(counting.question.table)
         for column in counting.columns:
             if column not in known:
-                raise InvalidInput(f"the table {counting.question.table} has no column {column!r} of its own.")
+                raise InvalidInput(
+                    f"the table {counting.question.table} has no column {column!r} of its own.",
+                    "Name a column of the table.",
+                )
             self.check_column(counting.question.table, column)
         if counting.unit != ROW:
             self.check_unit(counting.question.table, counting.unit)

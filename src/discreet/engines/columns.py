@@ -43,8 +43,8 @@ class Column:
         """Refuse a column that has an equality or a text of its own."""
         if self.refusal is not None:
             raise InvalidInput(
-                f"{name!r} of {table} {self.refusal}. Add a column of a plain type to the table, such as text, "
-                "integer or date."
+                f"{name!r} of {table} {self.refusal}.",
+                "Add a column of a plain type to the table, such as text, integer or date.",
             )
 
     def check_unit(self, name: str) -> None:
@@ -52,5 +52,6 @@ class Column:
         if not self.names_people:
             raise InvalidInput(
                 f"{name!r} is stored as {self.stored} and cannot name people: two values may have one text, or one "
-                "value two. Store it as text or whole numbers."
+                "value two.",
+                "Store it as text or whole numbers.",
             )

@@ -8,7 +8,7 @@ is decided on every row and fails on none.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from ..errors import InvalidInput
@@ -71,6 +71,16 @@ class Dialect(ABC):
     #: What follows an inner query that the engine must not merge with the one around it.
     barrier: ClassVar[str] = ""
 
+    #: Whether values that GROUP BY takes for one are read alike, so that rows can be counted before they are read.
+    equal_values_read_alike: ClassVar[bool] = False
+
+    #: Texts up to so many are listed in the query itself; more of them are a table that is joined.
+    most_listed: ClassVar[int] = 0
+
+    def place_in_list(self, text: str, listed: Sequence[str]) -> str:
+        """The place of a text in a list of texts that has it, from 0 on."""
+        raise NotImplementedError
+
     def row_test(self, test: str) -> str:
         """A test of WHERE, by which rows are kept or left out."""
         return f"({test})"
@@ -94,7 +104,7 @@ class Dialect(ABC):
         '("health" COLLATE "binary") NOT IN (\\'fair\\', \\'poor\\') AND "year" = 1'
         """
         if unknown := sorted(condition.columns - set(kinds)):
-            raise InvalidInput(f"the kind of column {unknown[0]!r} is not given; give one for each of {unknown}.")
+            raise InvalidInput(f"the kind of column {unknown[0]!r} is not given.", f"Give one for each of {unknown}.")
         return self._test(condition.test, kinds)
 
     def reading(self, column: str, type_: str, kind: str) -> str:
@@ -118,7 +128,9 @@ class Dialect(ABC):
         '("health" COLLATE "binary")'
         """
         if kind not in self.kinds:
-            raise InvalidInput(f"a column's kind is one of {', '.join(sorted(self.kinds))}; got {kind!r}.")
+            raise InvalidInput.must_be(
+                "a column's kind", f"one of {', '.join(sorted(self.kinds))}", kind, argument="kind"
+            )
         name = self.quoted(column)
         if type_ == "VARCHAR":
             return self.as_text(name, kind)

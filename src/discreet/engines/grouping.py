@@ -62,6 +62,11 @@ def group_keys(counting: Counting, kinds: Mapping[str, str], dialect: Dialect, d
             wanted.append(f"k{j} BETWEEN {span[0]} AND {span[-1]}")
             codes.append(f"(k{j} - ({span[0]}))")
             continue
+        if kind == "text" and None not in values and len(values) <= dialect.most_listed:
+            texts = [str(value) for value in values]
+            wanted.append(f"k{j} IN ({', '.join(map(dialect.text, texts))})")
+            codes.append(dialect.place_in_list(f"k{j}", texts))
+            continue
         outer = "LEFT " if None in values else ""
         listed = declared(f"d{j}", _by_code(values), frozenset({"v"} if kind == "text" else ()))
         value = dialect.as_text(f"d{j}.v", "text") if kind == "text" else f"d{j}.v"
@@ -103,19 +108,34 @@ def rows_by_group(
 ) -> str:
     """SQL of the counts of rows: ``g``, ``n`` and ``n0, n1, ...`` for the conditions.
 
-    Rows are counted by the columns as they are read, and the groups numbered afterwards, of which there are few.
+    Rows are counted by the columns as they are read (or as they are, where what is equal is read alike), and the groups
+    numbered afterwards, of which there are few.
     """
     keys = group_keys(counting, kinds, dialect, declared)
     question = counting.question
-    counted = ["count(*) AS n"]
-    counted += [
-        f"count(*) FILTER (WHERE {sql}) AS n{i}" for i, sql in enumerate(conditions_sql(counting, kinds, dialect))
-    ]
+    met = conditions_sql(counting, kinds, dialect)
+    counted = ["count(*)", *(f"count(*) FILTER (WHERE {sql})" for sql in met)]
+    names = ["n", *(f"n{i}" for i in range(len(met)))]
     where = where_sql([] if question.where is None else [dialect.condition(question.where, kinds)], dialect)
-    by = f" GROUP BY {', '.join(map(str, range(1, len(keys.reads) + 1)))}" if keys.reads else ""
-    by_key = f"SELECT {', '.join([*keys.reads, *counted])} FROM {table}{where}{by}{dialect.barrier}"
-    results = ", ".join([f"{keys.number} AS g", "n", *(f"n{i}" for i in range(len(counted) - 1))])
-    return f"SELECT {results} FROM ({by_key}) AS counted {' '.join(keys.joins)}{where_sql(keys.wanted, dialect)}"
+    if dialect.equal_values_read_alike:
+        columns = [dialect.quoted(name) for name in question.by]
+        longer = "_" * max(map(len, question.by), default=0)  # than any column's name: no count is called like one
+        by = f" GROUP BY {', '.join(columns)}" if columns else ""
+        raw = f"SELECT {', '.join([*columns, *_named(counted, names, longer)])} FROM {table}{where}{by}"
+        again = _named([f"{name}{longer}" for name in names], names)
+        by_key = f"SELECT {', '.join([*keys.reads, *again])} FROM ({raw}) AS raw"
+        # a test of a count cannot be made earlier, on every row
+        chosen = f" WHERE CASE WHEN {' AND '.join(keys.wanted)} THEN n ELSE 0 END > 0" if keys.wanted else ""
+    else:
+        by = f" GROUP BY {', '.join(map(str, range(1, len(keys.reads) + 1)))}" if keys.reads else ""
+        by_key = f"SELECT {', '.join([*keys.reads, *_named(counted, names)])} FROM {table}{where}{by}{dialect.barrier}"
+        chosen = where_sql(keys.wanted, dialect)
+    numbered = ", ".join([f"{keys.number} AS g", *names])
+    return f"SELECT {numbered} FROM ({by_key}) AS counted {' '.join(keys.joins)}{chosen}"
+
+
+def _named(expressions: Sequence[str], names: Sequence[str], ending: str = "") -> list[str]:
+    return [f"{sql} AS {name}{ending}" for sql, name in zip(expressions, names, strict=True)]
 
 
 def add_rows(counts: IntArray, counting: Counting, group: IntArray, rows: IntArray, *met: IntArray) -> None:

@@ -221,7 +221,8 @@ def read_value(value: Value, type_: str) -> Any:
 
 def _differs(value: object, type_: str) -> Unsupported:
     return Unsupported(
-        f"engines may read a {type(value).__name__} as {type_} differently; the reference has no answer."
+        f"engines may read a {type(value).__name__} as {type_} differently; the reference has no answer.",
+        "Compare other values.",
     )
 
 

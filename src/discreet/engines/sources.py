@@ -61,7 +61,7 @@ def open_source(data: object, dataset: str | None = None) -> Source:
 def _named(dataset: str | None, what: str) -> str:
     if dataset is None:
         raise InvalidInput(
-            f"{what} has no name of its own. Name the data set, as its ledger does: {arg('dataset', 'visits')}."
+            f"{what} has no name of its own.", f"Name the data set, as its ledger does: {arg('dataset', 'visits')}."
         )
     return dataset
 

@@ -19,7 +19,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from scipy.linalg.blas import dgemv, dsymv, dsyrk
+from scipy.linalg.blas import dgemm, dgemv, dsymv, dsyrk
 from scipy.linalg.lapack import dgesv, dpotrf, dpotrs
 
 from ..exact.arrays import FloatArray
@@ -96,6 +96,11 @@ def left_times(x: FloatArray, A: FloatArray) -> FloatArray:
     return np.asarray(dgemv(1.0, A.T, x)) if A.size else np.zeros(A.shape[1])
 
 
+def product(A: FloatArray, B: FloatArray) -> FloatArray:
+    """A B."""
+    return np.asarray(dgemm(1.0, B.T, A.T)).T
+
+
 def gram(A: FloatArray) -> FloatArray:
     """A A', its upper triangle."""
     return np.asarray(dsyrk(1.0, A.T, trans=1, lower=1)).T
@@ -119,11 +124,24 @@ def cholesky(H: FloatArray, diagonal: FloatArray | float) -> Callable[[FloatArra
     numpy.linalg.LinAlgError
         If it is not positive definite, as far as doubles can tell.
     """
+    return cholesky_factor(H, diagonal)[1]
+
+
+def cholesky_factor(
+    H: FloatArray, diagonal: FloatArray | float
+) -> tuple[FloatArray, Callable[[FloatArray], FloatArray]]:
+    """The triangular factor of H + diag(diagonal), in the memory of H, and a function that solves with it.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If it is not positive definite, as far as doubles can tell.
+    """
     H.flat[:: len(H) + 1] += diagonal
     factor, info = dpotrf(H.T, lower=1, overwrite_a=1, clean=0)
     if info:
         raise np.linalg.LinAlgError
-    return lambda b: np.asarray(dpotrs(factor, b, lower=1)[0])
+    return np.asarray(factor), lambda b: np.asarray(dpotrs(factor, b, lower=1)[0])
 
 
 def left_solve(A: FloatArray, b: FloatArray) -> FloatArray:

@@ -27,6 +27,8 @@ class MethodInfo:
 
 #: Every method by its name; ``methods.estimate`` runs it.
 METHODS: Mapping[str, MethodInfo] = {
+    "auto": MethodInfo("chosen by what the values are", ("seed",)),
+    "empirical-bayes": MethodInfo("smoothed as far as the reports allow (empirical Bayes)"),
     "mle": MethodInfo("maximum likelihood", unsmoothed=True),
     "smoothed": MethodInfo("iterative Bayesian updates, stopped early by cross-validation", ("seed",)),
     "ibu": MethodInfo("iterative Bayesian updates", ("iterations", "start"), unsmoothed=True),

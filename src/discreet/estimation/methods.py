@@ -14,6 +14,7 @@ from ..exact.integers import positive_integer
 from ..spaces import Counts
 from ..utility import read_prior
 from ..wording import listed
+from . import automatic
 from .algebra import single_threaded_blas
 from .interior import Solution
 from .method_table import METHODS
@@ -22,7 +23,7 @@ from .result import Estimate, finish, of_problem
 from .solvers import em, smoothing
 from .solvers.likelihood import Likelihood
 
-Method = Literal["mle", "smoothed", "ibu", "inverse"]
+Method = Literal["auto", "empirical-bayes", "mle", "smoothed", "ibu", "inverse"]
 
 #: How many updates [F] makes.
 PAPER_ITERATIONS = 5000
@@ -34,7 +35,7 @@ def estimate(
     *,
     reports: Any = None,
     over: Counts | None = None,
-    method: Method = "mle",
+    method: Method = "auto",
     tolerance: float | None = None,
     iterations: int | None = None,
     start: ArrayLike | None = None,
@@ -56,8 +57,10 @@ def estimate(
     over
         For unbounded mechanisms: the possible true values, ``Counts(n)``.
     method
-        ``"mle"``: the maximum likelihood estimate, with a certified gap. ``"smoothed"``: updates stopped early, after
-        a number of them that cross-validation chooses; better for smooth populations, where the maximum is spiky.
+        ``"auto"``: for counts a distribution as smooth as the reports allow (``"empirical-bayes"``), for places
+        ``"smoothed"``, for labels ``"mle"``; what was chosen and why is the first of the notes. ``"mle"``: the maximum
+        likelihood estimate, with a certified gap; for a smooth population it is a comb. ``"smoothed"``: updates stopped
+        early, after a number of them that cross-validation chooses.
         ``"ibu"``: a fixed number of iterative Bayesian updates, as in the papers; far from the maximum at times, and
         the gap says so. ``"inverse"``: q A^-1, unbiased, with negative entries.
     tolerance
@@ -65,7 +68,7 @@ def estimate(
     iterations, start
         For ``"ibu"``: how many updates (5000 if not given, as in [F]), and a distribution without zeros to begin from.
     seed
-        For ``"smoothed"``: how the reports are dealt into five folds; 0 if not given.
+        For ``"smoothed"`` and ``"auto"``: how the reports are dealt into five folds; 0 if not given.
 
     Notes
     -----
@@ -98,8 +101,12 @@ def estimate(
     if tolerance is not None and not (isinstance(tolerance, float) and 0 < tolerance < 1):
         raise InvalidInput.must_be("tolerance", "a float between 0 and 1", tolerance, meaning="the gap to stop at")
     problem = read(counts, mechanism, reports, over)
+    if method == "auto":
+        return automatic.estimate(problem, tolerance, 0 if seed is None else _seed(seed))
     if method == "mle":
         return of_problem(problem, tolerance)
+    if method == "empirical-bayes":
+        return automatic.smooth_counts(problem, tolerance)
     likelihood = Likelihood(problem, tolerance)
     if method == "ibu":
         times = PAPER_ITERATIONS if iterations is None else positive_integer(iterations, "iterations")
@@ -113,9 +120,7 @@ def estimate(
                 f"cross-validation needs at least {smoothing.FOLDS} reports; got {problem.people}. Use "
                 f"{arg('method', 'mle')}."
             )
-        with single_threaded_blas(problem.places):
-            solution, note = smoothing.choose(likelihood, 0 if seed is None else _seed(seed))
-        return finish(likelihood, solution, method, (note,))
+        return automatic.stop_early(likelihood, 0 if seed is None else _seed(seed))
     return _inverse(likelihood)
 
 

@@ -17,20 +17,23 @@ from ..exact.projective import Projective
 from ..plots import Chart
 from ..report import Json, Report, Result, stamped
 from ..spaces import Grid
-from . import pictures, reporting, spikes
+from . import spikes
+from .describing import pictures, reporting
+from .describing.reporting import MOST_LINES, MOST_ROWS, Origin
+from .describing.summary import answers, distribution_json, intervals_json, stratified_answers
 from .fit import Fit, examine
 from .interior import Solution
+from .intervals.joint import Joint, Margin
 from .intervals.moments import Unbiased
 from .intervals.questions import Answers, IntervalInputs
 from .method_table import METHODS
 from .model.problem import Problem
-from .reporting import MOST_LINES, MOST_ROWS, Origin
+from .solvers.distance import Distance
 from .solvers.likelihood import Likelihood
 from .solvers.smoothing import is_large_map, survey_differences
 from .spikes import Spikes
 from .statistics import read_share
 from .strata import Homogeneity, Stratified, gain
-from .summary import answers, distribution_json, intervals_json, stratified_answers
 
 #: From so many values on, a note says what the likelihood does to shares.
 MANY_VALUES = 100
@@ -54,7 +57,7 @@ class Estimate(Answers, Result):
     space, distribution, people
         The true values, the probability of each (read-only), and how many people reported.
     method
-        How it was made: "mle", "smoothed", "ibu" or "inverse".
+        How it was made: "empirical-bayes", "mle", "smoothed", "ibu" or "inverse".
     gap
         How much log-likelihood per report is missing from the maximum at most; a bound that needs no trust in the
         solver. Not a number for an inverse with negative entries, which is not a distribution.
@@ -63,7 +66,10 @@ class Estimate(Answers, Result):
     tolerance
         The gap that was asked for.
     notes
-        What one should know about this estimate.
+        What one should know about this estimate: what was chosen and why comes first.
+    distance
+        For "empirical-bayes": how far it is from the maximum of the likelihood, and whether chance explains that; also
+        where it was not explained, so that the maximum is shown. None for other methods.
 
     Examples
     --------
@@ -79,6 +85,8 @@ class Estimate(Answers, Result):
     iterations: int
     tolerance: float
     notes: tuple[str, ...] = ()
+    distance: Distance | None = None
+    _maximum: Solution | None = field(repr=False, default=None)
     _likelihood: Likelihood = field(repr=False, default=None)  # type: ignore[assignment]
     _solution: Solution = field(repr=False, default=None)  # type: ignore[assignment]
 
@@ -106,12 +114,14 @@ class Estimate(Answers, Result):
 
     @cached_property
     def fit(self) -> Fit:
-        """Whether the reports look like what the mechanism makes of the maximum likelihood estimate.
+        """Whether the reports look like what the mechanism makes of the maximum likelihood estimate, of each group.
 
         On a large map, whose maximum takes minutes, of the smoothed estimate itself.
         """
+        if len(self.problem.groups) > 1:
+            return examine(self.problem, [one._top.p for one in self.stratified.strata])
         quick = self.method == "smoothed" and is_large_map(self.space)
-        return examine(self.problem, self.distribution if quick else self._top.p)
+        return examine(self.problem, [self.distribution if quick else self._top.p])
 
     @cached_property
     def spikes(self) -> Spikes | None:
@@ -124,11 +134,35 @@ class Estimate(Answers, Result):
     @cached_property
     def _top(self) -> Solution:
         """The maximum of the likelihood, which intervals are built around whatever the method."""
-        return self._solution if self.method == "mle" else self._likelihood.maximum()
+        if self.method == "mle":
+            return self._solution
+        return self._likelihood.maximum() if self._maximum is None else self._maximum
+
+    @property
+    def maximum(self) -> FloatArray:
+        """The maximum likelihood estimate, whatever the method."""
+        return self._top.p
+
+    @property
+    def cells_are_quick(self) -> bool:
+        """Whether an interval for one share takes no longer where there are many values; known without any interval."""
+        groups = self.problem.groups
+        return len(groups) == 1 and isinstance(groups[0].kernel, Projective)
 
     @cached_property
     def _interval_inputs(self) -> IntervalInputs:
         return IntervalInputs(self._likelihood, self._top, (Unbiased(self.problem, self._top.p),))
+
+    # ------------------------------------------------------------------------------------------------ several answers
+
+    @cached_property
+    def joint(self) -> Joint:
+        """Several answers of one person together, for reports of a product of mechanisms: how they go together."""
+        return Joint(self)
+
+    def margin(self, part: int) -> Margin:
+        """The distribution of one of several answers alone, with intervals, for reports of a product of mechanisms."""
+        return self.joint.margin(part)
 
     # ------------------------------------------------------------------------------------------------ groups
 
@@ -206,7 +240,7 @@ class Estimate(Answers, Result):
         return reporting.estimate_report(self, level, most, pages=False).text(width, most)
 
     def table(self, most: int = 40, level: float = 0.95) -> tuple[list[str], list[list[str]]]:
-        """Headings and cells, as text: the likeliest values in their order, with intervals where there are few."""
+        """Headings and cells, as text: counts in order, in ranges where they are many; all else by probability."""
         made = reporting.table(self, most, read_share(level, "level", inside=True))
         return list(made.headings), [list(row) for row in made.rows]
 
@@ -228,6 +262,7 @@ class Estimate(Answers, Result):
             "log_likelihood": self.log_likelihood if math.isfinite(self.log_likelihood) else None,
             "fit": self.fit.values(),
             "spiky": bool(self.spikes),
+            "distance": None if self.distance is None else self.distance.values(),
             **distribution_json(self),
             "notes": list(self.notes),
         }
@@ -242,7 +277,7 @@ class Estimate(Answers, Result):
                 **{one.statistic: one.value for one in found if one.statistic in ("mean", "variance")},
                 "intervals": intervals_json(found),
             }
-        return stamped("estimate", 1, content)
+        return stamped("estimate", 2, content)
 
     def plot(self, title: str | None = None, *, band: bool | float = True) -> Chart:
         """Draw the estimate, its intervals and the raw reports; a map where the values are the cells of a grid.
@@ -326,6 +361,6 @@ def finish(likelihood: Likelihood, solution: Solution, method: str, notes: tuple
         solution.iterations,
         likelihood.tolerance,
         notes,
-        likelihood,
-        solution,
+        _likelihood=likelihood,
+        _solution=solution,
     )

@@ -33,7 +33,7 @@ MEANING = (
     "Some bars are artefacts of maximum likelihood. The reports cannot tell neighbouring values apart: a smoother "
     "distribution fits them equally well."
 )
-ADVICE = 'Read sums over ranges, or use the method "smoothed" (in a terminal: --method smoothed).'
+ADVICE = 'Read sums over ranges, or use the method "auto" (in a terminal: leave --method out).'
 
 
 @dataclass(frozen=True)

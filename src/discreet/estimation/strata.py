@@ -21,16 +21,17 @@ from ..errors import Unsupported
 from ..exact.arrays import FloatArray, IntArray
 from ..report import Json, Prose, Report, Result, Section, Terms, stamped
 from ..wording import rounded
-from . import interior, reporting
+from . import interior
+from .describing import reporting
+from .describing.reporting import MOST_LINES, MOST_ROWS
+from .describing.summary import answers, distribution_json, intervals_json
 from .interior import Model, Newton, Solution
 from .intervals.moments import Unbiased
 from .intervals.questions import Answers, IntervalInputs
 from .model.problem import Problem
-from .reporting import MOST_LINES, MOST_ROWS
 from .solvers.large import Structured
 from .solvers.likelihood import Likelihood
 from .statistics import read_share
-from .summary import answers, distribution_json, intervals_json
 
 if TYPE_CHECKING:
     from .result import Estimate

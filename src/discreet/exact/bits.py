@@ -41,6 +41,9 @@ class Bits(Protocol):
     def deep(self) -> int:
         """The next 64-bit word of the deep stream."""
 
+    def part(self, number: int) -> Bits:
+        """Bits for one of several draws that are made side by side, independent of those for the others."""
+
 
 def _words(data: bytes, dtype: type[np.unsignedinteger[Any]]) -> Words:
     return np.frombuffer(data, np.dtype(dtype).newbyteorder("<")).astype(dtype, copy=False)
@@ -58,6 +61,9 @@ class SecureBits:
     def deep(self) -> int:
         return self.integer(8)
 
+    def part(self, number: int) -> SecureBits:
+        return self
+
     @staticmethod
     def integer(size: int) -> int:
         """One integer of ``size`` bytes: the fast way for a single draw."""
@@ -67,8 +73,8 @@ class SecureBits:
 class _Stream:
     """Philox output as one endless string of bytes, the same on every machine."""
 
-    def __init__(self, seed: int, stream: int) -> None:
-        self._generator = np.random.Philox(seed=np.random.SeedSequence(seed, spawn_key=(stream,)))
+    def __init__(self, seed: int, *place: int) -> None:
+        self._generator = np.random.Philox(seed=np.random.SeedSequence(seed, spawn_key=place))
         self._left = b""
 
     def take(self, size: int) -> bytes:
@@ -83,12 +89,14 @@ class _Stream:
 class SeededBits:
     """Reproducible bits for experiments: the same seed gives the same results on every machine and chunk size."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, place: tuple[int, ...] = ()) -> None:
         if isinstance(seed, bool) or not isinstance(seed, int | np.integer):
             raise WrongType.must_be("seed", "an integer", seed)
         if seed < 0:
             raise InvalidInput.must_be("seed", "0 or more", seed)
-        self._main, self._extra, self._deep = (_Stream(int(seed), stream) for stream in range(3))
+        self._seed, self._place = int(seed), place
+        self._parts: dict[int, SeededBits] = {}
+        self._main, self._extra, self._deep = (_Stream(int(seed), *place, stream) for stream in range(3))
 
     def main(self, size: int, dtype: type[np.unsignedinteger[Any]]) -> Words:
         return _words(self._main.take(size * np.dtype(dtype).itemsize), dtype)
@@ -98,6 +106,12 @@ class SeededBits:
 
     def deep(self) -> int:
         return int.from_bytes(self._deep.take(8), "little")
+
+    def part(self, number: int) -> SeededBits:
+        """A seed's own stream for each part, so that results do not depend on how many draws are made at a time."""
+        if number not in self._parts:
+            self._parts[number] = SeededBits(self._seed, (*self._place, 3 + number))
+        return self._parts[number]
 
 
 class ReplayBits:
@@ -109,7 +123,9 @@ class ReplayBits:
     def _take(self, stream: str, size: int) -> bytes:
         data = self._streams[stream]
         if size > len(data):
-            raise InvalidInput(f"the replayed {stream} stream has {len(data)} bytes left; {size} were asked for.")
+            raise InvalidInput(
+                f"the replayed {stream} stream has {len(data)} bytes left; {size} were asked for.", "Give a longer one."
+            )
         self._streams[stream] = data[size:]
         return data[:size]
 
@@ -121,6 +137,9 @@ class ReplayBits:
 
     def deep(self) -> int:
         return int.from_bytes(self._take("deep", 8), "little")
+
+    def part(self, number: int) -> ReplayBits:
+        return self
 
     @property
     def left(self) -> dict[str, int]:

@@ -21,7 +21,7 @@ def _refuse_kind(kind: str, what: str) -> WrongType:
         "float": "convert deliberately first, for instance with .astype(int) after checking that nothing is lost",
         "boolean": "convert deliberately first, for instance with int(...)",
     }.get(kind, "give whole numbers")
-    return WrongType(f"{what} must be integers; got {kind} values. To use them, {advice}.")
+    return WrongType(f"{what} must be integers; got {kind} values.", f"To use them, {advice}.")
 
 
 def read_integers(values: object, what: str = "values") -> Array:
@@ -59,7 +59,7 @@ def read_integers(values: object, what: str = "values") -> Array:
 def refuse_masked(values: object, what: str) -> None:
     if isinstance(values, np.ma.MaskedArray):
         raise WrongType(
-            f"{what} must not be masked; got a masked array. Drop the masked entries, or decide what they are."
+            f"{what} must not be masked; got a masked array.", "Drop the masked entries, or decide what they are."
         )
 
 
@@ -90,7 +90,9 @@ def _read_sequence(values: Sequence[Any], what: str) -> Array:
     if kinds & {list, tuple, range, np.ndarray}:
         rows = [read_integers(row, what) for row in values]
         if len({row.shape for row in rows}) > 1:
-            raise InvalidInput(f"{what} must form a full array; got rows of different lengths.")
+            raise InvalidInput(
+                f"{what} must form a full array; got rows of different lengths.", "Give rows of one length."
+            )
         return np.stack(rows)
     for kind in kinds:
         if not issubclass(kind, int | np.integer) or issubclass(kind, bool):
@@ -109,7 +111,7 @@ def _read_column(values: object, what: str) -> Array:
         missing = int(np.asarray(values.isna()).sum())
     if missing:
         raise WrongType(
-            f"{what} must not be missing; the column has missing entries. Drop them, or decide what they are."
+            f"{what} must not be missing; the column has missing entries.", "Drop them, or decide what they are."
         )
     if hasattr(values, "to_numpy"):
         dtype = str(getattr(values, "dtype", ""))

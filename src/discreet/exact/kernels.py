@@ -1,6 +1,6 @@
 """Kernels: the frozen exact objects that are sampled, proved and saved.
 
-A kernel gives the probability of each report for each truth, both by index. Five kinds cover every mechanism here:
+A kernel gives the probability of each report for each truth, both by index. Six kinds cover every mechanism here:
 
 ==============  ============================================================================================
 ``Table``        any exact weights, row by row (:mod:`.tables`)
@@ -8,6 +8,7 @@ A kernel gives the probability of each report for each truth, both by index. Fiv
 ``Response``     keep the truth with some probability, else report any other value, all alike (k-RR, uniform)
 ``Lattice``      truth plus noise in two dimensions, on a map (:mod:`.lattice`)
 ``Projective``   points of the truth's hyperplane more often than others: many values (:mod:`.projective`)
+``Product``      several of these at once, each with its own truth and report (:mod:`.products.kernel`)
 ==============  ============================================================================================
 
 ``forward`` and ``backward`` use the structure: O(n) for geometric noise and for response, without any matrix.
@@ -30,6 +31,7 @@ from .bits import Bits
 from .inversion import UNDECIDED
 from .lattice import Lattice
 from .laws import Finite, GeometricTails, Law, float_log, law_from
+from .products.kernel import Product
 from .projective import Projective
 from .rationals import read_integer, show_integer
 from .sampling import NoiseSampler, ResponseSampler, Sampler
@@ -88,11 +90,13 @@ class Noise:
     def __post_init__(self) -> None:
         low, high = self.clamp
         if low is not None and high is not None and low >= high:
-            raise InvalidInput(f"a clamp needs low < high; got {self.clamp}.")
+            raise InvalidInput(f"a clamp needs low < high; got {self.clamp}.", argument="clamp", given=self.clamp)
         if self.own and not self.law.rational:
-            raise InvalidInput(f"own laws for the smallest truths cannot stand beside the {self.law.name}.")
+            raise InvalidInput(
+                f"own laws for the smallest truths cannot stand beside the {self.law.name}.", argument="own"
+            )
         if self.own and self.truths[0] is None:
-            raise InvalidInput("own laws for the smallest truths need a smallest truth.")
+            raise InvalidInput("own laws for the smallest truths need a smallest truth.", argument="own")
 
     def law_at(self, truth: int) -> Law:
         """The law of the noise added to this truth."""
@@ -132,8 +136,8 @@ class Noise:
         """The number of truths and the least truth, if this is a square finite kernel."""
         if None in self.truths or self.clamp != self.truths:
             raise Unsupported(
-                f"{purpose} needs finitely many counts, and this noise is unbounded. "
-                f"Choose a range with {ON_A_RANGE} first."
+                f"{purpose} needs finitely many counts, and this noise is unbounded.",
+                f"Choose a range with {ON_A_RANGE} first.",
             )
         low, high = self.truths
         assert low is not None and high is not None
@@ -143,7 +147,10 @@ class Noise:
         size, first = self._range("a table")
         refuse_large(size, size)
         if not self.rational:
-            raise Unsupported(f"the probabilities of the {self.law.name} are not rational, so it has no exact table.")
+            raise Unsupported(
+                f"the probabilities of the {self.law.name} are not rational, so it has no exact table.",
+                "Use its matrix of floats.",
+            )
         if isinstance(self.law, GeometricTails) and not self.own:
             return _geometric_table(self.law, size)
         fractions: dict[Fraction, int] = {}
@@ -417,7 +424,7 @@ def kernel_from(description: dict[str, Any]) -> Kernel:
         palette = [read_integer(w) for w in description["palette"]]
         codes = np.array(description["codes"])
         if codes.ndim != 2 or codes.dtype.kind != "i" or codes.min() < 0 or codes.max() >= len(palette):
-            raise InvalidInput("the codes of a table must be a matrix of positions in its palette.")
+            raise InvalidInput("the codes of a table must be a matrix of positions in its palette.", argument="codes")
         return Table.from_codes(palette, codes)
     if kind == "noise":
         own = []
@@ -433,4 +440,11 @@ def kernel_from(description: dict[str, Any]) -> Kernel:
         return Lattice.from_json(description)
     if kind == "projective":
         return Projective.from_json(description)
-    raise InvalidInput(f"{kind!r} is not a kind of kernel; the kinds are table, noise, response, lattice, projective.")
+    if kind == "product":
+        sizes = tuple((truths, reports) for truths, reports in description["sizes"])
+        return Product(tuple(map(kernel_from, description["parts"])), sizes)
+    raise InvalidInput(
+        f"{kind!r} is not a kind of kernel; the kinds are table, noise, response, lattice, projective, product.",
+        argument="kind",
+        given=kind,
+    )

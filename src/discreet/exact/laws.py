@@ -239,7 +239,7 @@ class Gaussian:
         return (low << bits) // high_whole, -((-high << bits) // low_whole)
 
     def probability(self, z: int) -> Fraction:
-        raise InvalidInput("probabilities of the discrete Gaussian are not rational; ask for bounds.")
+        raise InvalidInput("probabilities of the discrete Gaussian are not rational.", "Ask for bounds.")
 
     upper = probability
 
@@ -283,9 +283,11 @@ class Finite:
         try:
             start, values = index(low), tuple(index(w) for w in weights)
         except TypeError:
-            raise WrongType("a finite law needs integers: where it starts, and the weight of each outcome.") from None
+            raise WrongType(
+                "a finite law needs integers: where it starts, and the weight of each outcome.", argument="weights"
+            ) from None
         if not values or min(values) < 0 or sum(values) == 0:
-            raise InvalidInput("a finite law needs nonnegative integer weights, not all zero.")
+            raise InvalidInput("a finite law needs nonnegative integer weights, not all zero.", argument="weights")
         first = next(k for k, w in enumerate(values) if w)
         last = max(k for k, w in enumerate(values) if w)
         object.__setattr__(self, "low", start + first)
@@ -345,4 +347,8 @@ def law_from(description: dict[str, Any]) -> GeometricTails | Gaussian | Finite:
         return Gaussian(Fraction(description["sigma2"]))
     if kind == Finite.name:
         return Finite(description["low"], [read_integer(w) for w in description["weights"]])
-    raise InvalidInput(f"{kind!r} is not a law; the laws are 'geometric tails', 'discrete Gaussian', 'finite'.")
+    raise InvalidInput(
+        f"{kind!r} is not a law; the laws are 'geometric tails', 'discrete Gaussian', 'finite'.",
+        argument="kind",
+        given=kind,
+    )

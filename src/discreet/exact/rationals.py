@@ -33,7 +33,7 @@ LARGEST_ALPHA = 1 - Fraction(1, 2**30)
 def simplest_between(low: Fraction, high: Fraction) -> Fraction:
     """The rational in [low, high] with the smallest denominator (by continued fractions, the Stern-Brocot walk)."""
     if low > high:
-        raise InvalidInput(f"an interval needs low <= high; got {low} and {high}.")
+        raise InvalidInput(f"an interval needs low <= high; got {low} and {high}.", argument="low")
     if low <= 0 <= high:
         return Fraction(0)
     if high < 0:
@@ -140,7 +140,7 @@ def log_bounds(x: Fraction, bits: int = 128) -> tuple[Fraction, Fraction]:
     x is written as 2^k m with m in [1, 2), and log m = 2 artanh((m-1)/(m+1)) is summed in integers.
     """
     if x <= 0:
-        raise InvalidInput(f"the logarithm needs a positive number; got {x}.")
+        raise InvalidInput(f"the logarithm needs a positive number; got {x}.", argument="x", given=x)
     if x == 1:
         return Fraction(0), Fraction(0)
     k = x.numerator.bit_length() - x.denominator.bit_length()
@@ -225,11 +225,14 @@ def read_integer(text: object) -> int:
     if isinstance(text, int) and not isinstance(text, bool):
         return text
     if not isinstance(text, str):
-        raise WrongType(f"a whole number, or one written as text, is needed; got {type(text).__name__}.")
+        raise WrongType(
+            f"a whole number, or one written as text, is needed; got {type(text).__name__}.",
+            "Write it like 12 or '12'.",
+        )
     try:
         return int(text, 16) if text[:2] == "0x" else int(text)
     except ValueError:
-        raise InvalidInput(f"a whole number is needed; got {text[:40]!r}.") from None
+        raise InvalidInput(f"a whole number is needed; got {text[:40]!r}.", "Write it like 12.") from None
 
 
 def bound_up(x: Fraction) -> float:

@@ -31,8 +31,8 @@ def refuse_large(rows: int, columns: int) -> None:
     """Refuse to expand a kernel to more places than memory should hold."""
     if rows * columns > MOST_PLACES:
         raise Unsupported(
-            f"a table of {rows} x {columns} probabilities is too large to write out (at most {MOST_PLACES:,} places). "
-            "Noise such as geometric works for any range without it: probability, forward, backward, release."
+            f"a table of {rows} x {columns} probabilities is too large to write out (at most {MOST_PLACES:,} places).",
+            "Noise such as geometric works for any range without it: probability, forward, backward, release.",
         )
 
 
@@ -52,10 +52,10 @@ class Table:
         """A table from rows of nonnegative integers; each row is divided by its own sum."""
         listed = [_integers(row) for row in rows]
         if not listed or not listed[0]:
-            raise InvalidInput("a table needs at least one row and one column; got none.")
+            raise InvalidInput("a table needs at least one row and one column; got none.", argument="rows")
         width = len(listed[0])
         if any(len(row) != width for row in listed):
-            raise InvalidInput("every row of a table needs the same length.")
+            raise InvalidInput("every row of a table needs the same length.", argument="rows")
         palette = sorted({w for row in listed for w in row})
         number = {w: k for k, w in enumerate(palette)}
         codes = np.array([[number[w] for w in row] for row in listed], dtype=np.int32)
@@ -65,7 +65,10 @@ class Table:
     def from_array(cls, weights: Array) -> Table:
         """A table from an integer array; each row is divided by its own sum. Faster than :meth:`from_rows`."""
         if weights.ndim != 2 or not weights.size:
-            raise InvalidInput(f"a table needs at least one row and one column; got an array of shape {weights.shape}.")
+            raise InvalidInput(
+                f"a table needs at least one row and one column; got an array of shape {weights.shape}.",
+                argument="weights",
+            )
         distinct, inverse = np.unique(weights, return_inverse=True)
         return cls.from_codes(distinct.tolist(), inverse.reshape(weights.shape))
 
@@ -80,7 +83,9 @@ class Table:
         totals = tuple(_row_sums(weights, numbers))
         for i, total in enumerate(totals):
             if total == 0:
-                raise InvalidInput(f"row {i} is all zero: it is not a distribution.")
+                raise InvalidInput(
+                    f"row {i} is all zero: it is not a distribution.", "Give each row a positive weight."
+                )
         return cls(weights, numbers, totals)
 
     @property
@@ -154,7 +159,7 @@ def _integers(values: Iterable[int]) -> tuple[int, ...]:
     try:
         return tuple(index(v) for v in values)
     except TypeError:
-        raise WrongType("the weights of a table must be integers.") from None
+        raise WrongType("the weights of a table must be integers.", argument="weights") from None
 
 
 def _row_sums(palette: tuple[int, ...], codes: NDArray[np.int32]) -> Iterator[int]:

@@ -156,7 +156,7 @@ class Books:
     def refuse_closed(self, name: str) -> None:
         """Refuse to write to a ledger that lives elsewhere now."""
         if self.closed is not None:
-            raise InvalidInput(f"{name} is closed: it was copied to {self.closed.content['to']}. Use that one.")
+            raise InvalidInput(f"{name} is closed: it was copied to {self.closed.content['to']}.", "Use that one.")
 
     def refuse_used(self, number: object, verb: str) -> None:
         """Refuse to open or give back what is not a reservation that only stands there."""
@@ -240,7 +240,7 @@ class Books:
         checkpoint after the event back to it.
         """
         if not isinstance(number, int) or not 1 <= number < self.start + len(self.events):
-            raise UnreadableFile(_unlinked(number))
+            raise _unlinked(number)
         if number >= self.start:
             return self.events[number - self.start]
         place, checkpoint = self.start, self.events[0]
@@ -250,7 +250,7 @@ class Books:
             place -= STRIDE << step
             links = checkpoint.content.get("earlier")
             if not isinstance(links, list) or step >= len(links):
-                raise UnreadableFile(_unlinked(number))
+                raise _unlinked(number)
             checkpoint = _read_linked(session, place, place, links[step])
         return _read_linked(session, number, place, checkpoint.hash)
 
@@ -265,20 +265,20 @@ class Books:
             return None
         event = self.event(session, number)
         if not self._is_older(number) or event.kind != "commit" or event.content.get("key") != key:
-            raise UnreadableFile(_wrong_list("it names an event that does not answer the question."))
+            raise _wrong_list("it names an event that does not answer the question.")
         return event
 
     def reserved_for(self, session: Session, commit: Event) -> Event:
         """The reservation that an event answers, as it was written."""
         event = self.event(session, commit.content["reservation"])
         if event.kind != "reserve" or event.content.get("key") != commit.content["key"]:
-            raise UnreadableFile(_unlinked(event.number))
+            raise _unlinked(event.number)
         return event
 
     def refuse_lost_answers(self, session: Session) -> None:
         """Refuse a store that lists fewer or more answers than were recorded: a question could be paid for twice."""
         if self.start > 1 and session.answer_count() != self.answered:
-            raise UnreadableFile(_wrong_list("it has another length."))
+            raise _wrong_list("it has another length.")
 
     def answers(self) -> dict[int, Event]:
         """The events that committed, by the number of what they committed."""
@@ -289,7 +289,9 @@ class Books:
     def sound(self, name: str) -> LedgerTerms:
         """The terms; refuses books with anything wrong in them."""
         if self.problems or self.terms is None:
-            raise UnreadableFile(f"{name} was altered or is damaged: {self.problems[0]} See: discreet ledger verify.")
+            raise UnreadableFile(
+                f"{name} was altered or is damaged: {self.problems[0]}", "See: discreet ledger verify."
+            )
         return self.terms
 
     def orphans(self) -> tuple[Reservation, ...]:
@@ -328,21 +330,21 @@ def _read_linked(session: Session, first: int, last: int, head: str) -> Event:
     """The first of some events whose last one has a known hash."""
     events, problems = read_chain(session.rows(first, last), first)
     if problems or not events or (events[-1].number, events[-1].hash) != (last, head):
-        raise UnreadableFile(_unlinked(first))
+        raise _unlinked(first)
     return events[0]
 
 
-def _unlinked(number: object) -> str:
-    return (
-        f"the ledger was altered or is damaged: event {number} is missing, or the chain does not lead to it. See: "
-        "discreet ledger verify."
+def _unlinked(number: object) -> UnreadableFile:
+    return UnreadableFile(
+        f"the ledger was altered or is damaged: event {number} is missing, or the chain does not lead to it.",
+        "See: discreet ledger verify.",
     )
 
 
-def _wrong_list(why: str) -> str:
-    return (
-        f"the ledger was altered or is damaged: its list of recorded answers is not that of the events; {why} See: "
-        "discreet ledger verify."
+def _wrong_list(why: str) -> UnreadableFile:
+    return UnreadableFile(
+        f"the ledger was altered or is damaged: its list of recorded answers is not that of the events; {why}",
+        "See: discreet ledger verify.",
     )
 
 
@@ -350,7 +352,9 @@ def read_version(said: Mapping[str, object]) -> int:
     """The version of a ledger, from its first event."""
     version = said.get("version", 1)
     if type(version) is not int or not 1 <= version <= VERSION:
-        raise UnreadableFile(f"the ledger is of version {version!r}; this program reads 1 to {VERSION}.")
+        raise UnreadableFile(
+            f"the ledger is of version {version!r}; this program reads 1 to {VERSION}.", "Upgrade discreet."
+        )
     return version
 
 

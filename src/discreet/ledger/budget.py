@@ -173,7 +173,9 @@ def largest_rho(epsilon: Fraction, delta: Fraction) -> tuple[Fraction, Fraction]
     order = _best_order(delta, lambda order, gain: (float(epsilon) + gain) / order)
     rho = rho_within(epsilon, delta, order)
     if rho <= 0:
-        raise InvalidInput("no rho is small enough for this epsilon and delta: use the filter sum, or a larger budget.")
+        raise InvalidInput(
+            "no rho is small enough for this epsilon and delta.", "Use the filter sum, or a larger budget."
+        )
     return rho, order
 
 
@@ -239,7 +241,7 @@ class Cost:
     def recordable(self) -> Cost:
         """The same cost, rounded up where a fraction is very long; refused if it cannot be one of a release."""
         if self.delta >= 1:
-            raise InvalidInput("a release with delta = 1 protects nobody; its delta must be below 1.")
+            raise InvalidInput("a release with delta = 1 protects nobody; its delta must be below 1.", argument="delta")
         if self.rho == 0 and self.epsilon:
             raise InvalidInput("a cost with a positive epsilon and rho = 0 cannot be right.")
         rho = None if self.rho is None else _not_long(self.rho)
@@ -374,7 +376,9 @@ class Terms:
             raise InvalidInput.must_be("delta", "a probability, at least 0 and below 1", InWords(self.delta))
         if self.filter == "zcdp" and not self.delta:
             raise InvalidInput(
-                "the filter zcdp needs a delta above 0, such as 1e-6; with delta = 0 use the filter sum."
+                "the filter zcdp needs a delta above 0, such as 1e-6.",
+                "With delta = 0 use the filter sum.",
+                argument="delta",
             )
 
     @classmethod
@@ -428,8 +432,8 @@ class Terms:
         rho = cost.concentrated()
         if rho is None:
             raise InvalidInput(
-                "this ledger adds up zero-concentrated privacy (filter zcdp), and the cost has a delta and no rho. Use "
-                "noise with a pure epsilon, or the discrete Gaussian."
+                "this ledger adds up zero-concentrated privacy (filter zcdp), and the cost has a delta and no rho.",
+                "Use noise with a pure epsilon, or the discrete Gaussian.",
             )
         return total + Cost(cost.epsilon, cost.delta, rho)
 

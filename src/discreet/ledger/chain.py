@@ -30,20 +30,24 @@ def canonical_json(content: object, *, floats: bool = False) -> str:
     try:
         return json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
     except (TypeError, ValueError, RecursionError):
-        raise WrongType("a ledger keeps text, whole numbers, booleans, None, lists and mappings only.") from None
+        raise WrongType(
+            "a ledger keeps text, whole numbers, booleans, None, lists and mappings only.", argument="content"
+        ) from None
 
 
 def _refuse_unclear(content: object, floats: bool, depth: int = 0) -> None:
     """Other programs may spell a float otherwise, and names that are not text would become text unasked."""
     if depth > 50:
-        raise InvalidInput("what a ledger keeps may be nested at most 50 deep.")
+        raise InvalidInput("what a ledger keeps may be nested at most 50 deep.", argument="content")
     if isinstance(content, float) and not floats:
-        raise WrongType("the events of a ledger have no floats: write the number as text, such as '1/10'.")
+        raise WrongType(
+            "the events of a ledger have no floats.", "Write the number as text, such as '1/10'.", argument="content"
+        )
     if content is None or isinstance(content, str | int):
         return
     if isinstance(content, dict):
         if not all(isinstance(name, str) for name in content):
-            raise WrongType("the names in what a ledger keeps must be text.")
+            raise WrongType("the names in what a ledger keeps must be text.", argument="content")
         content = content.values()
     elif not isinstance(content, list | tuple):
         return

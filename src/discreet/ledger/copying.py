@@ -41,13 +41,13 @@ def close_and_copy(old: Store, address: str | Path, time: str) -> Store:
         books = Books(session)
         books.sound(old.name)
         if lost := books.lost_contents(session):
-            raise UnreadableFile(f"{old.name} was altered or is damaged: {lost[0]} See: discreet ledger verify.")
+            raise UnreadableFile(f"{old.name} was altered or is damaged: {lost[0]}", "See: discreet ledger verify.")
         if books.closed is None:
             if there:
-                raise InvalidInput(f"{new.name} exists already, and a ledger is never overwritten. Choose another.")
+                raise InvalidInput(f"{new.name} exists already, and a ledger is never overwritten.", "Choose another.")
             books.append(session, "closed", {"to": place}, time)
         elif books.closed.content["to"] != place:
-            raise InvalidInput(f"{old.name} was copied to {books.closed.content['to']} before. Use that one.")
+            raise InvalidInput(f"{old.name} was copied to {books.closed.content['to']} before.", "Use that one.")
 
     old.write(close)
     with old.reading() as session:
@@ -81,7 +81,7 @@ def _refuse_another(new: Store, events: list[Event]) -> None:
         found = Books(session)
         found.sound(new.name)
         if found.events[0].hash != events[0].hash:
-            raise InvalidInput(f"{new.name} is another ledger. Choose another place.")
+            raise InvalidInput(f"{new.name} is another ledger.", "Choose another place.")
 
 
 def _place(store: Store) -> str:

@@ -102,7 +102,7 @@ class Ledger:
         """
         store = open_store(path)
         if not store.exists():
-            raise UnreadableFile(f"there is no ledger {path}. {_proposal(path, hint or {})}")
+            raise UnreadableFile(f"there is no ledger {path}.", _proposal(path, hint or {}))
         return cls(store)
 
     @property
@@ -127,15 +127,15 @@ class Ledger:
         terms = self._terms
         if dataset != terms.dataset:
             raise InvalidInput(
-                f"the ledger {self.name} is for the data set {terms.dataset!r}, and the question is about {dataset!r}. "
+                f"the ledger {self.name} is for the data set {terms.dataset!r}, and the question is about {dataset!r}.",
                 f"If these are the same people, they share this budget: ask with {arg('dataset', terms.dataset)} and "
-                f"{arg('edition', dataset)}."
+                f"{arg('edition', dataset)}.",
             )
         for what, given, known in (("unit", unit, terms.unit), ("relation", relation, terms.relation)):
             if given != known:
                 raise InvalidInput(
-                    f"the ledger {self.name} is bound to the {what} {known!r}, and the question has {given!r}. Costs "
-                    f"add up for one {what} only: ask with {arg(what, known)}."
+                    f"the ledger {self.name} is bound to the {what} {known!r}, and the question has {given!r}.",
+                    f"Costs add up for one {what} only: ask with {arg(what, known)}.",
                 )
 
     # -------------------------------------------------------------------------------------------- the budget
@@ -207,8 +207,8 @@ class Ledger:
             books = self._own(session, reservation, "commit")
             if books.version > 1 and reservation.number not in books.opened:
                 raise InvalidInput(
-                    f"reservation {reservation.number} of {self.name} was not opened, so its answer is not recorded. "
-                    "Call mark_opened before the first row is read."
+                    f"reservation {reservation.number} of {self.name} was not opened, so its answer is not recorded.",
+                    "Call mark_opened before the first row is read.",
                 )
             first = books.answer_to(session, reservation.key) is None
             if first:
@@ -236,7 +236,8 @@ class Ledger:
             if reservation.number in books.given_back:
                 raise InvalidInput(
                     f"reservation {reservation.number} of {self.name} was given back before any row was read, so "
-                    "nothing is read for it now. Ask again; what it reserved is not spent."
+                    "nothing is read for it now.",
+                    "Ask again; what it reserved is not spent.",
                 )
             books.refuse_used(reservation.number, "opened")
             books.append(session, "opened", {"reservation": reservation.number}, _now())
@@ -272,20 +273,20 @@ class Ledger:
             reservation = books.reserved.get(number)
             if reservation is None:
                 raise InvalidInput(
-                    f"{self.name} has no reservation {number!r}; see its numbers with: discreet ledger show."
+                    f"{self.name} has no reservation {number!r}.",
+                    "See its numbers with: discreet ledger show.",
+                    argument="number",
+                    given=number,
                 )
+            spent = None
             if number in books.answers():
-                raise InvalidInput(f"reservation {number} of {self.name} was answered, so it stays spent.")
-            if books.version == 1:
-                raise InvalidInput(
-                    f"reservation {number} stays spent: {self.name} is of version 1, which does not record whether "
-                    "rows were read. Ledgers made from now on do."
-                )
-            if number in books.opened:
-                raise InvalidInput(
-                    f"reservation {number} of {self.name} was opened: its rows may have been read and its noise seen, "
-                    "so it stays spent."
-                )
+                spent = f"of {self.name} was answered, so it stays spent."
+            elif books.version == 1:
+                spent = f"stays spent: {self.name} is of version 1, which does not record whether rows were read."
+            elif number in books.opened:
+                spent = f"of {self.name} was opened: its rows may have been read and its noise seen, so it stays spent."
+            if spent is not None:
+                raise InvalidInput(f"reservation {number} {spent}", argument="number")
             books.refuse_used(number, "given back")
             said = {"reservation": number, "because": reason}
             if books.version > 2:
@@ -307,8 +308,8 @@ class Ledger:
             self.mark_opened(paid)
         except UnreadableFile as problem:
             raise type(problem)(
-                f"opening failed: {problem.message} No row was read. Give the reservation back with:\n"
-                f"  {release_line(self.name, paid.number)}"
+                f"opening failed: {problem.message} No row was read.",
+                f"Give the reservation back with:\n  {release_line(self.name, paid.number)}",
             ) from None
         answer = draw()
         try:
@@ -397,7 +398,7 @@ class Ledger:
         books = self._sound(session, reservation.number)
         books.refuse_closed(self.name)
         if books.reserved.get(reservation.number) != reservation:
-            raise InvalidInput(f"this is not a reservation of the ledger {self.name}: reserve first, then {verb}.")
+            raise InvalidInput(f"this is not a reservation of the ledger {self.name}.", f"Reserve first, then {verb}.")
         return books
 
     def _recorded(self, session: Session, books: Books, key: str) -> Recorded | None:

@@ -153,9 +153,11 @@ def mixture_law(stay: Number, shares: Mapping[tuple[int, int], object]) -> Finit
     eta = read_stay(stay)
     parts = {pair: as_fraction(share, "a share") for pair, share in shares.items()}
     if not parts or min(parts.values()) < 0 or sum(parts.values()) != 1:
-        raise InvalidInput("the shares of a mixture must not be negative and must add up to one.")
+        raise InvalidInput("the shares of a mixture must not be negative and must add up to one.", argument="shares")
     if any(len(pair) != 2 or not pair[0] < 0 < pair[1] for pair in parts):
-        raise InvalidInput("each share belongs to a pair (i1, i2) of a negative and a positive error.")
+        raise InvalidInput(
+            "each share belongs to a pair (i1, i2) of a negative and a positive error.", argument="shares"
+        )
     found: dict[int, Fraction] = {}
     for (below, above), share in parts.items():
         law = two_point_law(eta, -below, above)
@@ -176,7 +178,7 @@ def two_point_shares(law: Finite) -> dict[tuple[int, int], Fraction]:
     {(-1, 2): '1'}
     """
     if moment(law, 1) != 0 or law.low == law.high:
-        raise InvalidInput("only unbiased noise is a mixture of balanced two-point laws.")
+        raise InvalidInput("only unbiased noise is a mixture of balanced two-point laws.", argument="law")
     rest = 1 - law.probability(0)
     moments = {z: abs(z) * law.probability(z) for z in range(law.low, law.high + 1) if z and law.probability(z)}
     shares: dict[tuple[int, int], Fraction] = {}

@@ -32,10 +32,12 @@ Parameter = Literal[
 ]  # fmt: skip
 
 #: Where a family is offered by name. "known": among the known mechanisms that are tried before a design is refused.
-Use = Literal["design", "known", "compare", "calibrate", "release", "reconstruct"]
+Use = Literal["design", "known", "compare", "calibrate", "release", "reconstruct", "plan"]
 
 #: Which argument names a family there.
-_ARGUMENT: dict[Use, str] = {"design": "family", "calibrate": "family", "compare": "families", "release": "mechanism"}
+_ARGUMENT: dict[Use, str] = {
+    "design": "family", "calibrate": "family", "compare": "families", "release": "mechanism", "plan": "mechanism",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -204,7 +206,7 @@ class Families(Mapping[str, Family]):
         taken = {plain(name) for other in self.values() for name in other.names}
         clash = next((name for name in family.names if plain(name) in taken), None)
         if clash is not None:
-            raise InvalidInput(f"{clash!r} is the name of a family already; choose another for {family.name}.")
+            raise InvalidInput(f"{clash!r} is the name of a family already.", f"Choose another for {family.name}.")
         self._own[family.name] = family
         try:
             yield
@@ -217,7 +219,7 @@ CLOSED_FORMS = Families(
     [
         Family(
             "geometric", "truncated geometric", "noise", ".mechanisms.geometric:geometric", ("n", "privacy"),
-            ("design", "known", "compare", "calibrate", "release", "reconstruct"),
+            ("design", "known", "compare", "calibrate", "release", "reconstruct", "plan"),
             short="GM", aliases=("truncated geometric",), saved=("n", "alpha"),
             unbounded=".mechanisms.geometric:two_sided_geometric",
         ),
@@ -236,12 +238,12 @@ CLOSED_FORMS = Families(
         ),
         Family(
             "randomized_response", "randomised response", "response", ".mechanisms.response:randomized_response",
-            ("space", "privacy"), ("design", "known", "compare", "calibrate", "release", "reconstruct"),
+            ("space", "privacy"), ("design", "known", "compare", "calibrate", "release", "reconstruct", "plan"),
             short="k-RR", aliases=("kRR", "RR", "randomised response"), saved=("space", "alpha"),
         ),
         Family(
             "projective_response", "projective response", "points", ".mechanisms.projective:projective_response",
-            ("space", "privacy", "q"), ("design",),
+            ("space", "privacy", "q"), ("design", "plan"),
             short="PGR", aliases=("projective geometry response", "projective"), saved=("space", "alpha", "q"),
         ),
         Family(
@@ -260,12 +262,14 @@ CLOSED_FORMS = Families(
         ),
         Family(
             "planar_geometric", "planar geometric", "map", ".mechanisms.planar:planar_geometric",
-            ("grid", "epsilon", "border"), ("design", "calibrate", "reconstruct"), saved=("grid", "epsilon", "border"),
+            ("grid", "epsilon", "border"), ("design", "calibrate", "reconstruct", "plan"),
+            saved=("grid", "epsilon", "border"),
             kernel=".mechanisms.planar:geometric_kernel", steps=".mechanisms.planar:STEPS",
         ),
         Family(
             "planar_laplace", "planar Laplace", "map", ".mechanisms.planar:planar_laplace",
-            ("grid", "epsilon", "border"), ("design", "calibrate", "reconstruct"), saved=("grid", "epsilon", "border"),
+            ("grid", "epsilon", "border"), ("design", "calibrate", "reconstruct", "plan"),
+            saved=("grid", "epsilon", "border"),
             kernel=".mechanisms.planar:laplace_kernel", steps=".mechanisms.planar:STEPS",
         ),
         Family(

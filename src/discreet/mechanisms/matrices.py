@@ -61,7 +61,9 @@ def from_matrix(
     reports: Space = outputs if outputs is not None else _outputs(space, columns)
     if space.size != rows or reports.size != columns:
         raise InvalidInput(
-            f"the matrix is {rows} x {columns}, but the spaces have {space.size} truths and {reports.size} reports."
+            f"the matrix is {rows} x {columns}, but the spaces have {space.size} truths and {reports.size} reports.",
+            "Give a row for each truth and a column for each report.",
+            argument="matrix",
         )
     if privacy is None:
         details = {**({"rows_normalised": True} if notes else {}), **_decimals(table)}
@@ -108,8 +110,8 @@ def _certified(table: Table, space: Space, wanted: Privacy, most: Fraction) -> t
     tight = verify(table, notion, inputs=space)
     raise NotPrivate(
         f"the matrix does not have epsilon = {float(epsilon):.6g}, delta = {float(delta):.3g} under the {notion} "
-        f"notion, not even nearly: {tight}. Mixing in more than {float(most):.3g} of uniform noise would be needed; "
-        f"pass a larger epsilon, or {arg('most_mixing')} to allow it."
+        f"notion, not even nearly: {tight}. Mixing in more than {float(most):.3g} of uniform noise would be needed.",
+        f"Pass a larger epsilon, or {arg('most_mixing')} to allow it.",
     )
 
 
@@ -165,7 +167,7 @@ def exponential(
         )
     given = max(given, needed)
     if given <= 0:
-        raise InvalidInput("all truths have the same scores: there is nothing to report about them.")
+        raise InvalidInput("all truths have the same scores: there is nothing to report about them.", argument="scores")
     exponents = float(eps) / (2 * given) * array
     weights = np.exp(exponents - exponents.max(axis=1, keepdims=True))
     # a sum that does not depend on its order: a symmetric matrix of scores gives a symmetric mechanism
@@ -192,7 +194,9 @@ def _read_scores(scores: object) -> Any:
     try:
         array = np.asarray(given)
     except ValueError:
-        raise InvalidInput("scores must be a matrix: every row needs the same number of columns.") from None
+        raise InvalidInput(
+            "scores must be a matrix: every row needs the same number of columns.", argument="scores"
+        ) from None
     if array.dtype.kind in "OUS" and array.ndim == 2 and not isinstance(given, np.ma.MaskedArray):
         array = _exact_scores(array)
     if isinstance(given, np.ma.MaskedArray) or array.dtype.kind not in "fiu":
@@ -205,7 +209,9 @@ def _read_scores(scores: object) -> Any:
         )
     if not np.isfinite(array).all():
         row, column = np.argwhere(~np.isfinite(array))[0]
-        raise InvalidInput(f"scores must be finite numbers; row {row}, column {column} is {array[row, column]}.")
+        raise InvalidInput(
+            f"scores must be finite numbers; row {row}, column {column} is {array[row, column]}.", argument="scores"
+        )
     return array.astype(float)
 
 

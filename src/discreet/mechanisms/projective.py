@@ -60,7 +60,7 @@ def projective_response(
     values = read_finite_space(space)
     size = values.size or 0
     if size > MOST_VALUES:
-        raise Unsupported(f"projective response takes at most {MOST_VALUES:,} values; got {size:,}.")
+        raise Unsupported(f"projective response takes at most {MOST_VALUES:,} values; got {size:,}.", argument="space")
     prime = least_variance(size, a) if q is None else _read_prime(q, size)
     kernel = Projective(size, prime, _coordinates(prime, size), a.denominator, a.numerator)
     parameters = {"space": values.to_json(), "alpha": str(a), "q": prime}
@@ -119,7 +119,9 @@ def share_variance(mechanism: Mechanism) -> Fraction:
     if isinstance(kernel, Response) and kernel.stay > kernel.other:
         own, other = Fraction(kernel.stay, kernel.total), Fraction(kernel.other, kernel.total)
         return other * (1 - other) / (own - other) ** 2
-    raise Unsupported("the variance of a share is known for randomised and projective response only.")
+    raise Unsupported(
+        "the variance of a share is known for randomised and projective response only.", argument="mechanism"
+    )
 
 
 def _variance(kernel: Projective) -> Fraction:
@@ -178,7 +180,8 @@ def _read_prime(q: Number, size: int) -> int:
         raise InvalidInput.must_be("q", "a prime number", q, "Leave it out to have the best one chosen.")
     if points_of(int(q), _coordinates(int(q), size)) > MOST_POINTS:
         raise InvalidInput(
-            f"q = {int(q)} needs a space of more than {MOST_POINTS:,} points for {size:,} values. Leave q out, or "
-            "choose a smaller prime."
+            f"q = {int(q)} needs a space of more than {MOST_POINTS:,} points for {size:,} values.",
+            "Leave q out, or choose a smaller prime.",
+            argument="q",
         )
     return int(q)

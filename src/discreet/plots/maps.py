@@ -91,14 +91,15 @@ def square_map(squares: FloatArray, grid: Grid, legend: str, title: str, *senten
         "type": "quantitative",
         "scale": {"type": "sqrt", "domain": [0, most], "range": list(RAMP), "interpolate": "lab"},
         "legend": {
-            "title": [legend, f"per {metres:g} m square"], "format": ",.3~r", "tickCount": 5,
+            "type": "gradient", "title": [legend, f"per {metres:g} m square"], "format": ",.3~r", "tickCount": 5,
             "gradientLength": max(110, min(step * rows, 220)), "gradientThickness": 14,
         },
     }  # fmt: skip
     spec: Spec = {
         "data": {"values": table},
         "transform": [{"flatten": ["west", "east", "number"]}],
-        "mark": {"type": "rect", "tooltip": True, "strokeWidth": 0.7},  # without, hairlines show between squares
+        # without strokes hairlines show between squares; words for each of them would make a page three times as long
+        "mark": {"type": "rect", "tooltip": True, "strokeWidth": 0.7, "aria": False},
         "encoding": {
             "x": x, "x2": {"field": "east"}, "y": y, "y2": {"field": "north"},
             "color": colour, "stroke": {**colour, "legend": None},

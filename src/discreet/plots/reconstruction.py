@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -79,7 +79,11 @@ def bars(
 
 
 def cumulative(
-    estimate: FloatArray, limits: tuple[FloatArray, FloatArray] | None, title: str, *sentences: str
+    estimate: FloatArray,
+    limits: tuple[FloatArray, FloatArray] | None,
+    title: str,
+    *sentences: str,
+    beside: FloatArray | None = None,
 ) -> Chart:
     """The cumulative probability of every count as steps, in a band.
 
@@ -91,6 +95,8 @@ def cumulative(
         The lower and the upper limits of the band; None for none.
     title, sentences
         What the picture is about, and what to see in it.
+    beside
+        Another cumulative probability, drawn thin.
     """
     places = np.unique(np.linspace(0, len(estimate) - 1, min(len(estimate), 400)).round().astype(int))
     rows: list[Spec] = [{"count": int(k), "probability": float(f"{estimate[k]:.6g}")} for k in places]
@@ -108,7 +114,62 @@ def cumulative(
     if limits is not None:
         area = {"type": "area", "interpolate": "step-after", "color": PALE, "opacity": 0.5}
         layers.append({"mark": area, "encoding": {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}}})
+    if beside is not None:
+        for row, k in zip(rows, places.tolist(), strict=True):
+            row["other"] = float(f"{beside[k]:.6g}")
+        thin = {"type": "line", "interpolate": "step-after", "color": ACCENT, "strokeWidth": 0.8}
+        layers.append({"mark": thin, "encoding": {"x": x, "y": {**y, "field": "other"}}})
     line = {"type": "line", "interpolate": "step-after", "color": INK, "tooltip": True}
     layers.append({"mark": line, "encoding": {"x": x, "y": y}})
     spec: Spec = {"data": {"values": rows}, "layer": layers, "width": 1.25 * WIDTH, "height": 220}
     return finish(spec, title, *sentences, width=1.25 * WIDTH)
+
+
+def cumulative_lines(lines: Mapping[str, FloatArray], title: str, *sentences: str) -> Chart:
+    """The cumulative probability of every count in several groups, by their names."""
+    size = max(map(len, lines.values()))
+    places = np.unique(np.linspace(0, size - 1, min(size, 400)).round().astype(int)).tolist()
+    rows: list[Spec] = [
+        {"count": k, "group": name, "probability": float(f"{line[k]:.6g}")}
+        for name, line in lines.items()
+        for k in places
+    ]
+    encoding = {
+        "x": {"field": "count", "type": "quantitative", "title": "count", "scale": {"nice": False}},
+        "y": {
+            "field": "probability",
+            "type": "quantitative",
+            "title": "probability of at most this",
+            "scale": {"domain": [0, 1]},
+        },
+        "color": _by_group(list(lines)),
+    }
+    mark = {"type": "line", "interpolate": "step-after", "tooltip": True}
+    spec: Spec = {"data": {"values": rows}, "mark": mark, "encoding": encoding, "width": 1.25 * WIDTH, "height": 260}
+    return finish(spec, title, *sentences, width=1.25 * WIDTH + 130)
+
+
+def share_dots(rows: Sequence[tuple[str, str, float, float, float]], title: str, *sentences: str) -> Chart:
+    """Shares of single values in several groups, with intervals: group, value, share, low and high."""
+    names = list(dict.fromkeys(row[0] for row in rows))
+    values = list(dict.fromkeys(row[1] for row in rows))
+    data: list[Spec] = [
+        {"group": group, "value": value, "share": share, "low": low, "high": high}
+        for group, value, share, low, high in rows
+    ]
+    y = {"field": "value", "type": "nominal", "title": None, "sort": values}
+    offset = {"field": "group", "sort": names}
+    colour = _by_group(names)
+    axis = {"type": "quantitative", "title": "probability"}
+    line = {"x": {"field": "low", **axis}, "x2": {"field": "high"}, "y": y, "yOffset": offset, "color": colour}
+    dot = {"x": {"field": "share", **axis}, "y": y, "yOffset": offset, "color": colour}
+    layers: list[Spec] = [
+        {"mark": {"type": "rule", "strokeWidth": 1.5}, "encoding": line},
+        {"mark": {"type": "point", "filled": True, "size": 40, "tooltip": True}, "encoding": dot},
+    ]
+    spec: Spec = {"data": {"values": data}, "layer": layers, "width": WIDTH, "height": {"step": 14}}
+    return finish(spec, title, *sentences, width=WIDTH + 200)
+
+
+def _by_group(names: Sequence[str]) -> Spec:
+    return {"field": "group", "type": "nominal", "title": None, "sort": list(names)}

@@ -230,8 +230,8 @@ def compose(releases: Iterable[object], *, method: str = "best", notion: str | N
     if notion == "metric" and method not in ("best", "basic"):
         raise Unsupported(
             f"{arg('method', method)} composes at one epsilon for all pairs of truths; under the metric notion "
-            "epsilon grows "
-            f"with distance. Ask for {arg('method', 'basic')}, which adds up epsilons per unit of distance."
+            "epsilon grows with distance.",
+            f"Ask for {arg('method', 'basic')}, which adds up epsilons per unit of distance.",
         )
     if notion == "metric":
         return Composition(notion, number, method, ("basic",), _basic(plan, metric=True))
@@ -255,7 +255,8 @@ def _epsilon(release: Release, method: str) -> Fraction:
         have = f"Use {other}" if release.evidence is not None else "Give the mechanism itself"
         raise Unsupported(
             f"a finite epsilon is needed for every release (method={method!r}), and {release.name} has none with "
-            f"delta = {float(release.delta):g}. {have}, or state a Privacy(epsilon, delta) that dc.verify confirms."
+            f"delta = {float(release.delta):g}.",
+            f"{have}, or state a Privacy(epsilon, delta) that dc.verify confirms.",
         )
     return release.epsilon
 
@@ -282,8 +283,8 @@ def _pair(release: Release, looks: int) -> Pair:
         return pair_of_guarantee(_epsilon(release, "numerical"), release.delta)
     if release.sigma2 is not None and release.sigma2 > _WIDEST_GAUSSIAN:
         raise Unsupported(
-            f"{arg('method', 'numerical')} works up to sigma2 = 1e8. Use {arg('method', 'zcdp')}, which loses little "
-            "there."
+            f"{arg('method', 'numerical')} works up to sigma2 = 1e8.",
+            f"Use {arg('method', 'zcdp')}, which loses little there.",
         )
     return pair_of_curve(curve_points(release.evidence, looks))
 

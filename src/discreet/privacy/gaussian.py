@@ -83,7 +83,9 @@ class GaussianEvidence:
         if bounds is None:
             return None
         if bounds[1] > _MOST_BITS:
-            raise Unsupported("the largest ratio on so wide a range has too many digits; use epsilon, its logarithm.")
+            raise Unsupported(
+                "the largest ratio on so wide a range has too many digits.", "Use epsilon, its logarithm."
+            )
         return exp_bounds(bounds[0])[0], exp_bounds(bounds[1])[1]
 
     def holds(self, epsilon: Fraction) -> bool:

@@ -70,7 +70,9 @@ def metric_table(table: Table, space: Space) -> MetricBounds:
     A column with both zero and positive entries makes it infinite; a column of zeros says nothing.
     """
     if table.shape[0] != space.size:
-        raise InvalidInput(f"the table has {table.shape[0]} rows but the space has {space.size} values.")
+        raise InvalidInput(
+            f"the table has {table.shape[0]} rows but the space has {space.size} values.", argument="space"
+        )
     zero = (np.array([w == 0 for w in table.palette]))[table.codes]
     mixed = np.flatnonzero(zero.any(0) & ~zero.all(0))
     if mixed.size:
@@ -171,7 +173,8 @@ def metric_lattice(kernel: Lattice, grid: Grid, tolerance: float = TOLERANCE) ->
     """
     if (kernel.rows, kernel.cols) != (grid.rows, grid.cols):
         raise InvalidInput(
-            f"the lattice is for {kernel.rows} x {kernel.cols} cells, the grid has {grid.rows} x {grid.cols}."
+            f"the lattice is for {kernel.rows} x {kernel.cols} cells, the grid has {grid.rows} x {grid.cols}.",
+            argument="grid",
         )
     if tolerance:
         compared = _compared(kernel, grid, tolerance)

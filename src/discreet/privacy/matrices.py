@@ -36,21 +36,30 @@ def read_matrix(matrix: object) -> tuple[Table, tuple[str, ...]]:
     fraction (1/3 as text, a Fraction) the matrix is one of decimals, and the table a :class:`DecimalTable`.
     """
     if isinstance(matrix, np.ma.MaskedArray):
-        raise WrongType("a matrix must not be masked; fill or drop the masked entries first.")
+        raise WrongType("a matrix must not be masked.", "Fill or drop the masked entries first.")
     values = matrix.to_numpy() if hasattr(matrix, "to_numpy") else matrix
     try:
         array = np.asarray(values)
     except ValueError:
-        raise InvalidInput("every row of a matrix needs the same number of columns; these differ.") from None
+        raise InvalidInput(
+            "every row of a matrix needs the same number of columns; these differ.", "Give rows of one length."
+        ) from None
     if array.ndim != 2 or 0 in array.shape:
-        raise InvalidInput(f"a matrix needs rows (truths) and columns (reports); got an array of shape {array.shape}.")
+        raise InvalidInput(
+            f"a matrix needs rows (truths) and columns (reports); got an array of shape {array.shape}.",
+            "Give a row for each true value.",
+        )
     if array.shape[0] < 2:
-        raise InvalidInput("a mechanism needs at least two truths (rows); got one.")
+        raise InvalidInput("a mechanism needs at least two truths (rows); got one.", "Give a row for each true value.")
     if array.dtype.kind == "b" or array.dtype.kind not in "fiuOUS":
-        raise WrongType(f"a matrix must hold numbers; got {array.dtype} values.")
+        raise WrongType(
+            f"a matrix must hold numbers; got {array.dtype} values.", "Give numbers, or texts such as '1/3'."
+        )
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         row, column = np.argwhere(~np.isfinite(array))[0]
-        raise InvalidInput(f"probabilities must be finite; row {row}, column {column} is {array[row, column]}.")
+        raise InvalidInput(
+            f"probabilities must be finite; row {row}, column {column} is {array[row, column]}.", "Fill it in first."
+        )
     if array.dtype.kind in "OUS":
         weights, codes, one = _exact_weights(array)
     else:
@@ -60,15 +69,18 @@ def read_matrix(matrix: object) -> tuple[Table, tuple[str, ...]]:
     if weights[least] < 0:
         row, column = np.argwhere(codes == least)[0]
         value = float(Fraction(weights[least], one))
-        raise InvalidInput(f"probabilities must not be negative; row {row}, column {column} is {value:.9g}.")
+        raise InvalidInput(
+            f"probabilities must not be negative; row {row}, column {column} is {value:.9g}.",
+            "If that is rounding, set it to 0 and divide the row by its sum.",
+        )
     table = kind.from_codes(weights, codes)
     off = [abs(Fraction(total, one) - 1) for total in table.totals]
     worst = max(range(len(off)), key=off.__getitem__)
     if off[worst] > ROW_TOLERANCE:
         total = float(Fraction(table.totals[worst], one))
         raise InvalidInput(
-            f"every row must add up to 1 (rows are true values, columns reports); row {worst} adds up to {total:.9g}."
-            " If columns are the true values, transpose the matrix."
+            f"every row must add up to 1 (rows are true values, columns reports); row {worst} adds up to {total:.9g}.",
+            "If columns are the true values, transpose the matrix.",
         )
     if off[worst] == 0:
         return table, ()

@@ -16,6 +16,7 @@ metric for places and other values where near ones may be confused but far ones 
 from __future__ import annotations
 
 from ..errors import InvalidInput, Unsupported, arg
+from ..products import ProductSpace
 from ..spaces import Grid, Labels, Space
 
 NOTIONS = ("central", "local", "metric")
@@ -34,10 +35,10 @@ def unless_central(notion: str) -> str:
 
 
 def usual_notion(space: Space) -> str:
-    """The notion a space is usually judged by: counts central, labels local, maps metric."""
+    """The notion a space is usually judged by: counts central, labels and tuples local, maps metric."""
     if isinstance(space, Grid):
         return "metric"
-    return "local" if isinstance(space, Labels) else "central"
+    return "local" if isinstance(space, Labels | ProductSpace) else "central"
 
 
 def read_notion(notion: str | None, space: Space) -> str:
@@ -46,9 +47,13 @@ def read_notion(notion: str | None, space: Space) -> str:
         return usual_notion(space)
     if notion not in NOTIONS:
         raise InvalidInput.must_be("notion", f"one of {', '.join(NOTIONS)}", notion)
+    if notion != "local" and isinstance(space, ProductSpace):
+        raise Unsupported(
+            f"tuples of values have no adjacent ones and no common distance. Ask for {arg('notion', 'local')}."
+        )
     if notion == "central" and isinstance(space, Grid):
         raise Unsupported(
-            f"cells of a map have no adjacent ones in the sense of counts. Ask for {arg('notion', 'metric')} (per unit "
-            f"of distance) or {arg('notion', 'local')} (any two cells)."
+            "cells of a map have no adjacent ones in the sense of counts.",
+            f"Ask for {arg('notion', 'metric')} (per unit of distance) or {arg('notion', 'local')} (any two cells).",
         )
     return notion

@@ -27,7 +27,6 @@ MOST_PLACES = 2_000_000_000
 #: Tables of clamped noise are written out for the local notion up to this many truths.
 MOST_TRUTHS = 1200
 
-_TOO_WIDE = "delta between any two truths of so wide a range is not offered; ask for the central notion."
 _NOTHING: Bounds = (Fraction(0), Fraction(0))
 
 
@@ -104,9 +103,8 @@ class Compared:
         parts = list(self.parts if self.divergence is None else self.divergence)
         if not parts:
             raise Unsupported(
-                "delta between any two truths needs every pair, and there are too many here. Ask for "
-                f"{arg('notion', 'central')}, "
-                "or for a smaller range."
+                "delta between any two truths needs every pair, and there are too many here.",
+                f"Ask for {arg('notion', 'central')}, or for a smaller range.",
             )
         return parts
 
@@ -210,8 +208,8 @@ def grouped_event(groups: list[tuple[int, Rows]], unit: Fraction, epsilon: Fract
 def _refuse_many_pairs(rows: int, columns: int) -> None:
     if rows * (rows - 1) // 2 * columns > MOST_PLACES:
         raise Unsupported(
-            f"comparing all pairs of {rows} truths over {columns} reports is too much work. Ask for the central "
-            "notion, or for epsilon only."
+            f"comparing all pairs of {rows} truths over {columns} reports is too much work.",
+            "Ask for the central notion, or for epsilon only.",
         )
 
 
@@ -233,7 +231,11 @@ def of_table(table: Table, space: Space, notion: str, exact: bool) -> Evidence:
             everything = ()
         return Compared((extremes,), exact, divergence=everything)
     if neighbours is None:
-        raise Unsupported(f"the {notion} notion needs a space with neighbours; {space.name} has none.")
+        raise Unsupported(
+            f"the {notion} notion needs a space with neighbours; {space.name} has none.",
+            argument="notion",
+            given=notion,
+        )
     adjacent = Compared((Rows(view, *neighbours, noun=space.noun),), exact)
     if notion == "central":
         return adjacent
@@ -302,9 +304,8 @@ def _out_of_reach(kernel: Noise, low: int, high: int) -> Apart:
             if p and not q:
                 return Apart(Witness(near, far, (report,), p, q))
     raise Unsupported(
-        f"comparing all pairs of {high - low + 1} truths is too much work for this noise. Ask for "
-        f"{arg('notion', 'central')}, or "
-        "for a smaller range."
+        f"comparing all pairs of {high - low + 1} truths is too much work for this noise.",
+        f"Ask for {arg('notion', 'central')}, or for a smaller range.",
     )
 
 
@@ -327,10 +328,10 @@ class Apart:
         return False
 
     def delta_bounds(self, epsilon: Fraction, bits: int = 128) -> tuple[Bounds, Witness | None]:
-        raise Unsupported(_TOO_WIDE)
+        raise _too_wide()
 
     def single_event_bounds(self, epsilon: Fraction) -> Bounds:
-        raise Unsupported(_TOO_WIDE)
+        raise _too_wide()
 
 
 @dataclass(frozen=True)
@@ -360,7 +361,7 @@ class Unlimited:
         return (Fraction(1), Fraction(1)), None
 
     def single_event_bounds(self, epsilon: Fraction) -> Bounds:
-        raise Unsupported("the range has no end; choose one with m.on(Counts(n)), or ask for the central notion.")
+        raise Unsupported("the range has no end.", "Choose one with m.on(Counts(n)), or ask for the central notion.")
 
 
 @dataclass(frozen=True)
@@ -424,7 +425,8 @@ class FarEnds:
             return None
         if self._wide:
             raise Unsupported(
-                "the exact ratio between the ends of so wide a range has too many digits; use epsilon, its logarithm."
+                "the exact ratio between the ends of so wide a range has too many digits.",
+                "Use epsilon, its logarithm.",
             )
         largest = max(factor / self._law.ratio**power for factor, power in self._candidates)
         return largest, largest
@@ -454,10 +456,16 @@ class FarEnds:
 
     def delta_bounds(self, epsilon: Fraction, bits: int = 128) -> tuple[Bounds, Witness | None]:
         if self._wide:
-            raise Unsupported(_TOO_WIDE)
+            raise _too_wide()
         return self._table.delta_bounds(epsilon, bits)
 
     def single_event_bounds(self, epsilon: Fraction) -> Bounds:
         if self._wide:
-            raise Unsupported(_TOO_WIDE)
+            raise _too_wide()
         return self._table.single_event_bounds(epsilon)
+
+
+def _too_wide() -> Unsupported:
+    return Unsupported(
+        "delta between any two truths of so wide a range is not offered.", f"Ask for {arg('notion', 'central')}."
+    )

@@ -35,18 +35,20 @@ def read_plan(releases: Iterable[Any]) -> list[tuple[Any, int]]:
                 f"release {position}: the number of times", "a whole number from 1", times, argument="releases"
             )
         if getattr(item, "composes", True) is False:
-            raise Unsupported(f"release {position} does not compose: {item.why}.")
+            raise Unsupported(f"release {position} does not compose: {item.why}.", argument="releases")
         judged = hasattr(item, "kernel") and hasattr(item, "inputs")
         if not judged and not isinstance(item, Privacy | Certificate | Verdict):
             raise WrongType(
-                f"release {position} is a {type(item).__name__}; give a mechanism, a verdict (dc.verify(matrix)), a "
-                "certificate, Privacy(epsilon, delta), or a pair (one of these, times)."
+                f"release {position} is a {type(item).__name__}.",
+                "Give a mechanism, a verdict (dc.verify(matrix)), a certificate, Privacy(epsilon, delta), or a pair "
+                "(one of these, times).",
+                argument="releases",
             )
         key = _key(item) if judged else item if isinstance(item, Privacy) else id(item)
         before = found.get(key, (item, 0))
         found[key] = before[0], before[1] + int(times)
     if not found:
-        raise InvalidInput("there is nothing to compose: the list of releases is empty.")
+        raise InvalidInput("there is nothing to compose: the list of releases is empty.", argument="releases")
     return list(found.values())
 
 
@@ -83,8 +85,9 @@ def common_notion(items: list[Any], notion: str | None) -> str:
     if len(stated) > 1:
         each = ", ".join(f"{name} ({what})" for name, what in stated.items())
         raise InvalidInput(
-            f"releases can be composed under one notion only; got {each}. Give the mechanisms themselves and "
-            f"{arg('notion', 'central')} or {arg('notion', 'local')}, so that all are judged alike."
+            f"releases can be composed under one notion only; got {each}.",
+            f"Give the mechanisms themselves and {arg('notion', 'central')} or {arg('notion', 'local')}, so that all "
+            "are judged alike.",
         )
     return next(iter(stated), "central")
 

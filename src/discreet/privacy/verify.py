@@ -13,9 +13,11 @@ from ..exact.arrays import FloatArray
 from ..exact.kernels import Kernel, Noise, Response
 from ..exact.lattice import Lattice
 from ..exact.laws import Gaussian
+from ..exact.products.kernel import Product
 from ..exact.projective import Projective
 from ..exact.rationals import Number, as_fraction, bound_up, text_up
 from ..exact.tables import Table
+from ..products import ProductSpace
 from ..report import Fact, Json, Report, Result, Section, Terms, plain, stamped
 from ..spaces import Counts, Grid, Integers, Labels, Space
 from . import pairs
@@ -24,6 +26,7 @@ from .maps import MapEvidence
 from .matrices import read_matrix
 from .notions import BETWEEN, read_notion, unless_central
 from .pairs import Evidence
+from .products import ProductEvidence
 from .witness import Witness
 
 #: Bounds of an irrational number are refined until they decide, up to this many bits.
@@ -83,9 +86,9 @@ class Verdict(Result):
     def _in_values(self, witness: Witness) -> Witness:
         """Labels instead of their numbers; counts and cells are their own numbers."""
         truth, other, reports = witness.truth, witness.other, witness.reports
-        if isinstance(self.inputs, Labels):
+        if isinstance(self.inputs, Labels | ProductSpace):
             truth, other = self.inputs.value(truth), self.inputs.value(other)
-        if isinstance(self.outputs, Labels):
+        if isinstance(self.outputs, Labels | ProductSpace):
             reports = tuple(self.outputs.value(report) for report in reports)
         return replace(witness, truth=truth, other=other, reports=reports)
 
@@ -249,20 +252,28 @@ def evidence_for(kernel: Kernel, space: Space, notion: str, exact: bool = True) 
     if isinstance(kernel, Noise) and isinstance(kernel.law, Gaussian):
         if notion != "central":
             raise Unsupported(
-                f"the discrete Gaussian is judged for adjacent counts; ask for {arg('notion', 'central')}."
+                "the discrete Gaussian is judged for adjacent counts.", f"Ask for {arg('notion', 'central')}."
             )
         if kernel.own:  # the evidence below looks at the shared law only
-            raise Unsupported("own laws beside the discrete Gaussian are not judged.")
+            raise Unsupported("own laws beside the discrete Gaussian are not judged.", argument="mechanism")
         return GaussianEvidence(kernel)
     if isinstance(kernel, Response | Projective):
         return pairs.of_response(kernel, space, notion, exact)
     if isinstance(kernel, Noise):
         return pairs.of_noise(kernel, space, notion, exact)
+    if isinstance(kernel, Product):
+        assert isinstance(space, ProductSpace)  # what does not fit was refused
+        parts = zip(kernel.parts, space.parts, strict=True)
+        return ProductEvidence(
+            kernel,
+            tuple(evidence_for(one, part, "local", exact) for one, part in parts),
+            lambda: pairs.of_table(kernel.table(), space, "local", exact),
+        )
     if isinstance(space, Grid) and notion == "metric":
         return MapEvidence(kernel, space)
     if isinstance(kernel, Lattice | Table):
         return pairs.of_table(kernel.table(), space, notion, exact)
-    raise Unsupported(f"the judge does not know kernels of type {type(kernel).__name__}.")
+    raise Unsupported(f"the judge does not know kernels of type {type(kernel).__name__}.", argument="mechanism")
 
 
 def _refuse_misfit(kernel: Kernel, space: Space) -> None:
@@ -270,15 +281,21 @@ def _refuse_misfit(kernel: Kernel, space: Space) -> None:
     if isinstance(kernel, Noise):
         expected: object = (0, space.n) if isinstance(space, Counts) else (getattr(space, "low", ()), None)
         if not isinstance(space, Counts | Integers) or kernel.truths != expected:
-            raise InvalidInput(f"the noise was made for truths in {kernel.truths}, but the space is {space!r}.")
+            raise InvalidInput(
+                f"the noise was made for truths in {kernel.truths}, but the space is {space!r}.", argument="inputs"
+            )
     elif isinstance(kernel, Lattice):
         if not isinstance(space, Grid) or (kernel.rows, kernel.cols) != (space.rows, space.cols):
             raise InvalidInput(
-                f"the lattice was made for {kernel.rows} x {kernel.cols} cells, but the space is {space!r}."
+                f"the lattice was made for {kernel.rows} x {kernel.cols} cells, but the space is {space!r}.",
+                argument="inputs",
             )
+    elif isinstance(kernel, Product):
+        if not isinstance(space, ProductSpace) or kernel.truths != space.shape:
+            raise InvalidInput(f"the product was made for {kernel.truths} truths, but the space is {space!r}.")
     elif isinstance(kernel, Response | Projective | Table):
         rows = kernel.shape[0] if isinstance(kernel, Table) else kernel.size
         if rows != space.size:
-            raise InvalidInput(f"the matrix has {rows} rows but the space has {space.size} values.")
+            raise InvalidInput(f"the matrix has {rows} rows but the space has {space.size} values.", argument="inputs")
     else:
-        raise Unsupported(f"the judge does not know kernels of type {type(kernel).__name__}.")
+        raise Unsupported(f"the judge does not know kernels of type {type(kernel).__name__}.", argument="mechanism")

@@ -162,5 +162,5 @@ def _body(kernel: Noise) -> int:
         if isinstance(law, Finite):
             body = max(body, 1 - law.low, law.high + 1)
         elif not isinstance(law, GeometricTails):
-            raise Unsupported(f"the {law.name} has neither finite reach nor geometric tails.")
+            raise Unsupported(f"the {law.name} has neither finite reach nor geometric tails.", argument="mechanism")
     return body

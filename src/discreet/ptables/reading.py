@@ -92,9 +92,9 @@ def ptable_from_text(
     try:
         table = _read_superstar(text, small_n) if kind == "superstar" else readers[kind](text)
     except Altered as problem:
-        raise Altered(f"{name}: {problem.message}") from None
+        raise Altered.because(name, problem) from None
     except InvalidInput as problem:
-        raise UnreadableFile(f"{name}: {problem.message}") from None
+        raise UnreadableFile.because(name, problem) from None
     beside = dict(beside or {})
     if kind in ("ptable", "cellkey"):  # whose bounds are shares of all keys
         table = _on_keys(table, beside.get("keys"))
@@ -204,7 +204,8 @@ def _read_text(text: str) -> PTable:
         if abs(_number(cells[2], number, "p") - (bound - before)) > _ROUNDED_P:
             raise Altered(
                 f"line {number}: p is not the step between the upper bounds, which is what programs use. One of the "
-                "two was changed; write the table anew."
+                "two was changed.",
+                "Write the table anew.",
             )
         found.append((count, noise, bound))
     return _from_bounds(found)
@@ -328,7 +329,7 @@ def _read_superstar(text: str, small_n: int | None) -> PTable:
     small = min(SMALL_N, size) if small_n is None else positive_integer(small_n, "small_n", least=1)
     if small > size:
         raise UnreadableFile(
-            f"SmallN = {small} is more than the {size} columns there are; give another {named('small_n')}."
+            f"SmallN = {small} is more than the {size} columns there are.", f"Give another {named('small_n')}."
         )
     blocks: list[Block] = [((0, SUPERSTAR_KEYS),)]
     for count in range(1, size + 1):

@@ -84,12 +84,14 @@ class PTable(Result):
 
     def __post_init__(self) -> None:
         if not self.blocks or not 1 <= self.cycle <= len(self.blocks):
-            raise InvalidInput("a p-table needs a block for each count from 0 on.")
+            raise InvalidInput("a p-table needs a block for each count from 0 on.", argument="blocks")
         for count, block in enumerate(self.blocks):
             if any(weight <= 0 for _, weight in block) or sum(weight for _, weight in block) != self.keys:
-                raise InvalidInput(f"the block of count {count} must share out all {self.keys} keys; it does not.")
+                raise InvalidInput(
+                    f"the block of count {count} must share out all {self.keys} keys; it does not.", argument="blocks"
+                )
             if any(count + noise < 0 for noise, _ in block):
-                raise InvalidInput(f"block {count}: a published count would be negative.")
+                raise InvalidInput(f"block {count}: a published count would be negative.", argument="blocks")
 
     # ---------------------------------------------------------------- the mechanism
 
@@ -371,7 +373,9 @@ class CellKeys:
         """The published counts for these counts and cell keys (whole numbers, taken modulo the number of keys)."""
         values, numbers = Integers(low=0).indices(list(counts)), Integers(low=0).indices(list(keys))
         if values.shape != numbers.shape or values.ndim != 1:
-            raise InvalidInput(f"each count needs its key; got {values.size} counts and {numbers.size} keys.")
+            raise InvalidInput(
+                f"each count needs its key; got {values.size} counts and {numbers.size} keys.", argument="keys"
+            )
         return np.array(
             [n + self._noise(n, k) for n, k in zip(values.tolist(), numbers.tolist(), strict=True)], np.int64
         )
@@ -385,4 +389,4 @@ class CellKeys:
         raise AssertionError("a block shares out all keys")
 
     def mechanism(self, epsilon: Number | None = None) -> Mechanism:
-        raise Unsupported(f"a release with record keys is not priced: {self.why}.")
+        raise Unsupported(f"a release with record keys is not priced: {self.why}.", argument="mechanism")

@@ -65,8 +65,8 @@ def read_layout(path: Path, layout: str | None) -> str:
         return find_name(layout, LAYOUTS, "a layout of p-tables", argument="layout")
     if path.suffix.lower() not in ENDINGS:
         raise InvalidInput(
-            f"the name {path.name!r} does not say which layout is meant; end it in {', '.join(ENDINGS)}, or give "
-            f"{arg('layout', 'ons')} or another of {', '.join(LAYOUTS)}."
+            f"the name {path.name!r} does not say which layout is meant.",
+            f"End it in {', '.join(ENDINGS)}, or give {arg('layout', 'ons')} or another of {', '.join(LAYOUTS)}.",
         )
     return ENDINGS[path.suffix.lower()]
 
@@ -74,7 +74,9 @@ def read_layout(path: Path, layout: str | None) -> str:
 def _lines(table: PTable) -> Iterator[tuple[int, int, Fraction, Fraction]]:
     """Count, noise, lower and upper bound of every interval."""
     if table.cycle != 1:
-        raise Unsupported("this layout has one block for all large counts, and the table goes round in several.")
+        raise Unsupported(
+            "this layout has one block for all large counts, and the table goes round in several.", argument="layout"
+        )
     for count, block in enumerate(table.blocks):
         low = 0
         for noise, weight in block:
@@ -91,7 +93,8 @@ def _decimals(table: PTable) -> int:
         rest, fives = rest // 5, fives + 1
     if rest != 1:
         raise Unsupported(
-            f"bounds in {table.keys}ths have no exact decimals; take a number of keys such as 256, 4096, 65536 or 10^8."
+            f"bounds in {table.keys}ths have no exact decimals.",
+            "Take a number of keys such as 256, 4096, 65536 or 10^8.",
         )
     return max(twos, fives)
 
@@ -147,11 +150,13 @@ def _yaml(table: PTable) -> Iterator[str]:
 def _ons(table: PTable) -> Iterator[str]:
     """A line for each count up to 750 and each key; counts beyond go round in the last 250 rows."""
     if table.cycle == 1 and len(table.blocks) > ONS_LAST - 250 + 2:
-        raise Unsupported("the ONS layout serves large counts by rows 501..750; this table has own blocks there.")
+        raise Unsupported(
+            "the ONS layout serves large counts by rows 501..750; this table has own blocks there.", argument="layout"
+        )
     if table.cycle not in (1, 250):
-        raise Unsupported("the ONS layout goes round in 250 rows; this table does not.")
+        raise Unsupported("the ONS layout goes round in 250 rows; this table does not.", argument="layout")
     if table.keys > 4096:
-        raise Unsupported(f"keys of ONS tables go up to 4095; this table has {table.keys} keys.")
+        raise Unsupported(f"keys of ONS tables go up to 4095; this table has {table.keys} keys.", argument="layout")
     yield '"pcv","ckey","pvalue"'
     for count in range(0 if not table.untouched_zeros else 1, ONS_LAST + 1):
         # key 0 stands for no noise where it can: ONS software looks up empty cells with it, whatever their key
@@ -165,12 +170,16 @@ def _ons(table: PTable) -> Iterator[str]:
 
 def _superstar(table: PTable) -> Iterator[str]:
     if table.keys != SUPERSTAR_KEYS:
-        raise Unsupported(f"a SuperSTAR table has {SUPERSTAR_KEYS} rows, a key each; this table has {table.keys} keys.")
+        raise Unsupported(
+            f"a SuperSTAR table has {SUPERSTAR_KEYS} rows, a key each; this table has {table.keys} keys.",
+            argument="layout",
+        )
     if not table.untouched_zeros:
         escaping = 1 - table.law(1).probability(-1)
         raise Unsupported(
             "a SuperSTAR table has no column for a count of 0, so this table's noise for zeros would be lost, and "
-            f"delta would be at least {text_down(escaping)} at every epsilon."
+            f"delta would be at least {text_down(escaping)} at every epsilon.",
+            argument="layout",
         )
     size, small = len(table.blocks) - 1, table.cycle
     served = {

@@ -111,7 +111,7 @@ def read_condition(expression: Expression, tables: frozenset[str] = frozenset())
 
 def refused(what: str, instead: str) -> InvalidInput:
     """The error for a part of a request: what it was and why it is refused, and what to write instead."""
-    return InvalidInput(f"{what}. {instead}")
+    return InvalidInput(f"{what}.", instead)
 
 
 def only(node: Expression, *allowed: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InvalidInput, WrongType
+from ..errors import InvalidInput, InWords, WrongType
 from ..exact.arrays import IntArray
 from .domains import Value, Values, read_table
 
@@ -32,7 +32,10 @@ def declared_columns(rows: Iterable[Any], names: Sequence[str]) -> tuple[list[Se
         given = [_row(row, names) for row in given]
     if set(map(len, given)) - {len(names)}:
         number = next(number for number, row in enumerate(given, 1) if len(row) != len(names))
-        raise InvalidInput(f"row {number} needs one value for each of {', '.join(names)}.")
+        raise InvalidInput(
+            f"row {number} needs one value for each of {', '.join(names)}.",
+            "Give it as a tuple in this order, or as a mapping.",
+        )
     columns: list[Sequence[Value]] = []
     for place, name in enumerate(names):
         column = list(map(itemgetter(place), given))
@@ -56,9 +59,10 @@ def declared_value(value: Any, column: str) -> Value:
         return int(value)
     if isinstance(value, str):
         return str(value)
-    raise WrongType(
-        f"a group of {column!r} is a whole number, a text, or None for rows without a value; "
-        f"got a {type(value).__name__}."
+    raise WrongType.must_be(
+        f"a group of {column!r}",
+        "a whole number, a text, or None for rows without a value",
+        InWords(f"a {type(value).__name__}"),
     )
 
 
@@ -73,7 +77,7 @@ def kind_of(values: Values, column: str) -> str:
         return "integer"
     kinds = {type(value) for value in values if value is not None}
     if len(kinds) > 1:
-        raise WrongType(f"the values of {column!r} mix numbers and texts; write all as numbers or all as texts.")
+        raise WrongType(f"the values of {column!r} mix numbers and texts.", "Write all as numbers or all as texts.")
     return "integer" if int in kinds else "text"
 
 
@@ -84,6 +88,8 @@ def positions_of(heading: Sequence[str], columns: Sequence[str], where: object) 
             k for k, name in enumerate(heading) if name.casefold() == column.casefold()
         ]
         if len(alike) != 1:
-            raise InvalidInput(f"{where} needs one column {column!r}; its columns are {', '.join(heading)}.")
+            raise InvalidInput(
+                f"{where} needs one column {column!r}; its columns are {', '.join(heading)}.", "Name it in the heading."
+            )
         found.append(alike[0])
     return found

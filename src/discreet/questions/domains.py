@@ -42,8 +42,9 @@ def domain_values(column: str, body: str) -> Values:
         items = [_item(line, column) for line in lines if line]
         if len(items) == 1 and items[0][1] and re.search(r"[,;|]", items[0][0]):
             raise InvalidInput(
-                f"{body.strip()[1:]} has one line with several values of {column!r}. Write one value on each line, or "
-                "put the line in quotes if it is one value."
+                f"{body.strip()[1:]} has one line with several values of {column!r}.",
+                "Write one value on each line, or put the line in quotes if it is one value.",
+                argument="domain",
             )
     else:
         _question_brackets(column, body.strip())
@@ -103,14 +104,17 @@ def question_convention(column: str, items: Sequence[tuple[str, bool]]) -> None:
         for pattern, what, instead in known if bare else ():
             if re.fullmatch(pattern, text) and not re.fullmatch(r"-?[0-9]{1,18}\.\.-?[0-9]{1,18}", text):
                 raise InvalidInput(
-                    f"the domain of {column!r} has {text[:60]!r}, which looks like {what}. {instead}; or '{text[:60]}' "
-                    "in quotes if it is one value."
+                    f"the domain of {column!r} has {text[:60]!r}, which looks like {what}.",
+                    f"{instead}; or '{text[:60]}' in quotes if it is one value.",
+                    argument="domain",
                 )
     first, bare = items[0]
     if len(items) == 1 and not bare and re.search(r"\S[,;|]\S", first):
         raise InvalidInput(
-            f"the domain of {column!r} is one text in quotes, {first[:60]!r}, which looks like a list. Write "
-            f"{column}=a,b,c without quotes around the whole; or put it into a file of values (@FILE) if it is one."
+            f"the domain of {column!r} is one text in quotes, {first[:60]!r}, which looks like a list.",
+            f"Write {column}=a,b,c without quotes around the whole; or put it into a file of values (@FILE) if it is "
+            "one.",
+            argument="domain",
         )
 
 
@@ -118,8 +122,9 @@ def _question_brackets(column: str, body: str) -> None:
     """Refuse a domain that is written as a list of another language."""
     if body[:1] + body[-1:] in ("[]", "()", "{}"):
         raise InvalidInput(
-            f"the domain of {column!r} stands in brackets, as lists do elsewhere. Write {column}=a,b,c without them; "
-            "or put each value in quotes if the brackets belong to it."
+            f"the domain of {column!r} stands in brackets, as lists do elsewhere.",
+            f"Write {column}=a,b,c without them; or put each value in quotes if the brackets belong to it.",
+            argument="domain",
         )
 
 
@@ -149,9 +154,15 @@ def _item(text: str, column: str) -> tuple[str, bool]:
         if re.fullmatch(f"{quote}(?:[^{quote}]|{quote}{quote})*{quote}", text, re.DOTALL):
             return text[1:-1].replace(quote * 2, quote), False
     if not text:
-        raise InvalidInput(f"the domain of {column!r} has an empty value; write '' for the empty text.")
+        raise InvalidInput(
+            f"the domain of {column!r} has an empty value.", "Write '' for the empty text.", argument="domain"
+        )
     if text[0] in "'\"":
-        raise InvalidInput(f"the domain of {column!r} has a quote that is not closed; write a quote in a text twice.")
+        raise InvalidInput(
+            f"the domain of {column!r} has a quote that is not closed.",
+            "Write a quote in a text twice.",
+            argument="domain",
+        )
     return text, True
 
 
@@ -161,14 +172,22 @@ def _spans(items: list[tuple[str, bool]], column: str) -> Values:
     for text, bare in items:
         found = re.fullmatch(r"(-?[0-9]{1,18})(?:\.\.(-?[0-9]{1,18}))?", text)
         if not bare or (found is None and text != "NULL"):
-            raise InvalidInput(f"the domain of {column!r} mixes a range with texts; write a range of numbers alone.")
+            raise InvalidInput(
+                f"the domain of {column!r} mixes a range with texts.",
+                "Write a range of numbers alone.",
+                argument="domain",
+            )
         spans.append(None if found is None else range(int(found[1]), int(found[2] or found[1]) + 1))
     if any(span is not None and not span for span in spans):
-        raise InvalidInput(f"the domain of {column!r} has a range that ends before it begins; write it as 1..6.")
+        raise InvalidInput(
+            f"the domain of {column!r} has a range that ends before it begins.", "Write it as 1..6.", argument="domain"
+        )
     if len(spans) == 1 and spans[0] is not None:
         return spans[0]
     if sum(1 if span is None else len(span) for span in spans) > MOST_GROUPS:
-        raise InvalidInput(f"the domain of {column!r} has too many values; declare at most {MOST_GROUPS}.")
+        raise InvalidInput(
+            f"the domain of {column!r} has too many values.", f"Declare at most {MOST_GROUPS}.", argument="domain"
+        )
     return tuple(value for span in spans for value in ((None,) if span is None else span))
 
 
@@ -214,7 +233,7 @@ def read_table(path: str | Path) -> tuple[list[str], list[Sequence[Value]], int]
     for name, column in zip(heading, written, strict=True):
         meant: dict[str, Value] = {value: value for value in column}
         if any(value != value.strip() for value in meant):
-            raise UnreadableFile(f"{path} has a value with blanks around it in column {name!r}; remove them.")
+            raise UnreadableFile(f"{path} has a value with blanks around it in column {name!r}.", "Remove them.")
         if "NULL" in meant:
             meant["NULL"] = None
             columns.append(list(map(meant.__getitem__, column)))

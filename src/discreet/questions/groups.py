@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InvalidInput, WrongType, arg
+from ..errors import InvalidInput, InWords, WrongType, arg
 from ..exact.arrays import IntArray
 from ..report import Json
 from .codes import find_rows, repeated_row
@@ -63,19 +63,21 @@ class Groups:
 
     def __post_init__(self) -> None:
         if not len(self.columns) == len(self.kinds) == len(self.values):
-            raise InvalidInput("groups need one kind and one list of values for each column.")
+            raise InvalidInput("groups need one kind and one list of values for each column.", argument="values")
         if len({column.casefold() for column in self.columns}) < len(self.columns):
-            raise InvalidInput(f"each group column is declared once; got {', '.join(self.columns)}.")
+            raise InvalidInput.must_be(
+                "each group column", "declared once", InWords(", ".join(self.columns)), argument="columns"
+            )
         for column, kind, values in zip(self.columns, self.kinds, self.values, strict=True):
             _judge_values(column, kind, values)
         if self.cells is not None:
             object.__setattr__(self, "cells", _judged_cells(self.cells, [len(values) for values in self.values]))
         if self.size > MOST_GROUPS:
-            raise InvalidInput(f"{self.size} groups are too many; declare at most {MOST_GROUPS}.")
+            raise InvalidInput(f"{self.size} groups are too many.", f"Declare at most {MOST_GROUPS}.")
         if self.zeros and not (min(self.zeros) >= 0 and max(self.zeros) < self.size):
-            raise InvalidInput("a structural zero is the number of a declared group.")
+            raise InvalidInput("a structural zero is the number of a declared group.", argument="zeros")
         if len(self.zeros) == self.size:
-            raise InvalidInput("every group is a structural zero: nothing is left to count.")
+            raise InvalidInput("every group is a structural zero: nothing is left to count.", argument="zeros")
 
     @cached_property
     def size(self) -> int:
@@ -171,7 +173,9 @@ class Groups:
             if not all(isinstance(text, str) for text in (*columns, *kinds)):
                 raise TypeError
         except (KeyError, TypeError, ValueError, IndexError, OverflowError):
-            raise InvalidInput("the description of groups is damaged; it is written by Groups.to_json().") from None
+            raise InvalidInput(
+                "the description of groups is damaged; it is written by Groups.to_json().", argument="content"
+            ) from None
         return Groups(columns, kinds, values, cells, frozenset(zeros))
 
     def __eq__(self, other: object) -> bool:
@@ -228,7 +232,7 @@ def read_domain(texts: str | Sequence[str], by: Sequence[str]) -> Groups:
         name, body = split_domain(text)
         column = _group_column(name, by)
         if column in found:
-            raise InvalidInput(f"the domain of {column!r} is given twice; give it once.")
+            raise InvalidInput(f"the domain of {column!r} is given twice.", "Give it once.", argument="domain")
         found[column] = domain_values(column, body)
     return _product(found, by)
 
@@ -273,7 +277,9 @@ def read_groups(path: str | Path, by: Sequence[str]) -> Groups:
     heading, columns, size = read_table(path)
     order = positions_of(heading, by, path)
     if sorted(order) != list(range(len(heading))):
-        raise InvalidInput(f"{path} needs exactly the columns {', '.join(by)}; its heading is {', '.join(heading)}.")
+        raise InvalidInput(
+            f"{path} needs exactly the columns {', '.join(by)}; its heading is {', '.join(heading)}.", argument="groups"
+        )
     return _groups_of_columns([columns[place] for place in order], size, by, as_texts=True)
 
 
@@ -297,8 +303,10 @@ def with_zeros(groups: Groups, zeros: str | Path | Iterable[object]) -> Groups:
     met[matched[matched >= 0]] = True
     if not met.all():
         raise InvalidInput(
-            f"{where}, row {int(np.argmin(met)) + 1} is not a declared group; a structural zero is one of the declared "
-            "groups. Declare the group, or leave the row out."
+            f"{where}, row {int(np.argmin(met)) + 1} is not a declared group; a structural zero is one of the "
+            "declared groups.",
+            "Declare the group, or leave the row out.",
+            argument="zeros",
         )
     return replace(groups, zeros=groups.zeros | frozenset(np.flatnonzero(matched >= 0).tolist()))
 
@@ -315,51 +323,67 @@ def read_sizes(path: str | Path | Iterable[object], groups: Groups) -> IntArray:
     for code, value in enumerate(written):
         if not INTEGER.fullmatch(str(value)) or not 0 <= int(str(value)) <= LARGEST_WHOLE:
             row = int(np.argmax(codes == code)) + 1
-            raise InvalidInput(f"{where}, row {row}: a size is a whole number from 0; got {str(value)[:40]!r}.")
+            raise InvalidInput.must_be(
+                f"{where}, row {row}: a size", "a whole number from 0", str(value)[:40], argument="sizes"
+            )
     sizes = np.array([int(str(value)) for value in written], dtype=np.int64)[codes]
     matched = _match(groups, [*heading[:place], *heading[place + 1 :]], columns, size, where)
     if (missing := np.flatnonzero(matched < 0)).size:
         raise InvalidInput(
-            f"{where} has no size for the group {groups.label(int(missing[0]))!r}"
-            f"{f' and {missing.size - 1} others' if missing.size > 1 else ''}; give one for every group."
+            f"{where} has no size for the group "
+            f"{groups.label(int(missing[0]))!r}{f' and {missing.size - 1} others' if missing.size > 1 else ''}.",
+            "Give one for every group.",
+            argument="sizes",
         )
     return sizes[matched]
 
 
 def _judge_values(column: str, kind: str, values: Values) -> None:
     if not values:
-        raise InvalidInput(f"the domain of {column!r} is empty; declare at least one value.")
+        raise InvalidInput(f"the domain of {column!r} is empty.", "Declare at least one value.", argument="domain")
     if isinstance(values, range):
         if kind != "integer" or max(abs(values[0]), abs(values[-1])) > LARGEST_WHOLE:
-            raise InvalidInput(f"the range of {column!r} must be of whole numbers between -2^53 and 2^53.")
+            raise InvalidInput(
+                f"the range of {column!r} must be of whole numbers between -2^53 and 2^53.", argument="domain"
+            )
         return
     if not isinstance(values, tuple) or kind not in ("integer", "text"):
-        raise InvalidInput(f"the domain of {column!r} is a range or a tuple, of kind 'integer' or 'text'.")
+        raise InvalidInput(
+            f"the domain of {column!r} is a range or a tuple, of kind 'integer' or 'text'.", argument="domain"
+        )
     value_type = int if kind == "integer" else str
     if others := set(map(type, values)) - {value_type, type(None)}:
-        raise WrongType(f"the domain of {column!r} is {kind}, but one of its values is {others.pop().__name__}.")
+        raise WrongType(
+            f"the domain of {column!r} is {kind}, but one of its values is {others.pop().__name__}.", argument="domain"
+        )
     known = [value for value in values if value is not None]
     if kind == "integer" and known and max(map(abs, known)) > LARGEST_WHOLE:  # type: ignore[arg-type]
         raise InvalidInput(
             f"the domain of {column!r} has a whole number beyond 2^53, which is not exact when a column is read as a "
-            "number. Write it in quotes, to be compared as text."
+            "number.",
+            "Write it in quotes, to be compared as text.",
+            argument="domain",
         )
     if kind == "text" and re.search("[\0\ud800-\udfff]", "".join(known)):  # type: ignore[arg-type]
-        raise InvalidInput(f"the domain of {column!r} has a text with an invalid character.")
+        raise InvalidInput(f"the domain of {column!r} has a text with an invalid character.", argument="domain")
     if len(set(values)) < len(values):
         seen: set[Value] = set()
         twice = next(value for value in values if value in seen or seen.add(value))  # type: ignore[func-returns-value]
-        raise InvalidInput(f"the domain of {column!r} has {twice!r} twice; declare each value once.")
+        raise InvalidInput(
+            f"the domain of {column!r} has {twice!r} twice.", "Declare each value once.", argument="domain"
+        )
 
 
 def _judged_cells(cells: IntArray, lengths: list[int]) -> IntArray:
     cells = np.array(cells, dtype=np.int64, ndmin=2)
     if cells.ndim != 2 or cells.shape[1] != len(lengths) or not len(cells):
-        raise InvalidInput("the groups need at least one row, with one code for each column.")
+        raise InvalidInput("the groups need at least one row, with one code for each column.", argument="groups")
     if (cells < 0).any() or (cells >= np.array(lengths)).any():
-        raise InvalidInput("a group has a code outside the positions of its column's values.")
+        raise InvalidInput("a group has a code outside the positions of its column's values.", argument="groups")
     if (again := repeated_row(cells, lengths)) is not None:
-        raise InvalidInput(f"row {again + 1} of the groups repeats an earlier row; declare each group once.")
+        raise InvalidInput(
+            f"row {again + 1} of the groups repeats an earlier row.", "Declare each group once.", argument="groups"
+        )
     cells.setflags(write=False)
     return cells
 
@@ -389,16 +413,22 @@ def _described(entry: object) -> Values:
 
 def _group_column(name: str, by: Sequence[str]) -> str:
     if not by:
-        raise InvalidInput(f"{name!r} is declared, but the question has no GROUP BY.")
+        raise InvalidInput(
+            f"{name!r} is declared, but the question has no GROUP BY.", f"Add GROUP BY {name}, or leave it out."
+        )
     if name not in by and not any(name.casefold() == column.casefold() for column in by):
-        raise InvalidInput(f"{name!r} is declared, but the question groups by {', '.join(by)}.")
+        raise InvalidInput(
+            f"{name!r} is declared, but the question groups by {', '.join(by)}.", "Declare only what it groups by."
+        )
     return find_column(name, by)
 
 
 def _product(domains: Mapping[str, Values], by: Sequence[str]) -> Groups:
     for column in by:
         if column not in domains:
-            raise InvalidInput(f"the groups of {column!r} are not declared; add {arg('domain', [f'{column}=...'])}.")
+            raise InvalidInput(
+                f"the groups of {column!r} are not declared.", f"Add {arg('domain', [f'{column}=...'])}."
+            )
     kinds = tuple(kind_of(domains[column], column) for column in by)
     return Groups(tuple(by), kinds, tuple(domains[column] for column in by))
 
@@ -406,7 +436,7 @@ def _product(domains: Mapping[str, Values], by: Sequence[str]) -> Groups:
 def _groups_of_columns(columns: list[Sequence[Value]], size: int, by: Sequence[str], as_texts: bool = False) -> Groups:
     """Groups from one column of values for each of ``by``; texts may stand for numbers."""
     if not by or not size:
-        raise InvalidInput("a list of groups needs GROUP BY columns and at least one group.")
+        raise InvalidInput("a list of groups needs GROUP BY columns and at least one group.", argument="groups")
     values, codes = [], np.empty((size, len(by)), dtype=np.int64)
     for k, column in enumerate(columns):
         distinct, codes[:, k] = encoded(column, size)
@@ -420,11 +450,14 @@ def _match(groups: Groups, heading: list[str], columns: list[Sequence[Value]], s
     for name in heading:
         if not any(name.casefold() == column.casefold() for column in groups.columns):
             raise InvalidInput(
-                f"{where} has a column {name!r}, which is not a group column ({', '.join(groups.columns)})."
+                f"{where} has a column {name!r}, which is not a group column ({', '.join(groups.columns)}).",
+                "Leave it out.",
             )
     chosen = [groups.columns.index(find_column(name, groups.columns)) for name in heading]
     if len(set(chosen)) < len(chosen):
-        raise InvalidInput(f"{where} names a column twice; its columns are {', '.join(heading)}.")
+        raise InvalidInput(
+            f"{where} names a column twice; its columns are {', '.join(heading)}.", "Name each column once."
+        )
     table = np.empty((size, len(chosen)), dtype=np.int64)
     for k, column in enumerate(chosen):
         order = {value: code for code, value in enumerate(groups.values[column])}
@@ -437,6 +470,8 @@ def _match(groups: Groups, heading: list[str], columns: list[Sequence[Value]], s
     if not known.size:
         return np.full(groups.size, -1, dtype=np.int64)
     if (again := repeated_row(table[known], lengths)) is not None:
-        raise InvalidInput(f"{where}, row {int(known[again]) + 1} repeats the values of a row before it.")
+        raise InvalidInput(
+            f"{where}, row {int(known[again]) + 1} repeats the values of a row before it.", "Leave it out."
+        )
     found = find_rows(groups.codes()[:, chosen], table[known], lengths)
     return np.where(found < 0, -1, known[found])

@@ -50,7 +50,7 @@ def places_in(groups: Groups, other: Groups) -> IntArray:
     if (groups.columns, groups.kinds, groups.size) == (other.columns, other.kinds, other.size):
         places = other.index(_codes_among(groups, other.values))
     if places is None or places.min() < 0:
-        raise InvalidInput("these groups are not the same groups in another order.")
+        raise InvalidInput("these groups are not the same groups in another order.", argument="other")
     return places
 
 

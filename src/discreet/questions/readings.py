@@ -53,8 +53,8 @@ def _refuse_other_texts(test: Compare | Member, column: str, kind: str, text: st
     """
     if kind == "number":
         raise InvalidInput(
-            f"{column!r} holds numbers, and {text} compares it with a text, letter by letter: 5 may be written 5.0. "
-            f"Leave the quotes out, or write TRY_CAST({column} AS VARCHAR) if you mean the text."
+            f"{column!r} holds numbers, and {text} compares it with a text, letter by letter: 5 may be written 5.0.",
+            f"Leave the quotes out, or write TRY_CAST({column} AS VARCHAR) if you mean the text.",
         )
     literals = test.literals if isinstance(test, Member) else (test.right,)
     equal = isinstance(test, Member) or test.op in ("=", "<>", "IS DISTINCT FROM", "IS NOT DISTINCT FROM")
@@ -64,7 +64,8 @@ def _refuse_other_texts(test: Compare | Member, column: str, kind: str, text: st
     if any(isinstance(one, Literal) and not re.fullmatch(pattern, str(one.value)) for one in literals):
         raise InvalidInput(
             f"{column!r} holds {_KIND_IN_WORDS[kind]}, and {text} compares it with a text of another form: no row "
-            f"can equal it. Write it as in {instead}."
+            "can equal it.",
+            f"Write it as in {instead}.",
         )
 
 
@@ -110,8 +111,9 @@ def _of_test(test: Compare | Member, literal: Literal, column: str, kind: str) -
     never, instead = _NEVER_EQUAL.get(literal.type, ((), ""))
     if kind in never:
         raise InvalidInput(
-            f"{column!r} holds {_KIND_IN_WORDS[kind]}, and {text} compares it with {_LITERAL_IN_WORDS[literal.type]}: "
-            f"no row can match. {instead}"
+            f"{column!r} holds {_KIND_IN_WORDS[kind]}, and {text} compares it with "
+            f"{_LITERAL_IN_WORDS[literal.type]}: no row can match.",
+            instead,
         )
     if literal.type != "VARCHAR":
         if kind != "text":

@@ -87,7 +87,8 @@ def without_ledger(data: Data, unit: str) -> InvalidInput:
     )
     first = call("dc.plan_release shows the cost", "with --plan you see the cost")
     return InvalidInput(
-        f"a release needs the ledger that pays for it: {arg('ledger', 'PATH')}. Make one with: {made}; {first} first."
+        f"a release needs the ledger that pays for it: {arg('ledger', 'PATH')}.",
+        f"Make one with: {made}; {first} first.",
     )
 
 

@@ -349,8 +349,8 @@ class _Csv(Files):
         text = str(found[0][0]).removeprefix(codecs.BOM_UTF8.decode())
         if text.count('"') % 2:
             raise UnreadableFile(
-                f"cannot read {self.files[0].name}: its heading goes on after the first line. Pack it by gzip, or give "
-                "the columns names of one line."
+                f"cannot read {self.files[0].name}: its heading goes on after the first line.",
+                "Pack it by gzip, or give the columns names of one line.",
             )
         return next(csv.reader([text], delimiter=self.delimiter), None)
 

@@ -102,8 +102,8 @@ def refuse_table_with_a_log(folder: Path) -> None:
         log = folder / name
         if log.is_dir() and (name != "metadata" or any(log.glob("*.metadata.json"))):
             raise UnreadableFile(
-                f"cannot read {folder}: it is a table of {whose}, whose files hold older versions of rows too. Export "
-                "its present state to Parquet, and give that."
+                f"cannot read {folder}: it is a table of {whose}, whose files hold older versions of rows too.",
+                "Export its present state to Parquet, and give that.",
             )
 
 
@@ -117,11 +117,12 @@ def refuse_other_separators(file: Path, heading: Sequence[str], delimiter: str) 
             name, stem = file.name, file.name.split(".")[0]
             python = f"pandas.read_csv({name!r}, sep={separator!r}).to_parquet('{stem}.parquet')"
             raise UnreadableFile(
-                f"{name} separates its fields by {called}, and {wanted} are read. Save it with {wanted}, or write it "
-                f"as Parquet; in Python: {python}" + (" (decimal=',' if numbers have commas)" * (separator == ";"))
+                f"{name} separates its fields by {called}, and {wanted} are read.",
+                f"Save it with {wanted}, or write it as Parquet; in Python: {python}"
+                + (" (decimal=',' if numbers have commas)" * (separator == ";")),
             )
 
 
 def _refused(path: Path, what: str, advice: str) -> UnreadableFile:
     stem = path.name.split(".")[0]
-    return UnreadableFile(f"cannot read {path.name}: it is {what}. {advice.format(name=path.name, stem=stem)}.")
+    return UnreadableFile(f"cannot read {path.name}: it is {what}.", f"{advice.format(name=path.name, stem=stem)}.")

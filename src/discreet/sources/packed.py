@@ -40,7 +40,7 @@ def check_whole(file: Path) -> None:
         whole = False
     if not whole:
         raise UnreadableFile(
-            f"{file.name} is damaged or incomplete, or packed in an unusual way. Copy it, or pack it again by gzip."
+            f"{file.name} is damaged or incomplete, or packed in an unusual way.", "Copy it, or pack it again by gzip."
         )
 
 

@@ -88,6 +88,11 @@ class SparkSource(ColumnSource):
         sql = self.select(readings[0], f"(SELECT {named} FROM {BATCH}) AS named")
         return Rows(sql, tuple(spaces), tuple(readings), tuple(groups), self.group)
 
+    def _distinct_groups(self, most: int) -> list[str | None]:
+        group = self.frame.selectExpr(f"CAST(c{len(self.columns)} AS STRING) AS name")
+        with logs_withheld():
+            return [row[0] for row in group.distinct().limit(most).collect()]
+
     def _tally(
         self, spaces: Sequence[Space], readings: Sequence[Reading], groups: Sequence[str | None], tell: Tell | None
     ) -> Tally:

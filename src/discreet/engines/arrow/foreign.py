@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...errors import WrongType, arg
+from ...errors import InWords, WrongType, arg
 
 #: Why a query is refused.
 _QUERY = "It can hold a LIMIT or a window, by which one row evicts another."
@@ -48,7 +48,9 @@ def not_a_table(data: object) -> WrongType:
         if kind.__name__ in known or "" in known:
             advice = known.get(kind.__name__, known.get("", advice))
             break
-    return WrongType(
-        "data must be a file, an address or a table of pandas, polars or pyarrow; got a "
-        f"{type(data).__name__}. {advice}"
+    return WrongType.must_be(
+        "data",
+        "a file, an address or a table of pandas, polars or pyarrow",
+        InWords(f"a {type(data).__name__}"),
+        advice,
     )

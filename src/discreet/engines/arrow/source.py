@@ -48,7 +48,7 @@ class _Column:
     place: int
     stored: str
     read: str | None
-    refusal: str | None = None
+    refusal: tuple[str, str] | None = None
     note: str | None = None
 
 
@@ -92,7 +92,8 @@ class CountedTable(Source):
     def check_column(self, table: str, column: str) -> None:
         refusal = self._columns[column].refusal
         if refusal is not None:
-            raise InvalidInput(f"{column!r} of {table} {refusal}")
+            what, instead = refusal
+            raise InvalidInput(f"{column!r} of {table} {what}", instead)
 
     def column_notes(self, table: str, columns: Sequence[str]) -> list[str]:
         return [note for column in columns if (note := self._columns[column].note) is not None]
@@ -103,7 +104,7 @@ class CountedTable(Source):
     @contextmanager
     def snapshot(self) -> Iterator[Snapshot]:
         if _judged(self._memory) != self._columns:
-            raise SourceFailed(f"the columns of {self._dataset} were altered after it was planned for. Ask again.")
+            raise SourceFailed(f"the columns of {self._dataset} were altered after it was planned for.", "Ask again.")
         with open_engine() as engine:
             yield _Copy(self, engine)
 
@@ -167,7 +168,7 @@ def _judged(table: TableInMemory) -> dict[str, _Column]:
     safe = [place for place, kind in enumerate(kinds) if table.is_countable(kind) and not table.is_null(kind)]
     stored = _stored_types(table, safe)
     columns = {
-        name: _Column(-1, "", None, "is the index, which is not read. Make it a column: df.reset_index().")
+        name: _Column(-1, "", None, ("is the index, which is not read.", "Make it a column: df.reset_index()."))
         for name in table.index_names()
     }
     for place, (name, kind) in enumerate(zip(names, kinds, strict=True)):
@@ -185,26 +186,26 @@ def _own_names(names: Sequence[Any]) -> list[str]:
     for name in names:
         if not isinstance(name, str) or not name or "\0" in name:
             raise InvalidInput(
-                f"the columns of a table need names that are texts; got {name!r:.60}. Rename them: "
-                "df.columns = ['person', 'site']."
+                f"the columns of a table need names that are texts; got {name!r:.60}.",
+                "Rename them: df.columns = ['person', 'site'].",
             )
     times = Counter(name.casefold() for name in names)
     shared = [name for name in names if times[name.casefold()] > 1]
     if shared:
         raise InvalidInput(
-            f"several columns are called {shared[0]!r}, in whatever case, so that a question could mean either. Rename "
-            "or drop all but one."
+            f"several columns are called {shared[0]!r}, in whatever case, so that a question could mean either.",
+            "Rename or drop all but one.",
         )
     return list(names)
 
 
-def _refusal(name: str, kind: Any) -> str:
+def _refusal(name: str, kind: Any) -> tuple[str, str]:
     if str(kind) == "object":
         return (
-            "is an object column, which can hold values of any kind. Say which kind they are: "
-            f"df.astype({{{name!r}: 'string'}})."
+            "is an object column, which can hold values of any kind.",
+            f"Say which kind they are: df.astype({{{name!r}: 'string'}}).",
         )
-    return f"is of the type {_short(kind)}, which is not counted here. {_INSTEAD}"
+    return f"is of the type {_short(kind)}, which is not counted here.", _INSTEAD
 
 
 def _short(kind: Any) -> str:

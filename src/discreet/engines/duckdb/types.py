@@ -19,8 +19,8 @@ def refuse_as_unit(column: str, stored: str) -> None:
     """Refuse a column of a type that cannot name people."""
     if not _NAMES_PEOPLE.fullmatch(stored.upper()):
         raise InvalidInput(
-            f"{column!r} is stored as {stored} and cannot name people: two values may have one text, or one value "
-            "two. Store it as text or whole numbers (of a pandas column of numbers: .astype('Int64'))."
+            f"{column!r} is stored as {stored} and cannot name people: two values may have one text, or one value two.",
+            "Store it as text or whole numbers (of a pandas column of numbers: .astype('Int64')).",
         )
 
 

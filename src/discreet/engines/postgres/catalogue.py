@@ -98,8 +98,8 @@ def lock(connection: psycopg.Connection[Any], relation: Relation) -> None:
     if not permitted:
         named, role = f"{name_text(relation.schema)}.{name_text(relation.name)}", name_text(connection.info.user)
         raise SourceFailed(
-            f"the role {role} may not read {named}, and nothing was spent. Its owner can permit it: "
-            f"GRANT SELECT ON {named} TO {role};"
+            f"the role {role} may not read {named}, and nothing was spent.",
+            f"Its owner can permit it: GRANT SELECT ON {named} TO {role};",
         )
 
 
@@ -120,7 +120,7 @@ def read_relation(connection: psycopg.Connection[Any], name: str) -> Relation:
         [schema, own],
     ).fetchone()
     if found is None:
-        raise InvalidInput(f"{name} is no longer there.")
+        raise InvalidInput(f"{name} is no longer there.", "Open the data again.")
     oid, kind = found
     refuse_kind(name, kind)
     _refuse_family(connection, name, oid)
@@ -135,7 +135,7 @@ def read_relation(connection: psycopg.Connection[Any], name: str) -> Relation:
 def refuse_kind(name: str, kind: str) -> None:
     """Refuse what is neither a table nor a view."""
     if kind in _REFUSED:
-        raise InvalidInput(f"{name} is {_REFUSED[kind]}. Ask of a table.")
+        raise InvalidInput(f"{name} is {_REFUSED[kind]}.", "Ask of a table.")
 
 
 def _refuse_family(connection: psycopg.Connection[Any], name: str, oid: int) -> None:
@@ -153,14 +153,14 @@ def _refuse_family(connection: psycopg.Connection[Any], name: str, oid: int) -> 
         whose = name if part == name.partition(".")[2] else f"{part}, a part of {name},"
         if secured:
             raise InvalidInput(
-                f"{whose} has row-level security: who asks would decide what is counted. Ask of a table without it, or "
-                f"of a copy."
+                f"{whose} has row-level security: who asks would decide what is counted.",
+                "Ask of a table without it, or of a copy.",
             )
         refuse_kind(whose, kind)
         if method not in (None, "heap"):
             raise InvalidInput(
-                f"{whose} is stored by the access method {method}, which may skip rows by statistics of others. Copy "
-                "it to a plain table."
+                f"{whose} is stored by the access method {method}, which may skip rows by statistics of others.",
+                "Copy it to a plain table.",
             )
 
 

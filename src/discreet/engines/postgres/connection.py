@@ -69,8 +69,9 @@ def read_parameters(address: Address) -> dict[str, Any]:
     """
     if _holds_password(address):
         raise InvalidInput(
-            f"{address} holds a password, which the list of processes and the history of commands would show. Leave it "
-            "out: keep it in ~/.pgpass, in the file that PGPASSFILE names, or in the environment as PGPASSWORD."
+            f"{address} holds a password, which the list of processes and the history of commands would show.",
+            "Leave it out: keep it in ~/.pgpass, in the file that PGPASSFILE names, or in the environment as "
+            "PGPASSWORD.",
         )
     driver = psycopg_driver()
     from psycopg.conninfo import conninfo_to_dict
@@ -79,13 +80,13 @@ def read_parameters(address: Address) -> dict[str, Any]:
     with suppress(driver.Error):  # whose words could show a password
         said = conninfo_to_dict(f"postgresql:{address.rest}")
     if said is None:
-        raise InvalidInput(f"{address} cannot be read. Write it like postgresql://user@host/study.")
+        raise InvalidInput(f"{address} cannot be read.", "Write it like postgresql://user@host/study.")
     if unknown := sorted(set(said) - _PARAMETERS):
-        raise InvalidInput(f"an address may not set {unknown[0]}; {address} does. Leave it out.")
+        raise InvalidInput(f"an address may not set {unknown[0]}; {address} does.", "Leave it out.")
     if not said.get("dbname"):
-        raise InvalidInput(f"{address} names no database. Write it like postgresql://user@host/study.")
+        raise InvalidInput(f"{address} names no database.", "Write it like postgresql://user@host/study.")
     if said["dbname"] != address.dataset:
-        raise InvalidInput(f"{address} names two databases. Write one, as in postgresql://user@host/study.")
+        raise InvalidInput(f"{address} names two databases.", "Write one, as in postgresql://user@host/study.")
     return {"connect_timeout": "10", "application_name": "discreet", **said}
 
 
@@ -120,12 +121,12 @@ def _holds_password(address: Address) -> bool:
 def _refuse_other_servers(address: Address, connection: psycopg.Connection[Any]) -> None:
     version = connection.info.server_version // 10000
     if version < OLDEST:
-        raise Unsupported(f"{address} is PostgreSQL {version}; version {OLDEST} or newer is needed.")
+        raise Unsupported(f"{address} is PostgreSQL {version}.", f"Use version {OLDEST} or newer.")
     encoding = connection.info.parameter_status("server_encoding")
     if encoding != "UTF8":
         raise Unsupported(
-            f"the database of {address} is encoded in {encoding}, where texts have other bytes. Copy it to one with "
-            "ENCODING 'UTF8'."
+            f"the database of {address} is encoded in {encoding}, where texts have other bytes.",
+            "Copy it to one with ENCODING 'UTF8'.",
         )
 
 

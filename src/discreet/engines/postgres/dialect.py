@@ -61,8 +61,8 @@ class PostgresDialect(Dialect):
     def as_text(self, expression: str, kind: str) -> str:
         if kind == "number":
             raise InvalidInput(
-                f"{expression} holds floating-point numbers, whose text differs from engine to engine (50, 50.0). "
-                "Compare it with a number."
+                f"{expression} holds floating-point numbers, whose text differs from engine to engine (50, 50.0).",
+                "Compare it with a number.",
             )
         if kind == "date":
             return f"(replace(CAST({expression} AS text), ' BC', ' (BC)') COLLATE \"C\")"
@@ -112,7 +112,8 @@ class PostgresDialect(Dialect):
         if self.case_collation is None:
             raise Unsupported(
                 "this server knows upper and lower case of ASCII letters only, so that LOWER, UPPER and ILIKE would "
-                "differ from other engines. Use PostgreSQL 17 or newer, or a server with the locale C.utf8."
+                "differ from other engines.",
+                "Use PostgreSQL 17 or newer, or a server with the locale C.utf8.",
             )
         other = f"{name}({text} COLLATE {quoted(self.case_collation)})"
         if name == "UPPER":

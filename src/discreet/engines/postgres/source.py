@@ -122,7 +122,7 @@ class CountedDatabase(Source):
                 lock(connection, relation)  # before the first question, with which the state is taken
             for name, relation in self._relations.items():
                 if read_relation(connection, name) != relation:
-                    raise SourceFailed(f"{name} was altered after it was planned for. Open the data again.")
+                    raise SourceFailed(f"{name} was altered after it was planned for.", "Open the data again.")
             yield _OneState(self, connection)
 
 

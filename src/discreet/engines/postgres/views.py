@@ -44,7 +44,7 @@ def view_sql(name: str, definition: str) -> str:
         tree = parse_one(definition, read="postgres").transform(_list)
         sql = tree.transform(lambda node: _plain(name, node)).sql("duckdb")
     if sql is None:
-        raise InvalidInput(f"the view {name} cannot be read. Ask the question of its table.")
+        raise InvalidInput(f"the view {name} cannot be read.", "Ask the question of its table.")
     return sql
 
 
@@ -66,8 +66,8 @@ def _plain(name: str, node: Expression) -> Expression:
 
 def _of_the_collation(name: str, what: str) -> InvalidInput:
     return InvalidInput(
-        f"in the view {name}, {what} follows a collation of the database, which counting does not. Ask the question of "
-        "its table, with the condition in WHERE."
+        f"in the view {name}, {what} follows a collation of the database, which counting does not.",
+        "Ask the question of its table, with the condition in WHERE.",
     )
 
 

@@ -41,7 +41,7 @@ def count(rows: DataFrame, counting: Counting, kinds: Mapping[str, str]) -> IntA
     found = query(rows, counting, kinds).collect()
     if not found:
         return counts
-    columns = list(np.array(found, dtype=np.int64).T)
+    columns = list(np.array([tuple(row) for row in found], dtype=np.int64).T)  # of rows as they are it takes long
     if counting.unit == ROW:
         add_rows(counts, counting, *columns)
     elif fits_in_a_word(counting):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from ...errors import InvalidInput
@@ -32,6 +32,12 @@ class SparkDialect(Dialect):
     name = "spark"
     kinds: ClassVar[frozenset[str]] = frozenset({*KINDS, DECIMAL, MOMENT})
     direct: ClassVar[Mapping[str, frozenset[str]]] = dict.fromkeys(READINGS, kinds)
+
+    equal_values_read_alike = True
+    most_listed = 100
+
+    def place_in_list(self, text: str, listed: Sequence[str]) -> str:
+        return f"(array_position(array({', '.join(map(self.text, listed))}), {text}) - 1)"
 
     def quoted(self, name: str) -> str:
         return "`" + name.replace("`", "``") + "`"

@@ -22,6 +22,7 @@ import numpy as np
 
 from ...exact.arrays import FloatArray
 from ...exact.kernels import Response
+from ...exact.products.kernel import Product
 from ...exact.projective import Projective
 from ..algebra import cholesky, gram, left_solve, left_times, single_threaded_blas, times
 from ..model.columns import block
@@ -143,6 +144,8 @@ class Unbiased:
         simple = len(groups) == 1 and (
             groups[0].alpha is not None or isinstance(groups[0].kernel, Response | Projective)
         )
+        if len(groups) == 1 and isinstance(groups[0].kernel, Product):
+            return all(truths * reports <= MOST_ENTRIES for truths, reports in groups[0].kernel.sizes)
         return simple or sum(group.size * int(group.outputs.size or 0) for group in groups) <= MOST_ENTRIES
 
     def weights(self, f: FloatArray) -> FloatArray | None:
@@ -164,6 +167,8 @@ class Unbiased:
             everywhere[: len(f)] = f - c
             gain = float(projective.own_chance - projective.other_chance)
             return np.asarray(c + projective.hyperplane_sums(everywhere) / gain)
+        if len(self._problem.groups) == 1 and isinstance(group.kernel, Product):
+            return _of_product(group.kernel, f)
         return self._solved(f)
 
     @cached_property
@@ -198,6 +203,24 @@ class Unbiased:
                 return None
             good = np.isfinite(g).all() and np.abs(times(A, g) - f).max() <= EXACT * max(float(np.abs(f).max()), 1e-300)
         return g if good else None
+
+
+def _of_product(kernel: Product, f: FloatArray) -> FloatArray | None:
+    """Weights by those of the parts: an inverse of each part's matrix, the shortest one where there are several."""
+    g = f.reshape(kernel.truths)
+    for axis, (part, (truths, reports)) in enumerate(zip(kernel.parts, kernel.sizes, strict=True)):
+        if reports < truths:
+            return None
+        A = block(part, np.arange(truths), np.arange(reports))
+        with single_threaded_blas(A.size):
+            try:
+                inverse = np.linalg.inv(A) if truths == reports else A.T @ np.linalg.inv(A @ A.T)
+            except np.linalg.LinAlgError:
+                return None
+            g = np.moveaxis(np.moveaxis(g, axis, -1) @ inverse.T, -1, axis)
+    g = g.ravel()
+    good = np.isfinite(g).all() and np.abs(kernel.backward(g) - f).max() <= EXACT * max(float(np.abs(f).max()), 1e-300)
+    return np.asarray(g) if good else None
 
 
 def _whole(group: Group) -> FloatArray:

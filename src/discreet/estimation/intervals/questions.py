@@ -274,7 +274,7 @@ class IntervalInputs:
         Profiles are trusted where noise stays near the truth, and not at all under randomised response (where they
         held the truth in as few as 79% of the surveys).
         """
-        kernels = [group.kernel for group in self.likelihood.problem.groups]
+        kernels = [part for group in self.likelihood.problem.groups for part in group.factors]
         if all(isinstance(kernel, Response | Projective) for kernel in kernels):
             return math.inf
         return 1.0 if all(isinstance(kernel, Noise | Lattice) for kernel in kernels) else FAR_SHORTER

@@ -7,6 +7,7 @@ import numpy as np
 from ...exact.arrays import FloatArray, IntArray
 from ...exact.kernels import Kernel, Noise, Response
 from ...exact.lattice import Lattice
+from ...exact.products.kernel import Product
 from ...exact.projective import Projective
 
 #: Reports of noise spread wider than this are looked up one by one.
@@ -20,11 +21,23 @@ def block(kernel: Kernel, truths: IntArray, reports: IntArray) -> FloatArray:
     if isinstance(kernel, Response):
         same = truths[:, None] == reports[None, :]
         return np.where(same, float(kernel.probability(0, 0)), float(kernel.probability(0, 1)))
+    if isinstance(kernel, Product):
+        return _product(kernel, truths, reports)
     if isinstance(kernel, Noise):
         return _noise(kernel, truths, reports)
     matrix = kernel.matrix()
     rows = matrix if len(truths) == len(matrix) else matrix.take(truths, 0)
     return rows if len(reports) == matrix.shape[1] else rows.take(reports, 1)
+
+
+def _product(kernel: Product, truths: IntArray, reports: IntArray) -> FloatArray:
+    """The parts' probabilities, each worked out once for every truth and report of the part, multiplied."""
+    found = np.ones((len(truths), len(reports)))
+    for part, own, reported in kernel.places(truths, reports):
+        rows, row = np.unique(own, return_inverse=True)
+        columns, column = np.unique(reported, return_inverse=True)
+        found *= block(part, rows, columns)[np.ix_(row, column)]
+    return found
 
 
 def _noise(kernel: Noise, truths: IntArray, reports: IntArray) -> FloatArray:

@@ -21,9 +21,11 @@ from ...exact.bits import SeededBits
 from ...exact.integers import read_integers
 from ...exact.kernels import Kernel, Noise, Response
 from ...exact.laws import GeometricTails
+from ...exact.products.kernel import Product, factors_of
 from ...exact.projective import Projective
 from ...exact.tables import Table
 from ...mechanism import Mechanism
+from ...products import ProductSpace
 from ...spaces import Counts, Integers, Space
 from ..algebra import single_threaded_blas
 from .columns import WIDEST, block
@@ -96,6 +98,11 @@ class Group:
     def size(self) -> int:
         assert self.truths.size is not None
         return self.truths.size
+
+    @property
+    def factors(self) -> tuple[Kernel, ...]:
+        """The kernels of the parts of a product; any other kernel alone."""
+        return factors_of(self.kernel)
 
     @property
     def alpha(self) -> float | None:
@@ -364,6 +371,10 @@ def _spaces(mechanism: object, over: object) -> tuple[Space, Space, Kernel]:
 
 def _refuse_useless(kernel: Kernel) -> None:
     """A mechanism whose reports have the same distribution whatever the truth."""
+    if isinstance(kernel, Product):
+        for part in kernel.parts:
+            _refuse_useless(part)
+        return
     if isinstance(kernel, Response):
         useless = kernel.stay == kernel.other
     elif isinstance(kernel, Projective):
@@ -398,7 +409,8 @@ def _refuse_impossible(group: Group) -> None:
 
 
 def _raw(data: object, outputs: Space) -> tuple[IntArray, IntArray]:
-    _refuse_table(data)
+    if not isinstance(outputs, ProductSpace):  # whose reports may be a table with a column for each part
+        _refuse_table(data)
     if isinstance(data, Mapping):
         raise WrongType(
             f"{arg('reports')} takes the raw reports, one for each person; a mapping of counts is given as counts."
@@ -426,6 +438,8 @@ def _counted(data: object, outputs: Space) -> tuple[IntArray, IntArray]:
     if hasattr(data, "index") and hasattr(data, "items") and type(data.index).__name__ != "RangeIndex":
         return _mapped(_labelled(data), outputs)
     counts = read_integers(data, "counts of reports")
+    if isinstance(outputs, ProductSpace) and counts.shape == outputs.shape:
+        counts = counts.ravel()
     if outputs.size is None:
         raise InvalidInput(
             "counts need their values, because reports are unbounded: give a mapping {value: count}, or the raw "

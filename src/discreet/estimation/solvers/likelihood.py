@@ -10,6 +10,7 @@ from ...exact.arrays import FloatArray, IntArray
 from ...exact.kernels import Noise
 from ...exact.kernels import Response as ResponseKernel
 from ...exact.lattice import Lattice
+from ...exact.products.kernel import Product
 from ...exact.projective import Projective
 from .. import interior
 from ..algebra import left_solve, single_threaded_blas
@@ -69,7 +70,8 @@ class Likelihood:
             if work > MOST_WORK_ON_MAPS:
                 return Structured(problem)
         elif work > MOST_WORK and all(
-            isinstance(group.kernel, Noise | Lattice | ResponseKernel | Projective) for group in problem.groups
+            isinstance(group.kernel, Noise | Lattice | ResponseKernel | Projective | Product)
+            for group in problem.groups
         ):
             return Structured(problem)
         return self._dense()

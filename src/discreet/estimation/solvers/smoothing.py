@@ -85,7 +85,7 @@ def search_for(space: Space) -> Search:
 
 
 #: Differences of halves are found from at most so many pairs, and updates of values in all; from one pair at least.
-MOST_PAIRS, MOST_VALUES_UPDATED = 16, 20_000_000
+MOST_PAIRS, MOST_VALUES_UPDATED = 16, 8_000_000
 
 
 class _Part:

@@ -140,8 +140,8 @@ class PostgresStore(Store):
         store = cls(address)
         driver = psycopg_driver()
         taken = InvalidInput(
-            f"{store.name} exists already, and a ledger is never overwritten: what was spent stays spent. Use it; only "
-            "other people have a ledger of their own, under another name: add ?ledger=NAME."
+            f"{store.name} exists already, and a ledger is never overwritten: what was spent stays spent.",
+            "Use it; only other people have a ledger of their own, under another name: add ?ledger=NAME.",
         )
         with store._connected() as connection:
             try:
@@ -195,7 +195,8 @@ class PostgresStore(Store):
             )
         except driver.Error:
             raise StoreUnavailable(
-                f"{self.name} cannot be reached. Look at the address, the server and the role; nothing was written."
+                f"{self.name} cannot be reached.",
+                "Look at the address, the server and the role; nothing was written.",
             ) from None
         try:
             settings = "; ".join(f"SET {name} = '{value}'" for name, value in _SETTINGS.items())
@@ -214,7 +215,7 @@ class PostgresStore(Store):
             raise self._not_a_ledger() from None
 
     def _not_a_ledger(self) -> UnreadableFile:
-        return UnreadableFile(f"{self.name} is not a ledger. A ledger is made by: discreet ledger init.")
+        return UnreadableFile(f"{self.name} is not a ledger.", "A ledger is made by: discreet ledger init.")
 
     def _is_there(self, connection: psycopg.Connection[Any]) -> bool:
         found = connection.execute(b"SELECT to_regclass($1) IS NOT NULL", [f"{self._schema}.events"]).fetchone()
@@ -232,7 +233,7 @@ class PostgresStore(Store):
         if found != [(FORMAT,)]:
             version = found[0][0] if found else "none"
             raise UnreadableFile(
-                f"{self.name} is a ledger of format {version}; this program reads format {FORMAT}. Upgrade discreet."
+                f"{self.name} is a ledger of format {version}; this program reads format {FORMAT}.", "Upgrade discreet."
             )
 
 
@@ -250,8 +251,8 @@ def _split_name(rest: str) -> tuple[str, str]:
     others = "&".join(part for part in parts if not part.startswith("ledger="))
     if len(names) > 1 or not all(map(_NAME.fullmatch, names)):
         raise InvalidInput(
-            "the name of a ledger has small letters, digits and underscores, up to 40, and begins with a letter. Write "
-            "it like postgresql://user@host/study?ledger=births."
+            "the name of a ledger has small letters, digits and underscores, up to 40, and begins with a letter.",
+            "Write it like postgresql://user@host/study?ledger=births.",
         )
     return f"{place}?{others}" if others else place, names[0] if names else USUAL_NAME
 
@@ -338,29 +339,33 @@ def _in_words(name: str, problem: Any) -> DiscreetError:
     """What the server found, in words that say what to do. Its own could quote what the ledger holds."""
     state = getattr(problem, "sqlstate", None) or ""
     if state in _CONFLICTS:
-        return WriteConflict(f"{name} was written by others at the same time. Nothing was written; try again.")
-    for start, sentence in _UNAVAILABLE.items():
-        if state.startswith(start):
-            return StoreUnavailable(f"{name} {sentence}")
+        return WriteConflict(f"{name} was written by others at the same time.", "Nothing was written; try again.")
     if not state:  # no answer came back: whether the last step took effect is not known
-        return StoreUnavailable(f"{name} {_MAY_BE_THERE}")
+        state = _NO_ANSWER
+    for start, (what, advice) in _UNAVAILABLE.items():
+        if state.startswith(start):
+            return StoreUnavailable(f"{name} {what}", advice)
     if state.startswith("23"):
-        return UnreadableFile(f"{name} was altered: it has rows that cannot be. See discreet ledger verify.")
+        return UnreadableFile(f"{name} was altered: it has rows that cannot be.", "See discreet ledger verify.")
     return UnreadableFile(f"{name} cannot be used as a ledger: the server refuses ({state}).")
 
 
 #: The server undid the whole transaction, also where it says so of a COMMIT: a serialisation failure, a deadlock.
 _CONFLICTS = ("40001", "40P01")
 
-_MAY_BE_THERE = "ended the connection. What was being written may be there or not: see discreet ledger show."
+#: A state of a connection that ended.
+_NO_ANSWER = "08"
 
+_MAY_BE_THERE = ("ended the connection.", "What was being written may be there or not: see discreet ledger show.")
+
+#: How a state begins -> what that is, and what to do.
 _UNAVAILABLE = {
-    "55P03": f"has been in use by another process for {PATIENCE} seconds. Nothing was written; try again.",
+    "55P03": (f"has been in use by another process for {PATIENCE} seconds.", "Nothing was written; try again."),
     "40003": _MAY_BE_THERE,
-    "40": "undid what was being written. Nothing was written; try again.",
-    "42501": "cannot be used: the role lacks permission on its schema. Nothing was written.",
-    "25006": "cannot be written: the server or the role is read-only. Nothing was written.",
-    "53": "cannot be written: the server has no room or no connections left. Nothing was written.",
+    "40": ("undid what was being written.", "Nothing was written; try again."),
+    "42501": ("cannot be used: the role lacks permission on its schema. Nothing was written.", ""),
+    "25006": ("cannot be written: the server or the role is read-only. Nothing was written.", ""),
+    "53": ("cannot be written: the server has no room or no connections left. Nothing was written.", ""),
     "57": _MAY_BE_THERE,
-    "08": _MAY_BE_THERE,
+    _NO_ANSWER: _MAY_BE_THERE,
 }

@@ -141,8 +141,8 @@ class SqliteStore(Store):
             os.close(os.open(store._path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         except FileExistsError:
             raise InvalidInput(
-                f"{store.name} exists already, and a ledger is never overwritten: what was spent stays spent. Use it; "
-                "only other people have a ledger of their own, under another name."
+                f"{store.name} exists already, and a ledger is never overwritten: what was spent stays spent.",
+                "Use it; only other people have a ledger of their own, under another name.",
             ) from None
         except OSError as problem:
             raise UnreadableFile(f"cannot create {store.name}: {problem.strerror or problem}.") from None
@@ -200,14 +200,15 @@ class SqliteStore(Store):
             mode = connection.execute("PRAGMA journal_mode = DELETE").fetchone()[0]
             if mode != "delete":
                 raise UnreadableFile(
-                    f"{self.name} was switched to SQLite's journal mode {mode!r} and cannot be switched back now. End "
-                    "the other programs that use it."
+                    f"{self.name} was switched to SQLite's journal mode {mode!r} and cannot be switched back now.",
+                    "End the other programs that use it.",
                 )
             yield connection
         except sqlite3.Error as problem:
             raise _told(self.name, problem) from None
         except UnicodeDecodeError:  # Python's reading of what SQLite says about a damaged file
-            raise UnreadableFile(f"{self.name} {_BROKEN['SQLITE_CORRUPT']}") from None
+            what, advice = _BROKEN["SQLITE_CORRUPT"]
+            raise UnreadableFile(f"{self.name} {what}", advice) from None
         finally:
             connection.close()  # undoes an open transaction
 
@@ -217,13 +218,14 @@ class SqliteStore(Store):
         if application != _APPLICATION:
             empty = not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
             raise UnreadableFile(
-                f"{self.name} is {'empty' if empty else 'a SQLite database, but not a ledger'}. A ledger is made by: "
-                "discreet ledger init" + (" (if that was interrupted, delete the empty file first)." if empty else ".")
+                f"{self.name} is {'empty' if empty else 'a SQLite database, but not a ledger'}.",
+                "A ledger is made by: discreet ledger init"
+                + (" (if that was interrupted, delete the empty file first)." if empty else "."),
             )
         if version not in _LAYOUTS:
             raise UnreadableFile(
-                f"{self.name} is a ledger of format {version}; this program reads formats up to {FORMAT}. Upgrade "
-                "discreet."
+                f"{self.name} is a ledger of format {version}; this program reads formats up to {FORMAT}.",
+                "Upgrade discreet.",
             )
         found = {row[0] for row in connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")}
         if found != set(_LAYOUTS[version]):
@@ -235,28 +237,32 @@ class SqliteStore(Store):
 def _told(name: str, problem: sqlite3.Error) -> DiscreetError:
     """What SQLite found, in words that say what to do."""
     code = getattr(problem, "sqlite_errorname", "") or ""
-    for start, sentence in _UNAVAILABLE.items():
+    for start, (what, advice) in _UNAVAILABLE.items():
         if code.startswith(start):
-            return StoreUnavailable(f"{name} {sentence}")
-    for start, sentence in _BROKEN.items():
+            return StoreUnavailable(f"{name} {what}", advice)
+    for start, (what, advice) in _BROKEN.items():
         if code.startswith(start):
-            return UnreadableFile(f"{name} {sentence}")
+            return UnreadableFile(f"{name} {what}", advice)
     return UnreadableFile(f"{name} cannot be used as a ledger: SQLite cannot read it.")
 
 
+#: What SQLite says -> what that is, and what to do.
 _UNAVAILABLE = {
-    "SQLITE_BUSY": f"has been in use by another process for {PATIENCE:g} seconds. Nothing was written; try again.",
-    "SQLITE_LOCKED": "is in use by another program. Nothing was written; try again.",
-    "SQLITE_READONLY": "cannot be written: it, or the folder it lies in, is read-only. Nothing was written.",
-    "SQLITE_PERM": "cannot be opened: permission denied.",
-    "SQLITE_CANTOPEN": "cannot be opened: look at the permissions of the file and of the folder it lies in.",
-    "SQLITE_FULL": "cannot be written: the disk is full. Nothing was written.",
-    "SQLITE_IOERR": "cannot be read or written: the disk or the network drive fails. See discreet ledger show.",
-    "SQLITE_TOOBIG": "cannot keep so large an answer: the limit is a thousand million bytes, compressed.",
+    "SQLITE_BUSY": (f"has been in use by another process for {PATIENCE:g} seconds.", "Nothing was written; try again."),
+    "SQLITE_LOCKED": ("is in use by another program.", "Nothing was written; try again."),
+    "SQLITE_READONLY": ("cannot be written: it, or the folder it lies in, is read-only. Nothing was written.", ""),
+    "SQLITE_PERM": ("cannot be opened: permission denied.", ""),
+    "SQLITE_CANTOPEN": ("cannot be opened.", "Look at the permissions of the file and of the folder it lies in."),
+    "SQLITE_FULL": ("cannot be written: the disk is full. Nothing was written.", "Make room, and try again."),
+    "SQLITE_IOERR": ("cannot be read or written: the disk or the network drive fails.", "See discreet ledger show."),
+    "SQLITE_TOOBIG": ("cannot keep so large an answer: the limit is a thousand million bytes, compressed.", ""),
 }
 
 _BROKEN = {
-    "SQLITE_NOTADB": "is not a ledger. A ledger is made by: discreet ledger init.",
-    "SQLITE_CORRUPT": "is damaged. Restore a copy, and compare it with the bundles: discreet ledger verify --bundle.",
-    "SQLITE_CONSTRAINT": "was altered: it has rows that cannot be. See discreet ledger verify.",
+    "SQLITE_NOTADB": ("is not a ledger.", "A ledger is made by: discreet ledger init."),
+    "SQLITE_CORRUPT": (
+        "is damaged.",
+        "Restore a copy, and compare it with the bundles: discreet ledger verify --bundle.",
+    ),
+    "SQLITE_CONSTRAINT": ("was altered: it has rows that cannot be.", "See discreet ledger verify."),
 }

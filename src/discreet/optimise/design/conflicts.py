@@ -117,9 +117,7 @@ def conflict(request: Request) -> Conflict:
     verdict = "is infeasible" if len(clashes) == 1 else "are infeasible together"
     doubt = "" if certain else " (the solver finds no mechanism; this is not a proof)"
     return Conflict(
-        f"{listed(clashes)} {verdict} on the counts 0..{request.n}{doubt}. {hint}.",
-        codes,
-        proved=certain,
+        f"{listed(clashes)} {verdict} on the counts 0..{request.n}{doubt}.", f"{hint}.", codes, proved=certain
     )
 
 

@@ -172,13 +172,16 @@ def read_request(
         raise InvalidInput.must_be("delta", "a probability below 1", delta, "0 asks for pure privacy.")
     if worst_case and prior is not None:
         raise InvalidInput(
-            f"the worst case over all truths needs no prior; give either {arg('prior')} or {arg('worst_case', True)}."
+            "the worst case over all truths needs no prior.",
+            f"Give either {arg('prior')} or {arg('worst_case', True)}.",
         )
     wanted = requirements.resolve(properties)
     codes = [p.code for p in wanted]
     twice = next((code for code in codes if codes.count(code) > 1), None)
     if twice is not None:
-        raise InvalidInput(f"{twice!r} is asked for more than once; name each requirement once.")
+        raise InvalidInput(
+            f"{twice!r} is asked for more than once.", "Name each requirement once.", argument="properties"
+        )
     resolved = losses.resolve(loss)
     space = Counts(size - 1)
     if not resolved.nondecreasing or not resolved.symmetric:
@@ -198,8 +201,9 @@ def _searched(request: Request, stated: Fraction, start: ProvedDesign | None) ->
     """The answer of the linear program, and where the solver ended; a known mechanism where the solver fails."""
     if request.n > LARGEST_PROGRAM:
         raise Unsupported(
-            f"a linear program over {(request.n + 1) ** 2:,} probabilities is too large (n up to {LARGEST_PROGRAM}). "
-            "Larger n are possible for L0 without column properties, and for properties among S, RM and WH."
+            f"a linear program over {(request.n + 1) ** 2:,} probabilities is too large (n up to {LARGEST_PROGRAM}).",
+            "Larger n are possible for L0 without column properties, and for properties among S, RM and WH.",
+            argument="n",
         )
     try:
         found = search(request, stated, start)

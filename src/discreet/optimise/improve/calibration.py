@@ -344,13 +344,13 @@ class _Search:
         closest = Trial(epsilon, self.target.value(self.propose(epsilon)))
         return InvalidInput(
             f"no epsilon of {self.name} between {float(self.lowest):.3g} and {float(self.highest):.3g} gives "
-            f"{self.target.sentence}. The closest possible is {closest}. Ask for less, or give "
-            f"{arg('between')} to search elsewhere."
+            f"{self.target.sentence}. The closest possible is {closest}.",
+            f"Ask for less, or give {arg('between')} to search elsewhere.",
         )
 
     def _trivial(self, epsilon: Fraction) -> InvalidInput:
         easiest = Trial(epsilon, self.target.value(self.propose(epsilon)))
         return InvalidInput(
-            f"every epsilon of {self.name} gives {self.target.sentence}: even {easiest}. The target asks for nothing; "
-            "ask for more, or choose epsilon by other means."
+            f"every epsilon of {self.name} gives {self.target.sentence}: even {easiest}. The target asks for nothing.",
+            "Ask for more, or choose epsilon by other means.",
         )

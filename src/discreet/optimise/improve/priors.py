@@ -41,13 +41,15 @@ def read_prior_file(path: str, n: int) -> list[Fraction]:
     except OSError as problem:
         names = ", ".join(NAMES)
         raise UnreadableFile(
-            f"{path!r} is neither the name of a prior ({names}) nor a file that can be read: {problem.strerror}."
+            f"{path!r} is neither the name of a prior ({names}) nor a file that can be read: {problem.strerror}.",
+            argument="prior",
         ) from None
     weights = [as_fraction(word, "a weight of the prior") for word in re.split(r"[\s,;]+", text.strip()) if word]
     if len(weights) != n + 1 or min(weights) < 0 or not any(weights):
         raise InvalidInput(
             f"{path} must hold {n + 1} numbers that are not negative, one for each count 0..{n}; it holds "
-            f"{len(weights)}."
+            f"{len(weights)}.",
+            argument="prior",
         )
     total = sum(weights)
     return [w / total for w in weights]

@@ -30,11 +30,16 @@ def exact_table(mechanism: object, purpose: str) -> tuple[Channel, Table]:
     """The exact probabilities of a mechanism; float matrices and irrational laws have none."""
     if not isinstance(mechanism, Mechanism):
         raise InvalidInput(
-            f"{purpose} needs a mechanism; got {type(mechanism).__name__}. Make one of a matrix with dc.from_matrix(P)."
+            f"{purpose} needs a mechanism; got {type(mechanism).__name__}.",
+            "Make one of a matrix with dc.from_matrix(P).",
+            argument="mechanism",
         )
     channel = Channel.of(mechanism)
     if channel.table is None:
-        raise Unsupported(f"{purpose} needs exact probabilities, and those of {mechanism.family} are irrational.")
+        raise Unsupported(
+            f"{purpose} needs exact probabilities, and those of {mechanism.family} are irrational.",
+            argument="mechanism",
+        )
     return channel, channel.table
 
 
@@ -92,7 +97,10 @@ def symmetrise(mechanism: Mechanism, prior: object = None) -> Mechanism:
     """
     channel, table = exact_table(mechanism, "symmetrising")
     if not (isinstance(channel.inputs, Counts) and isinstance(channel.outputs, Counts)):
-        raise Unsupported(f"only counts can be counted from the other end; these values are {channel.inputs.noun}s.")
+        raise Unsupported(
+            f"only counts can be counted from the other end; these values are {channel.inputs.noun}s.",
+            argument="mechanism",
+        )
     same_cost_for = "symmetric weights and losses"
     if prior is not None:
         weights = exact_weights(prior, channel.shape[0])
@@ -101,8 +109,8 @@ def symmetrise(mechanism: Mechanism, prior: object = None) -> Mechanism:
             mirror = len(weights) - 1 - uneven
             raise InvalidInput(
                 f"the prior is not symmetric: {float(weights[uneven]):.6g} for {uneven} and "
-                f"{float(weights[mirror]):.6g} for {mirror}. Symmetrising would change the expected loss under it; "
-                f"leave the mechanism as it is, or leave out {arg('prior')} if symmetry matters more."
+                f"{float(weights[mirror]):.6g} for {mirror}. Symmetrising would change the expected loss under it.",
+                f"Leave the mechanism as it is, or leave out {arg('prior')} if symmetry matters more.",
             )
         same_cost_for = "the prior given and symmetric losses"
     rows = []
@@ -197,7 +205,9 @@ def derivable(mechanism: Mechanism, *, alpha: Number | None = None, epsilon: Num
     """
     channel, table = exact_table(mechanism, "derivability")
     if not isinstance(channel.inputs, Counts):
-        raise Unsupported(f"the geometric mechanism is for counts; these truths are {channel.inputs.noun}s.")
+        raise Unsupported(
+            f"the geometric mechanism is for counts; these truths are {channel.inputs.noun}s.", argument="mechanism"
+        )
     a = _own_alpha(mechanism) if alpha is None and epsilon is None else read_alpha(alpha, epsilon)
     worst, place = _worst_place(table, a)
     name = f"the geometric mechanism with alpha = {a if a.denominator < 10**9 else format(float(a), '.9g')}"

@@ -212,7 +212,7 @@ def read_target(channel: Channel, limits: dict[str, object], within: object, pri
 def _ratio_target(channel: Channel, limit: object, within: object, prior: object) -> RatioTarget:
     if prior is not None:
         raise InvalidInput(
-            f"a likelihood ratio bounds every truth and report, so it needs no prior; drop {arg('prior')}"
+            "a likelihood ratio bounds every truth and report, so it needs no prior.", f"Drop {arg('prior')}"
         )
     most = as_fraction(limit, "likelihood_ratio")
     if most <= 1:
@@ -228,8 +228,9 @@ def _ratio_target(channel: Channel, limit: object, within: object, prior: object
     first, second = np.nonzero(np.triu(near, 1))
     if not len(first):
         raise InvalidInput(
-            f"no two truths lie within {_shown(radius)} of each other; the nearest are {_shown(space.unit)} apart. "
-            "Give a larger radius."
+            f"no two truths lie within {_shown(radius)} of each other; the nearest are {_shown(space.unit)} apart.",
+            "Give a larger radius.",
+            argument="within",
         )
     return RatioTarget(f"a likelihood ratio of at most {_shown(most)} between {whom}", most, first, second)
 

@@ -226,9 +226,13 @@ def _refuse_options(
     if shared_from is not None and kind != "all-counts":
         raise InvalidInput(f"{named('shared_from')} is for {arg('kind', 'all-counts')}; got {arg('kind', kind)}.")
     if least is not None and kind not in ("optimal", "sadeghi"):
-        raise InvalidInput(f"least is for the kinds 'optimal' and 'sadeghi'; {kind!r} serves small counts as they are.")
+        raise InvalidInput(
+            f"{named('least')} is for the kinds 'optimal' and 'sadeghi'; {kind!r} serves small counts as they are."
+        )
     if (largest is None) == (kind == "single-event"):
-        raise InvalidInput(f"largest, the largest count N, goes with {arg('kind', 'single-event')} and with no other.")
+        raise InvalidInput(
+            f"{named('largest')}, the largest count N, goes with {arg('kind', 'single-event')} and with no other."
+        )
     if not overshoot and kind != "single-event":
         raise InvalidInput(
             f"{arg('overshoot', False)} goes with {arg('kind', 'single-event')}, which knows a largest count."
@@ -259,9 +263,10 @@ def refuse_untouched_zeros(stay: Fraction, reach: int, js: int = 0) -> None:
     """Refuse to publish zeros as they are, with the delta that shows why."""
     bound = zeros_bound(Fraction(0) if js else stay, reach)
     raise NotPrivate(
-        f"zeros cannot be published as they are: delta would be at least {text_down(bound)} at every epsilon, "
-        f"(1 + D eta)/(D + 1). A count of 1 with unbiased noise is published as something above 0 at least that often, "
-        f"and a count of 0 never. Leave {named('keep_zeros')} out: a count of 0 then gets noise of its own."
+        f"zeros cannot be published as they are: delta would be at least {text_down(bound)} at every epsilon, (1 + D "
+        "eta)/(D + 1). A count of 1 with unbiased noise is published as something above 0 at least that often, and "
+        "a count of 0 never.",
+        f"Leave {named('keep_zeros')} out: a count of 0 then gets noise of its own.",
     )
 
 
@@ -276,9 +281,9 @@ def solve(requirements: NoiseRequirements, delta: Fraction | None) -> tuple[Nois
             (least_delta(requirements), requirements) if delta is None else _largest_stay(requirements, delta)
         )
     except InfeasibleProgram:
-        raise InvalidInput(impossible(requirements, delta)) from None
+        raise impossible(requirements, delta) from None
     if limit is not None and any(moment(law, 2) > limit for law in found.laws):
-        raise InvalidInput(impossible(requirements, delta))  # by so little that floats did not see it
+        raise impossible(requirements, delta)  # by so little that floats did not see it
     return found, requirements
 
 
@@ -295,8 +300,8 @@ def _largest_stay(requirements: NoiseRequirements, delta: Fraction) -> tuple[Noi
     raise InfeasibleProgram()
 
 
-def impossible(requirements: NoiseRequirements, delta: Fraction | None) -> str:
-    """The message when no noise meets the requirements."""
+def impossible(requirements: NoiseRequirements, delta: Fraction | None, where: str = "") -> InvalidInput:
+    """The error when no noise meets the requirements; ``where`` begins the sentence."""
     limits = [f"reach = {requirements.reach}", f"epsilon = {float(requirements.epsilon):g}"]
     if requirements.stay is not None and delta is None:
         limits.append(f"stay = {float(requirements.stay):g}")
@@ -307,7 +312,7 @@ def impossible(requirements: NoiseRequirements, delta: Fraction | None) -> str:
     if delta is not None:
         limits.append(f"delta = {float(delta):g}")
     hint = "a larger variance" if requirements.variance is not None else "a larger delta or a larger reach"
-    return f"no unbiased noise meets {listed(limits)} together; allow {hint}."
+    return InvalidInput(f"{where}no unbiased noise meets {listed(limits)} together.", f"Allow {hint}.")
 
 
 def _figures(kernel: Kernel, inputs: Space, epsilon: Fraction, law: Finite) -> dict[str, Any]:

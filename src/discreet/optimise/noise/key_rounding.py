@@ -59,7 +59,7 @@ def best_on_keys(
         Called with a few words on what is being done.
     """
     if keys > _MOST_KEYS:
-        raise Unsupported(f"at most 2^40 keys are searched; got {keys}.")
+        raise Unsupported(f"at most 2^40 keys are searched; got {keys}.", argument="keys", given=keys)
     whole = requirements_for(reach)
     best: KeyTable | None = None
     proved = False
@@ -137,7 +137,7 @@ def _round_to_keys(requirements: NoiseRequirements, keys: int) -> KeyTable:
         if len(weights) == len(requirements.counts) and meets_requirements(tuple(weights), requirements, keys):
             _improve(weights, requirements, keys)
             return tuple(weights)
-    raise Unsupported(f"rounding to {keys} keys breaks a requirement.")
+    raise Unsupported(f"rounding to {keys} keys breaks a requirement.", "Take more keys.", argument="keys")
 
 
 def _improve(weights: list[dict[int, int]], requirements: NoiseRequirements, keys: int) -> None:

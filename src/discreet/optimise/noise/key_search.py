@@ -202,7 +202,7 @@ def best_table(requirements: NoiseRequirements, keys: int, known: KeyTable | Non
     if found is not None and (best is None or value_of(found, requirements) < value_of(best, requirements)):
         best = found
     if best is None:
-        raise Unsupported(f"no table on {keys} keys was found; allow more keys, a larger reach or a smaller stay.")
+        raise Unsupported(f"no table on {keys} keys was found.", "Allow more keys, a larger reach or a smaller stay.")
     value = float(value_of(best, requirements) * keys)
     proved = value <= 1 + _SOLVER_GAP or (outcome.finished and value <= outcome.bound * (1 + _SOLVER_GAP) + _SOLVER_GAP)
     return _with_less_variance(best, requirements, keys), proved

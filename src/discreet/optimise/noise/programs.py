@@ -325,7 +325,7 @@ def least_delta(requirements: NoiseRequirements) -> NoiseLaws:
     ):  # one law: it and its mirror image are equally good, and so is their mean
         requirements = replace(requirements, symmetric=True)
     best: NoiseLaws | None = None
-    problem = Unsupported("the linear program was not solved to enough digits; try a smaller reach.")
+    problem = Unsupported("the linear program was not solved to enough digits.", "Try a smaller reach.")
     for rough in (None, 1e-3, 1e-6):  # sizes to work in: the solver fails at some programs in some of them
         try:
             program = NoiseProgram(requirements, rough=rough)

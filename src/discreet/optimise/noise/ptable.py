@@ -110,11 +110,11 @@ def design_ptable(
     try:
         free = least_delta(requirements(D))
     except InfeasibleProgram:
-        raise InvalidInput(impossible(requirements(D), None)) from None
+        raise impossible(requirements(D), None) from None
     try:
         found = best_on_keys(requirements, D, size, progress)
     except InfeasibleProgram:
-        raise InvalidInput(f"on {size} keys {impossible(requirements(D), None)}") from None
+        raise impossible(requirements(D), None, f"on {size} keys ") from None
     table = PTable(tuple(tuple(sorted(row.items())) for row in found.weights), size, layout="ptable")
     delta = table.mechanism(eps).certificate.delta
     about: dict[str, Any] = {

@@ -144,7 +144,7 @@ def _listed(value: Any) -> list[Any]:
         return [value]
     listed = list(value)
     if not listed:
-        raise InvalidInput("there is nothing to look at: give at least one epsilon and one reach.")
+        raise InvalidInput("there is nothing to look at.", "Give at least one epsilon and one reach.")
     return listed
 
 

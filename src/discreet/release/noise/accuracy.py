@@ -263,7 +263,8 @@ class Behaviour:
         if not (isinstance(mechanism.inputs, Counts | Integers) and isinstance(mechanism.outputs, Counts | Integers)):
             raise Unsupported(
                 f"released cells are counts; {mechanism.family} takes {mechanism.inputs.noun}s and reports "
-                f"{mechanism.outputs.noun}s. Choose a mechanism for counts."
+                f"{mechanism.outputs.noun}s.",
+                "Choose a mechanism for counts.",
             )
         kernel = mechanism.kernel
         if not isinstance(kernel, Noise):
@@ -272,8 +273,8 @@ class Behaviour:
         least, largest = kernel.truths
         if (least or 0) > 0 or (kernel.own and least != 0):
             raise Unsupported(
-                f"{mechanism.family} begins at a count of {least}, but a released cell may have any count from 0 on. "
-                "Build it from 0 on."
+                f"{mechanism.family} begins at a count of {least}, but a released cell may have any count from 0 on.",
+                "Build it from 0 on.",
             )
         low, high = kernel.clamp
         return cls(

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import InvalidInput, InWords, Unsupported, WrongType, arg
+from ...errors import InvalidInput, InWords, Unsupported, WrongType, arg, named
 from ...exact.arrays import FloatArray, IntArray
 from ...exact.bits import Bits
 from ...exact.integers import is_integer
@@ -83,7 +83,7 @@ class CellNoise:
             raise InvalidInput.must_be("counts", f"one of {', '.join(OUTPUTS)}", self.output)
         if self.output == "in-range" and self.high is None:
             raise InvalidInput(
-                f"{arg('counts', 'in-range')} needs a largest count: give {arg('bound')} or {arg('sizes')}"
+                f"{arg('counts', 'in-range')} needs a largest count.", f"Give {arg('bound')} or {arg('sizes')}"
             )
         for name in ("which", "high"):
             array = getattr(self, name)
@@ -105,7 +105,10 @@ class CellNoise:
             fits = isinstance(high, np.ndarray) and high.shape == which.shape
             fits = fits and bool(np.all((which < len(self.mechanisms)) & (which >= np.where(high == 0, -1, 0))))
         if not fits:
-            raise InvalidInput("the mechanisms, the ranges and the output of these cells do not belong together.")
+            raise InvalidInput(
+                "the mechanisms, the ranges and the output of these cells do not belong together.",
+                argument="mechanisms",
+            )
 
     @cached_property
     def behaviours(self) -> tuple[Behaviour, ...]:
@@ -143,7 +146,7 @@ class CellNoise:
         if array.dtype.kind not in "iuO":
             raise WrongType.must_be("counts of cells", "an array of integers", InWords(f"{array.dtype} values"))
         if self.size is not None and array.size != self.size:
-            raise InvalidInput(f"this noise is for {self.size} cells; got {array.size}.")
+            raise InvalidInput(f"this noise is for {self.size} cells; got {array.size}.", "Give a count for each cell.")
         low = 0 if array.dtype.kind == "u" else FREE_BELOW  # an unsigned number cannot be compared with a negative one
         return np.asarray(np.clip(array, low, FREE_ABOVE - 1), np.int64).reshape(-1)
 
@@ -277,9 +280,13 @@ class CellNoise:
                 description["known"] is True,
             )
         except (KeyError, TypeError, AttributeError):
-            raise InvalidInput("this does not describe the noise of cells; the file may be damaged.") from None
+            raise InvalidInput(
+                "this does not describe the noise of cells; the file may be damaged.", argument="description"
+            ) from None
         if made.known is not description["known"]:
-            raise InvalidInput("whether the ranges are public sizes must be said by true or false.")
+            raise InvalidInput(
+                "whether the ranges are public sizes must be said by true or false.", argument="description"
+            )
         made.behaviours  # noqa: B018 - refuses mechanisms that are not for counts
         return made
 
@@ -348,7 +355,9 @@ def cell_noise(
     limit, known = _read_limit(bound, sizes)
     if isinstance(mechanism, Mechanism):
         if epsilon is not None or sigma2 is not None:
-            raise InvalidInput("a ready mechanism has its own privacy; leave epsilon and sigma2 out.")
+            raise InvalidInput(
+                "a ready mechanism has its own privacy.", f"Leave {arg('epsilon')} and {arg('sigma2')} out."
+            )
         return _of_mechanism(mechanism, limit, known, output)
     if callable(mechanism):
         return _of_tables("a design", mechanism, as_fraction(epsilon, "epsilon"), limit, output)
@@ -356,7 +365,7 @@ def cell_noise(
     by_sigma2 = takes_sigma2(mechanism)
     if by_sigma2 != (sigma2 is not None) or by_sigma2 == (epsilon is not None):
         wanted = f"{arg('sigma2')}, and no epsilon" if by_sigma2 else f"{arg('epsilon')}, and no sigma2"
-        raise InvalidInput(f"{family.written} needs {wanted}.")
+        raise InvalidInput(f"{family.written} needs {wanted}.", argument="sigma2" if by_sigma2 else "epsilon")
     if family.unbounded:
         scale = {"sigma2": sigma2} if by_sigma2 else {"epsilon": epsilon}
         return _of_mechanism(resolve(family.unbounded)(**scale), limit, known, output)
@@ -388,9 +397,9 @@ def _read_limit(bound: object, sizes: object) -> tuple[int | IntArray | None, bo
     if sizes is not None:
         array = np.asarray(sizes)
         if array.dtype.kind not in "iu" or array.ndim != 1 or not array.size:
-            raise WrongType("sizes must be whole numbers, one for each cell.")
+            raise WrongType(f"{named('sizes')} must be whole numbers, one for each cell.")
         if int(array.min()) < 0 or int(array.max()) > LARGEST_INTEGER:
-            raise InvalidInput("the size of a group must lie between 0 and 2**62.")
+            raise InvalidInput("the size of a group must lie between 0 and 2**62.", argument="sizes")
         return array.astype(np.int64), True
     if bound is None:
         return None, False
@@ -405,15 +414,19 @@ def _of_mechanism(mechanism: Mechanism, limit: int | IntArray | None, known: boo
     if behaviour.law is None:
         if limit is not None and not (isinstance(limit, int) and limit == behaviour.largest):
             raise InvalidInput(
-                f"{mechanism.family} is a table for the counts 0..{behaviour.largest} and no others. Leave "
-                f"{arg('bound')} "
-                f"and {arg('sizes')} out, or choose noise that suits every range, such as geometric."
+                f"{mechanism.family} is a table for the counts 0..{behaviour.largest} and no others.",
+                f"Leave {arg('bound')} and {arg('sizes')} out, or choose noise that suits every range, such as "
+                "geometric.",
             )
         if output not in (None, "in-range"):
-            raise InvalidInput(f"the reports of {mechanism.family} lie in its own range; leave {arg('counts')} out.")
+            raise InvalidInput(
+                f"the reports of {mechanism.family} lie in its own range.", f"Leave {arg('counts')} out."
+            )
         top = len(behaviour.rows[0].weights) - 1
         if top != behaviour.largest:
-            raise Unsupported(f"{mechanism.family} reports up to {top} for counts up to {behaviour.largest}.")
+            raise Unsupported(
+                f"{mechanism.family} reports up to {top} for counts up to {behaviour.largest}.", argument="mechanism"
+            )
         return CellNoise((mechanism,), None, "in-range", 0, behaviour.largest)
     ends = behaviour.clamp
     if limit is None and behaviour.largest < LARGEST_INTEGER:
@@ -422,7 +435,9 @@ def _of_mechanism(mechanism: Mechanism, limit: int | IntArray | None, known: boo
     if output is None:
         output = narrow if limit is None else "in-range"
     if output in OUTPUTS and OUTPUTS.index(output) < OUTPUTS.index(narrow):
-        raise InvalidInput(f"the reports of {mechanism.family} are {narrow} anyway; leave {arg('counts', output)} out.")
+        raise InvalidInput(
+            f"the reports of {mechanism.family} are {narrow} anyway.", f"Leave {arg('counts', output)} out."
+        )
     return CellNoise((mechanism,), None, output, None if output == "signed" else 0, limit, known)
 
 
@@ -431,21 +446,22 @@ def _of_tables(
 ) -> CellNoise:
     """One table for each different size of a group."""
     if limit is None:
-        raise InvalidInput(f"{name} needs a largest count: give {arg('bound')} or {arg('sizes')}")
+        raise InvalidInput(f"{name} needs a largest count.", f"Give {arg('bound')} or {arg('sizes')}")
     if output not in (None, "in-range"):
-        raise InvalidInput(f"the reports of {name} lie in its own range; leave {arg('counts', output)} out.")
+        raise InvalidInput(f"the reports of {name} lie in its own range.", f"Leave {arg('counts', output)} out.")
     if isinstance(limit, int):
         refuse_large(limit + 1, limit + 1)
         return CellNoise((family(limit, epsilon),), None, "in-range", 0, limit)
     distinct, place = np.unique(limit, return_inverse=True)
     if len(distinct) > MOST_SIZES:
         raise Unsupported(
-            f"{name} needs a table of its own for each size of a group; there are {len(distinct)} different sizes (at "
-            f"most {MOST_SIZES}). Use geometric, one {arg('bound')} for all, or sizes rounded up to a few."
+            f"{name} needs a table of its own for each size of a group; there are {len(distinct)} different sizes "
+            f"(at most {MOST_SIZES}).",
+            f"Use geometric, one {arg('bound')} for all, or sizes rounded up to a few.",
         )
     refuse_large(int((distinct + 1).max()), int((distinct + 1).sum()))
     empty = int(distinct[0] == 0)  # a group of nobody has the count 0, whoever asks
     if empty == len(distinct):
-        raise InvalidInput("the sizes of all groups are 0: there is nothing to count.")
+        raise InvalidInput("the sizes of all groups are 0: there is nothing to count.", argument="sizes")
     mechanisms = tuple(family(n, epsilon) for n in distinct[empty:].tolist())
     return CellNoise(mechanisms, place.reshape(-1) - empty, "in-range", 0, limit, known=True)

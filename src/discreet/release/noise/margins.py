@@ -142,7 +142,9 @@ def percentage(
     cells, share = _Cells(reported, noise, status), read_level(level)
     inner, outer = cells.read(part, "part"), cells.read(whole, "whole")
     if (inner & ~outer).any():
-        raise InvalidInput("the part must lie within the whole: every cell of the part belongs in the whole too.")
+        raise InvalidInput(
+            "the part must lie within the whole: every cell of the part belongs in the whole too.", argument="part"
+        )
     none, each = np.zeros_like(inner), (1 - share) / 4
     rest = outer & ~inner
     low, high = -(_upper(cells, none, inner, each) or 0), _upper(cells, inner, none, each)
@@ -177,7 +179,7 @@ class _Cells:
         size = self.reported.size
         self.status = None if status is None else np.asarray(status).reshape(-1)
         if self.status is not None and self.status.size != size:
-            raise InvalidInput(f"there are {size} cells, and the status of {self.status.size}.")
+            raise InvalidInput(f"there are {size} cells, and the status of {self.status.size}.", argument="status")
         self.largest = noise.largest(size)
         self.below, self.above = noise.clamp(size)
         self.bounded = noise.bounded(size)
@@ -189,11 +191,15 @@ class _Cells:
         """The chosen cells that may have anybody in them."""
         mask = np.asarray(chosen)
         if mask.dtype.kind != "b" or mask.size != self.reported.size:
-            raise InvalidInput(f"{what} must say True or False for each of the {self.reported.size} cells.")
+            raise InvalidInput(
+                f"{what} must say True or False for each of the {self.reported.size} cells.", argument=what
+            )
         mask = mask.reshape(-1)
         if self.status is not None and (mask & (self.status == SUPPRESSED)).any():
             raise InvalidInput(
-                f"{what} holds a suppressed cell, so no total of them is known. Choose cells that were released."
+                f"{what} holds a suppressed cell, so no total of them is known.",
+                "Choose cells that were released.",
+                argument=what,
             )
         return np.asarray(mask & ~self.empty)
 

@@ -47,8 +47,8 @@ def epsilon_for(name: str, half_width: int, level: object = Fraction(19, 20)) ->
     family = possible.get(plain(name))
     if family is None:
         raise Unsupported(
-            f"a wanted error gives an epsilon for {' and '.join(possible)}; got {name!r}. For the discrete "
-            f"Gaussian it gives sigma2; for tables use {call('dc.calibrate', 'discreet calibrate')}."
+            f"a wanted error gives an epsilon for {' and '.join(possible)}; got {name!r}.",
+            f"For the discrete Gaussian it gives sigma2; for tables use {call('dc.calibrate', 'discreet calibrate')}.",
         )
     build = resolve(family.unbounded)
 
@@ -60,7 +60,9 @@ def epsilon_for(name: str, half_width: int, level: object = Fraction(19, 20)) ->
     first, last = -9 * 9000, 2 * 9000 + 4000  # 1e-9 and 500
     assert _four_digits(first) == SMALLEST_EPSILON and _four_digits(last) == LARGEST_EPSILON
     if not holds(last):
-        raise InvalidInput(f"no epsilon up to 500 keeps the error within {wide} so often; allow a larger error.")
+        raise InvalidInput(
+            f"no epsilon up to 500 keeps the error within {wide} so often.", "Allow a larger error.", argument="error"
+        )
     if holds(first):
         return SMALLEST_EPSILON
     between = range(first + 1, last)
@@ -87,7 +89,9 @@ def sigma2_for(half_width: int, level: object = Fraction(19, 20)) -> Fraction:
     while first > least and not holds(first):
         first, step = max(first - step, least), 2 * step
     if not holds(first):
-        raise InvalidInput(f"no sigma2 from 0.01 on keeps the error within {wide} so often; allow a larger error.")
+        raise InvalidInput(
+            f"no sigma2 from 0.01 on keeps the error within {wide} so often.", "Allow a larger error.", argument="error"
+        )
     last, step = first + 1, 1
     while last <= most and holds(last):
         first, last, step = last, last + step, 2 * step

@@ -34,7 +34,9 @@ def declared_groups(asked: Sequence[Question], domain: Domain | None, groups: Ro
         raise InvalidInput(f"give the groups by {arg('domain')} or by {arg('groups')}, not both.")
     if (groups is not None or zeros is not None) and len(asked) > 1:
         raise InvalidInput(
-            "a list of groups or of structural zeros belongs to one question; release several by domain."
+            "a list of groups or of structural zeros belongs to one question.",
+            "Release several by domain.",
+            argument="groups",
         )
     _refuse_unused(domain, groups, {column for question in asked for column in question.by})
     found = []
@@ -74,7 +76,9 @@ def _alike(name: object, columns: Collection[str]) -> bool:
 
 def _refuse_unused(domain: Domain | None, groups: Rows, used: set[str]) -> None:
     if groups is not None and not used:
-        raise InvalidInput("the question has no GROUP BY, so it has no groups to declare.")
+        raise InvalidInput(
+            "the question has no GROUP BY, so it has no groups to declare.", f"Leave {arg('groups')} out."
+        )
     if domain is None:
         return
     names = list(domain) if isinstance(domain, Mapping) else [declared.domain_column(text) for text in domain]
@@ -82,13 +86,14 @@ def _refuse_unused(domain: Domain | None, groups: Rows, used: set[str]) -> None:
         if not _alike(name, used):
             raise InvalidInput(
                 f"a domain is declared for {name!r}, which no question groups by "
-                f"({', '.join(sorted(used)) or 'there is no GROUP BY'})."
+                f"({', '.join(sorted(used)) or 'there is no GROUP BY'}).",
+                argument="domain",
             )
 
 
 def declared_sizes(sizes: Rows, asked: Sequence[Question], cells: Sequence[Groups]) -> NDArray[np.int64]:
     if len(asked) > 1:
-        raise InvalidInput("public sizes belong to one question; release the tables one by one.")
+        raise InvalidInput("public sizes belong to one question.", "Release the tables one by one.", argument="sizes")
     per_group = declared.read_sizes(sizes, cells[0])
     return np.repeat(per_group, len(asked[0].aggregates))
 
@@ -136,14 +141,16 @@ def refuse_texts_for_numbers(asked: Sequence[Question], cells: Sequence[Groups],
             if kind == "text" and stored in ("integer", "number"):
                 shown = ", ".join(repr(value) for value in list(values)[:5])
                 raise InvalidInput(
-                    f"the column {column!r} holds numbers, and its domain has texts ({shown}). Write numbers: 1..6 "
-                    "for a range, or 1,2,3."
+                    f"the column {column!r} holds numbers, and its domain has texts ({shown}).",
+                    "Write numbers: 1..6 for a range, or 1,2,3.",
+                    argument="domain",
                 )
             if stored in _WRITTEN:
                 pattern, what, instead = _WRITTEN[stored]
                 odd = [value for value in values if value is not None and not re.fullmatch(pattern, str(value))]
                 if odd:
                     raise InvalidInput(
-                        f"the column {column!r} holds {what}, and {odd[0]!r} of its domain can match no row. Write "
-                        f"{instead}."
+                        f"the column {column!r} holds {what}, and {odd[0]!r} of its domain can match no row.",
+                        f"Write {instead}.",
+                        argument="domain",
                     )

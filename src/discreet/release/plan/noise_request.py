@@ -55,7 +55,7 @@ class NoiseRequest:
         asked = self.request
         if isinstance(asked.mechanism, Mechanism):
             if asked.error is not None:
-                raise InvalidInput(f"a saved mechanism has its error already; leave {arg('error')} out.")
+                raise InvalidInput("a saved mechanism has its error already.", f"Leave {arg('error')} out.")
             return [draft.table(self._noise()) for draft in drafts]
         if asked.epsilon is not None and asked.error is not None:
             raise InvalidInput(f"give {arg('epsilon')} or {arg('error')}, not both: one follows from the other.")

@@ -281,26 +281,34 @@ def plan_from_request(request: Mapping[str, Any]) -> Plan:
         When it is no request, or when the noise does not have the epsilon and delta that it states.
     """
     if request.get("format") != FORMAT or request.get("version") != VERSION:
-        raise InvalidInput(f"this is not a request that this version can read (it says {request.get('format')!r}).")
+        raise InvalidInput(
+            f"this is not a request that this version can read (it says {request.get('format')!r}).", argument="request"
+        )
     protection = Protection(request["unit"], request["relation"], request["max_groups"])
     tables = []
     for entry in request["tables"]:
         question = read_question(entry["question"], unit=protection.unit)
         if question.text != entry["question"]:
-            raise InvalidInput("a question of this request is not written in its normal form; it was changed.")
+            raise InvalidInput(
+                "a question of this request is not written in its normal form; it was changed.", argument="request"
+            )
         groups = Groups.from_json(entry["groups"])
         if len(groups.columns) != len(question.by):
-            raise InvalidInput("the groups of this request do not fit the columns its question groups by.")
+            raise InvalidInput(
+                "the groups of this request do not fit the columns its question groups by.", argument="request"
+            )
         noise = CellNoise.from_json(entry["noise"])
         if noise.size not in (None, groups.size * len(question.aggregates)):
-            raise InvalidInput("the noise of this request is for another number of cells than its question has.")
+            raise InvalidInput(
+                "the noise of this request is for another number of cells than its question has.", argument="request"
+            )
         withheld = entry["suppress_below"]
         if withheld is not None and not is_integer(withheld):
-            raise InvalidInput("suppress_below of this request is not a whole number.")
+            raise InvalidInput("suppress_below of this request is not a whole number.", argument="request")
         sensitivity = protection.sensitivity(question, groups)
         tables.append(TablePlan(question, groups, noise, as_fraction(entry["share"]), sensitivity, withheld))
     if sum(table.share for table in tables) != 1:
-        raise InvalidInput("the shares of the tables of this request do not add up to one.")
+        raise InvalidInput("the shares of the tables of this request do not add up to one.", argument="request")
     epsilon, delta = as_fraction(request["epsilon"]), as_fraction(request["delta"])
     cost = price(tables, epsilon, delta)
     plan = Plan(request["dataset"], protection, tuple(tables), cost, read_level(request["level"]), request["edition"])

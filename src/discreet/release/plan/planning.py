@@ -71,7 +71,7 @@ def plan_request(request: ReleaseRequest, data: Data) -> Plan:
         notes += [note for base in bases for note in reading_notes(base, source.table(base.table))]
         notes += [note for base in bases for note in source.column_notes(base.table, sorted(base.columns))]
     if sum(g.size * len(q.aggregates) for q, g in zip(asked, cells, strict=True)) > MOST_CELLS:
-        raise InvalidInput(f"that is more than {MOST_CELLS:,} cells; declare fewer groups.")
+        raise InvalidInput(f"that is more than {MOST_CELLS:,} cells.", "Declare fewer groups.")
     noise = NoiseRequest(request, None if request.sizes is None else declared_sizes(request.sizes, asked, cells))
     drafts = [
         TableDraft(question, group, share, protection.sensitivity(question, group), request.suppress_below)
@@ -133,10 +133,15 @@ def _expanded(asked: Sequence[Question], unit: str, source: Source | None) -> tu
     if ROW in units and unit != ROW:
         raise InvalidInput(
             f"the unit {unit!r} is the column {ROW!r} of the table, but {arg('unit', ROW)} means that each row is "
-            "its own unit. Give the column another name."
+            "its own unit.",
+            "Give the column another name.",
         )
     if len(units) > 1:
-        raise InvalidInput(f"{unit!r} stands for different columns of the tables: {', '.join(units)}. Ask them apart.")
+        raise InvalidInput(
+            f"{unit!r} stands for different columns of the tables: {', '.join(units)}.",
+            "Ask them apart.",
+            argument="unit",
+        )
     return [question for question, _ in found], units[0]
 
 
@@ -154,4 +159,4 @@ def _base(question: Question, unit: str, source: Source) -> tuple[Question, str]
         columns = source.table(view.table)
         column = column if column == ROW else find_column(view.column(column), columns)
         question = expand_view(question, definition).bind(columns, source.spelled(view.table))
-    raise InvalidInput(f"the view rests on views more than {_DEEPEST_VIEW} deep; ask the table itself.")
+    raise InvalidInput(f"the view rests on views more than {_DEEPEST_VIEW} deep.", "Ask the table itself.")

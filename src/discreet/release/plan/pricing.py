@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Protocol, TypeVar
 
-from ...errors import InvalidInput
+from ...errors import InvalidInput, arg
 from ...exact.kernels import Noise
 from ...exact.laws import Gaussian
 from ...exact.rationals import as_fraction, claimed, text_up
@@ -45,7 +45,7 @@ def _worst(mechanisms: Sequence[Mechanism]) -> Mechanism | Privacy:
         return mechanisms[0]
     claims = [mechanism.certificate for mechanism in mechanisms]
     if any(math.isinf(claim.epsilon) for claim in claims):
-        raise InvalidInput("cells of different sizes need mechanisms with a finite epsilon each.")
+        raise InvalidInput("cells of different sizes need mechanisms with a finite epsilon each.", argument="mechanism")
     return Privacy(
         epsilon=max(Fraction(claim.epsilon) for claim in claims), delta=max(Fraction(claim.delta) for claim in claims)
     )
@@ -63,15 +63,17 @@ def price(tables: Sequence[Priced], epsilon: Fraction | None, delta: Fraction) -
         least = together.epsilon(delta)
         if math.isinf(least):
             raise InvalidInput(
-                f"no finite epsilon holds for this noise with delta = {float(delta):g}; allow a delta, for example "
-                "delta='1e-6'."
+                f"no finite epsilon holds for this noise with delta = {float(delta):g}.",
+                f"Allow a delta, for example {arg('delta', '1e-6')}.",
             )
         epsilon = as_fraction(text_up(least))
     if not together.holds(epsilon, delta):
         least = together.epsilon(delta)
         raise InvalidInput(
             f"this noise does not give epsilon = {float(epsilon):g} with delta = {float(delta):g}; the least epsilon "
-            f"that holds is {text_up(least)}. Ask for that, or for more noise."
+            f"that holds is {text_up(least)}.",
+            "Ask for that, or for more noise.",
+            argument="epsilon",
         )
     needed = Fraction(0) if together.holds(epsilon, 0) else min(delta, claimed(together.delta(epsilon)))
     return Cost(epsilon, needed if together.holds(epsilon, needed) else delta, _rho(tables))
@@ -133,7 +135,7 @@ def weakest_noise(
         low /= 2
         if low < start / 2**40:
             unmet = f"no sensible noise gives epsilon = {float(epsilon):g} with delta = {float(delta):g}"
-            raise [*refusals, InvalidInput(f"{unmet}; ask for a larger delta or epsilon.")][0]
+            raise [*refusals, InvalidInput(f"{unmet}.", "Ask for a larger delta or epsilon.", argument="delta")][0]
     high = 2 * low
     while holds(high):
         low, high = high, 2 * high

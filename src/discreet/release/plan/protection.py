@@ -38,7 +38,7 @@ class Protection:
 
     def __post_init__(self) -> None:
         if not isinstance(self.unit, str) or not self.unit:
-            raise InvalidInput(WHOSE)
+            raise InvalidInput(WHOSE, argument="unit")
         if self.relation not in RELATIONS:
             raise InvalidInput.must_be(
                 "the neighbour relation", f"one of {', '.join(RELATIONS)}", self.relation, argument="relation"
@@ -47,8 +47,8 @@ class Protection:
         if self.unit == ROW and self.max_groups != 1:
             raise InvalidInput(
                 f"a row is in one group only, so {arg('max_groups', self.max_groups)} means nothing with "
-                f"{arg('unit', 'row')}; leave "
-                f"it out, or name the person's column with {arg('unit', 'COLUMN')}."
+                f"{arg('unit', 'row')}.",
+                f"Leave it out, or name the person's column with {arg('unit', 'COLUMN')}.",
             )
 
     def sensitivity(self, question: Question, groups: Groups) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeAlias, TypedDict, Unpack
 
-from ...errors import InvalidInput, InWords, WrongType, arg
+from ...errors import InvalidInput, InWords, WrongType, arg, named
 from ...exact.integers import is_integer
 from ...exact.rationals import Number, as_fraction, read_epsilon
 from ...ledger.budget import RELATIONS
@@ -147,8 +147,8 @@ class ReleaseRequest:
         if self.designed and (self.mechanism != "geometric" or self.error is not None):
             raise InvalidInput(
                 f"{arg('properties')} and {arg('loss')} ask for a design, which is made for an epsilon and a bound "
-                "or sizes; "
-                f"leave {arg('mechanism')} and {arg('error')} out."
+                "or sizes.",
+                f"Leave {arg('mechanism')} and {arg('error')} out.",
             )
 
     @property
@@ -166,20 +166,24 @@ def read_request(questions: str | Sequence[str] | ReleaseRequest, **fields: Unpa
     """
     if isinstance(questions, ReleaseRequest):
         if fields:
-            raise InvalidInput(f"the request says all that is asked; leave {', '.join(sorted(fields))} out.")
+            raise InvalidInput(
+                "the request says all that is asked.", f"Leave {', '.join(sorted(fields))} out.", argument=min(fields)
+            )
         return questions
     for name in fields:
         if name not in RequestFields.__annotations__:
-            raise WrongType(f"a release has no {name}=...; it has {', '.join(RequestFields.__annotations__)}.")
+            raise WrongType(
+                f"a release has no {name}=...; it has {', '.join(RequestFields.__annotations__)}.", argument=name
+            )
     if "unit" not in fields:
-        raise WrongType(WHOSE)
+        raise WrongType(WHOSE, argument="unit")
     return ReleaseRequest(questions=questions, **fields)  # type: ignore[arg-type]  # they are read when it is made
 
 
 def _texts(questions: str | Sequence[str]) -> tuple[str, ...]:
     texts = [questions] if isinstance(questions, str) else list(questions)
     if not texts or not all(isinstance(text, str) for text in texts):
-        raise InvalidInput("give the question as SQL text, or a list of several.")
+        raise InvalidInput("give the question as SQL text, or a list of several.", argument="questions")
     return tuple(texts)
 
 
@@ -187,8 +191,9 @@ def _relation(written: str | None, sizes: object) -> str:
     relation = None if not written else find_name(written, RELATIONS, "a neighbour relation", argument="relation")
     if sizes is not None and relation is not None and RELATIONS[relation].hides_presence:
         raise InvalidInput(
-            "with public sizes the relation is substitution: the number of units in each group is known, so nobody can "
-            f"join or leave unseen. Leave {arg('relation')} out, or {arg('sizes')}"
+            "with public sizes the relation is substitution: the number of units in each group is known, so nobody "
+            "can join or leave unseen.",
+            f"Leave {arg('relation')} out, or {arg('sizes')}",
         )
     return relation or ("add-remove" if sizes is None else "substitution")
 
@@ -208,7 +213,9 @@ def _shares(split: Sequence[Number] | None, number: int) -> tuple[Fraction, ...]
 def _mechanism(mechanism: str | Mechanism | PTable) -> str | Mechanism:
     """The mechanism that was named or given."""
     if getattr(mechanism, "composes", True) is False:
-        raise InvalidInput(f"this cannot be priced: {getattr(mechanism, 'why', 'it does not compose')}.")
+        raise InvalidInput(
+            f"this cannot be priced: {getattr(mechanism, 'why', 'it does not compose')}.", argument="mechanism"
+        )
     if isinstance(mechanism, PTable):
         return mechanism.mechanism()
     return cell_mechanism(mechanism) if isinstance(mechanism, str) else mechanism
@@ -229,7 +236,9 @@ def _read_delta(delta: Number) -> Fraction:
 
 def _read_edition(edition: object) -> str:
     if not isinstance(edition, str) or len(edition) > 200 or not edition.isprintable():
-        raise InvalidInput("edition is a short name for the state of the data, of printable characters: 2026-11.")
+        raise InvalidInput(
+            f"{named('edition')} is a short name for the state of the data, of printable characters: 2026-11."
+        )
     return edition
 
 

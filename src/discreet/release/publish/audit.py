@@ -157,7 +157,9 @@ def verify_bundle(folder: str | Path, ledger: Ledger | str | Path | None = None)
     """
     files = read_files(folder)
     if "request.json" not in files:
-        raise UnreadableFile(f"{folder} is not a bundle: it has no request.json. A bundle is what release.save writes.")
+        raise UnreadableFile(
+            f"{folder} is not a bundle: it has no request.json.", "A bundle is what release.save writes."
+        )
     audit = _Audit(files)
     book = _opened(ledger)
     release = audit.run(book)
@@ -171,7 +173,9 @@ def read_files(folder: str | Path) -> dict[str, bytes]:
         entries = sorted(place.iterdir())
         odd = [entry.name for entry in entries if entry.is_symlink() or not entry.is_file()]
         if odd:
-            raise UnreadableFile(f"{place} holds {odd[0]!r}, which is not a plain file. A bundle has plain files only.")
+            raise UnreadableFile(
+                f"{place} holds {odd[0]!r}, which is not a plain file.", "A bundle has plain files only."
+            )
         return {entry.name: entry.read_bytes() for entry in entries}
     except OSError as problem:
         why = problem.strerror or type(problem).__name__
@@ -183,7 +187,7 @@ def _opened(ledger: Ledger | str | Path | None) -> Ledger | str | None:
     if ledger is None or isinstance(ledger, Ledger):
         return ledger
     if not open_store(ledger).exists():
-        raise UnreadableFile(f"there is no ledger {ledger}.")
+        raise UnreadableFile(f"there is no ledger {ledger}.", argument="ledger")
     try:
         return Ledger.open(ledger)
     except DiscreetError as problem:

@@ -31,7 +31,7 @@ def refuse_part_of_bundle(file: Path) -> None:
     if not file.name.startswith("mechanism") and (file.parent / SUMS).is_file():
         folder = str(file.parent)
         whole = call(f"dc.verify({folder!r})", f"discreet verify {shlex.quote(folder)}")
-        raise InvalidInput(f"{file} is one file of a bundle. Check the whole bundle: {whole}")
+        raise InvalidInput(f"{file} is one file of a bundle.", f"Check the whole bundle: {whole}")
 
 
 def refuse_occupied(folder: str | Path, key: str | None = None) -> None:
@@ -43,9 +43,11 @@ def refuse_occupied(folder: str | Path, key: str | None = None) -> None:
     target = Path(folder)
     ancestor = next(place for place in (target, *target.absolute().parents) if os.path.lexists(place))
     if ancestor != target and not (ancestor.is_dir() and os.access(ancestor, os.W_OK | os.X_OK)):
-        raise InvalidInput(f"{target} cannot be made: {ancestor} is not a folder that can be written to.")
+        raise InvalidInput(
+            f"{target} cannot be made: {ancestor} is not a folder that can be written to.", "Choose another folder."
+        )
     if ancestor == target and not _is_empty(target) and (key is None or _key_of(target) != key):
-        raise InvalidInput(f"{target} exists and is not this release. Choose another folder, or remove it first.")
+        raise InvalidInput(f"{target} exists and is not this release.", "Choose another folder, or remove it first.")
 
 
 def refuse_without_room(folder: str | Path, cells: int) -> None:
@@ -55,8 +57,8 @@ def refuse_without_room(folder: str | Path, cells: int) -> None:
     needed, free = _BYTES + cells * _BYTES_A_CELL, shutil.disk_usage(ancestor).free
     if free < needed:
         raise InvalidInput(
-            f"{target} cannot be written: it takes about {needed // 10**6 + 1} MB, and {free // 10**6} MB are free. "
-            "Make room, or choose another folder."
+            f"{target} cannot be written: it takes about {needed // 10**6 + 1} MB, and {free // 10**6} MB are free.",
+            "Make room, or choose another folder.",
         )
 
 
@@ -104,15 +106,15 @@ def write_bundle(release: Release, folder: str | Path) -> Path:
     else:
         return target
     raise InvalidInput(
-        f"cannot write {target}: {why}. The answer is recorded in the ledger: ask the same question again with another "
-        "folder; it costs nothing."
+        f"cannot write {target}: {why}. The answer is recorded in the ledger.",
+        "Ask the same question again with another folder; it costs nothing.",
     )
 
 
 def _same(release: Release, target: Path) -> Path:
     for name, table in zip(table_files(len(release.tables)), release.tables, strict=True):
         if not (target / name).is_file() or (target / name).read_bytes() != csv_text(table).encode():
-            raise InvalidInput(f"{target} holds another answer to the same question. Choose another folder.")
+            raise InvalidInput(f"{target} holds another answer to the same question.", "Choose another folder.")
     return target
 
 

@@ -31,7 +31,7 @@ def recall(plan: Plan, recorded: Recorded, book: Ledger) -> Release:
     asked = recorded.request.get("tables", [])
     if not len(content["counts"]) == len(plan.tables) == len(asked):
         raise InvalidInput(
-            "the ledger's recorded answer does not fit this question; check it with: discreet ledger verify"
+            "the ledger's recorded answer does not fit this question.", "Check it with: discreet ledger verify"
         )
     tables = [
         _table(plan, k, values, Groups.from_json(said["groups"]))

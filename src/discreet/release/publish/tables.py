@@ -219,20 +219,26 @@ class ReleasedTable:
         if many > 1:
             if "measure" not in wanted:
                 raise InvalidInput(
-                    f"say which measure is meant: {{'measure': {self.measures[0]!r}}}, of {', '.join(self.measures)}."
+                    f"say which measure is meant: {{'measure': {self.measures[0]!r}}}, of {', '.join(self.measures)}.",
+                    argument="cells",
                 )
             chosen &= np.isin(self.measures, _several(wanted.pop("measure"), "measure", self.measures))
         codes = groups.codes() if wanted else None
         for name, value in wanted.items():
             if name not in self.by:
-                raise InvalidInput(f"{name!r} is not a column of the groups; they are {', '.join(self.by) or 'none'}.")
+                raise InvalidInput(
+                    f"{name!r} is not a column of the groups; they are {', '.join(self.by) or 'none'}.",
+                    argument="cells",
+                )
             column = self.by.index(name)
             known = groups.values[column]
             numbers = [known.index(one) for one in _several(value, name, known)]
             assert codes is not None
             chosen &= np.isin(codes[:, column], numbers)[:, None]
         if not chosen.any():
-            raise InvalidInput("no declared group is selected: this combination is not among the public groups.")
+            raise InvalidInput(
+                "no declared group is selected: this combination is not among the public groups.", argument="cells"
+            )
         return chosen.reshape(-1)
 
     @property
@@ -268,5 +274,5 @@ def _several(value: Any, name: str, known: Sequence[Any]) -> list[Any]:
         # True == 1 in Python, and is not the number of a site
         if isinstance(given, bool | float) or given not in known:
             shown = ", ".join(label(one) for one in known[:8]) + (", ..." if len(known) > 8 else "")
-            raise InvalidInput(f"{given!r} is not a declared value of {name!r}; those are {shown}.")
+            raise InvalidInput(f"{given!r} is not a declared value of {name!r}; those are {shown}.", argument="cells")
     return values

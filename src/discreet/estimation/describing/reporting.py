@@ -7,24 +7,25 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..exact.rationals import text_up
-from ..explanation import explain, local_guarantee
-from ..mechanism import Mechanism
-from ..optimise.families import FAMILIES
-from ..plots.counts import label
-from ..privacy.certificate import Certificate
-from ..privacy.notions import BETWEEN
-from ..report import Bar, Bullets, Fact, Part, Picture, Prose, Report, Section, Table, Terms
-from ..spaces import Grid
-from ..wording import noun, percent, plural, rounded
-from . import spikes
-from .intervals.questions import COVERS, Answers
-from .method_table import METHODS
-from .summary import Answer, answers, decimals, likeliest, stratified_answers
+from ...exact.arrays import FloatArray
+from ...exact.rationals import text_up
+from ...explanation import explain, local_guarantee
+from ...mechanism import Mechanism
+from ...optimise.families import FAMILIES
+from ...plots.counts import label
+from ...privacy.certificate import Certificate
+from ...privacy.notions import BETWEEN
+from ...report import Bar, Bullets, Fact, Part, Picture, Prose, Report, Section, Table, Terms
+from ...spaces import Counts, Grid
+from ...wording import noun, percent, plural, rounded
+from .. import spikes
+from ..intervals.questions import COVERS, Answers
+from ..method_table import METHODS
+from .summary import Answer, answers, decimals, distribution_lines, stratified_answers
 
 if TYPE_CHECKING:
-    from .result import Estimate
-    from .strata import Homogeneity
+    from ..result import Estimate
+    from ..strata import Homogeneity
 
 #: The distribution is shown at this many values on a page, and at this many in a terminal.
 MOST_ROWS, MOST_LINES = 60, 40
@@ -85,7 +86,7 @@ def estimate_report(
     sections = [
         Section(parts=tuple(_warnings(estimate, test))),
         Section(parts=(_picture(estimate, level), _statistics(found, stratified, level))),
-        _distribution(estimate, most, level, estimate.stratified if stratified else None),
+        _distribution(estimate, most, level, _others(estimate, bool(stratified), pages)),
         _coverage(level, estimate.method),
         _quality(estimate),
     ]
@@ -101,6 +102,14 @@ def estimate_report(
         tuple(section for section in sections if section.parts),
         estimate.notes,
     )
+
+
+def _others(estimate: Estimate, stratified: bool, pages: bool) -> list[tuple[str, FloatArray]]:
+    """What stands beside the estimate in its table."""
+    others = [("stratified", estimate.stratified.distribution)] if stratified else []
+    if estimate.method == "empirical-bayes" and pages:
+        others.append(("maximum likelihood", estimate.maximum))
+    return others
 
 
 def stratified_report(stratified: Answers, groups: int, level: float, most: int) -> Report:
@@ -123,8 +132,12 @@ def _facts(estimate: Estimate, found: Sequence[Answer], stratified: Sequence[Ans
     yield _first_fact(found[0], "", level)
     if stratified:
         yield _first_fact(stratified[0], "the same by the stratified estimate", level)
+    by_name = {one.statistic: one for one in found}
+    if "variance" in by_name:
+        yield _spread(by_name["variance"], level)
+        yield _first_fact(by_name["median"], "the median true count", level)
     yield Fact(f"{estimate.people:,}", noun(estimate.people, "report"))
-    yield from _protection(estimate)
+    yield from protection(estimate)
 
 
 def _first_fact(answer: Answer, words: str, level: float) -> Fact:
@@ -134,11 +147,21 @@ def _first_fact(answer: Answer, words: str, level: float) -> Fact:
     return Fact(_number(answer), f"{what}{reach}")
 
 
+def _spread(variance: Answer, level: float) -> Fact:
+    """The standard deviation, whose ends are the roots of those of the variance."""
+    root = "not defined (negative entries)" if (variance.value or 0) < 0 else rounded(math.sqrt(variance.value or 0), 4)
+    reach = ""
+    if variance.interval is not None:
+        low, high = (rounded(math.sqrt(max(end, 0.0)), 4) for end in variance.interval)
+        reach = f", {percent(level)} interval {low} to {high}"
+    return Fact(root, f"the spread: the standard deviation of true counts{reach}")
+
+
 def _number(answer: Answer) -> str:
     return "not defined (negative entries)" if answer.value is None else rounded(answer.value, 4)
 
 
-def _protection(estimate: Estimate) -> Iterator[Fact]:
+def protection(estimate: Estimate) -> Iterator[Fact]:
     """Epsilon between any two values, of the group that has the least privacy; nothing for matrices."""
     words = [local_guarantee(one) for one in _mechanisms(estimate)]
     known = [one.epsilon for one in words if one.epsilon is not None and math.isfinite(one.epsilon)]
@@ -198,37 +221,57 @@ def _ends(answer: Answer) -> str:
     return "–" if answer.interval is None else answer.interval.ends
 
 
-def table(of: Answers, most: int, level: float, beside: Answers | None = None) -> Table:
-    """The likeliest values in their order, with intervals where there are few.
+def table(of: Answers, most: int, level: float, beside: Sequence[tuple[str, FloatArray]] = ()) -> Table:
+    """The distribution in at most so many lines: counts in their order, all else by probability.
 
     Parameters
     ----------
     of, most, level
-        The estimate, how many values to show, and the level of intervals.
+        The estimate, how many lines to show, and the level of intervals.
     beside
-        Another estimate of the same values, whose probabilities are shown too.
+        Other distributions over the same values, with what they are called.
     """
-    shown, digits = likeliest(of, most, level), decimals(of)
-    few = len(of.distribution) <= most
-    other, interval = ["stratified"] * (beside is not None), [f"{percent(level)} interval"] * few
-    headings = (of.space.noun, "probability", *other, *interval, "expected people")
+    shown, digits = distribution_lines(of, most, level), decimals(of)
+    with_ends = any(one.interval is not None for one in shown)
+    ranked = any(one.place is not None for one in shown)
+    headings = [of.space.noun, "probability", *(name for name, _ in beside)]
+    headings += [f"{percent(level)} interval"] * with_ends + ["place"] * ranked + ["expected people"]
     rows, bars = [], []
     for one in shown:
         cells = [label(one.value, 200), f"{one.probability:.{digits}f}"]
-        cells += [] if beside is None else [f"{beside.distribution[one.number]:.{digits}f}"]
-        if one.interval is not None:
-            cells.append(f"{one.interval.low:.{digits}f} to {one.interval.high:.{digits}f}")
+        cells += [f"{float(other[one.first : one.last + 1].sum()):.{digits}f}" for _, other in beside]
+        if with_ends:
+            cells.append("–" if one.interval is None else "{:.{d}f} to {:.{d}f}".format(*one.interval, d=digits))
+        if ranked:
+            cells.append("–" if one.place is None else _place(*one.place))
         rows.append((*cells, f"{of.people * one.probability:,.1f}"))
-        low, high = (None, None) if one.interval is None else one.interval
-        bars.append(Bar(one.probability, low, high))
-    return Table(headings, tuple(rows), tuple(range(1, len(headings))), bars=tuple(bars))
+        bars.append(Bar(one.probability, *(one.interval or (None, None))))
+    return Table(tuple(headings), tuple(rows), tuple(range(1, len(headings))), bars=tuple(bars))
 
 
-def _distribution(of: Answers, most: int, level: float, beside: Answers | None = None) -> Section:
+def _place(best: int, worst: int) -> str:
+    return f"{best}" if best == worst else f"{best} to {worst}"
+
+
+def _distribution(of: Answers, most: int, level: float, beside: Sequence[tuple[str, FloatArray]] = ()) -> Section:
     made, size = table(of, most, level, beside), len(of.distribution)
-    cut = f"The {len(made.rows)} likeliest of {size:,} values; a report saved as .json has them all."
-    parts: tuple[Part, ...] = (Prose(cut, tone="note"), made) if size > most else (made,)
-    return Section(f"The distribution of true {of.space.noun}s", parts)
+    parts: list[Part] = []
+    if isinstance(of.space, Counts):
+        if size > most:
+            parts.append(Prose("In ranges; a report saved as .json has every value.", tone="note"))
+    else:
+        if size > len(made.rows):
+            cut = f"The {len(made.rows)} likeliest of {size:,} values; a report saved as .json has them all."
+            parts.append(Prose(cut, tone="note"))
+        if "place" in made.headings:
+            parts.append(Prose(_RANKED.format(percent(level)), tone="note"))
+    return Section(f"The distribution of true {of.space.noun}s", (*parts, made))
+
+
+_RANKED = (
+    "The likeliest first. The intervals hold for all values at once in {} of all surveys, and so do the places that "
+    "they leave to each value."
+)
 
 
 # ------------------------------------------------------------------------------------------------ what it is worth
@@ -263,7 +306,7 @@ def _quality(estimate: Estimate) -> Section:
         terms.append(("log-likelihood", "not defined: some report would have a probability of 0 or less"))
     if estimate.fit.plausible:  # otherwise it was said at the top
         terms.append(("fit", str(estimate.fit)))
-    return Section("How good the estimate is", (Prose(_verdict(estimate)), Terms(tuple(terms))))
+    return Section("How it was computed", (Prose(_verdict(estimate)), Terms(tuple(terms))))
 
 
 def _verdict(estimate: Estimate) -> str:
@@ -274,8 +317,11 @@ def _verdict(estimate: Estimate) -> str:
             "No other distribution explains these reports better, up to the gap below. The gap is computed from the "
             "estimate itself, so it holds whatever the solver did."
         )
-    if estimate.method == "smoothed":
-        return "Smoothed on purpose: fits the reports slightly less well than the maximum of the likelihood."
+    if estimate.method in ("smoothed", "empirical-bayes"):
+        return (
+            "Smoothed on purpose: fits the reports slightly less well than the maximum of the likelihood, which is a "
+            f"comb where the population is smooth.{f' {estimate.distance}' if estimate.distance is not None else ''}"
+        )
     return (
         "This is not the maximum of the likelihood: another distribution may explain the reports better, up to the gap."
     )
@@ -344,7 +390,7 @@ def _guarantee(mechanism: Mechanism) -> list[str]:
 
 
 def _use(origin: Origin) -> Section:
-    from .. import __version__
+    from ... import __version__
 
     first = Prose(
         "The estimate describes the population, not any one person. Whatever is computed from it or from the reports "

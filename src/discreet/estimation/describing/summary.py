@@ -1,4 +1,4 @@
-"""The numbers that a person reads first: a few statistics with intervals, and the likeliest values."""
+"""The numbers that a person reads first: a few statistics with intervals, and the distribution in lines."""
 
 from __future__ import annotations
 
@@ -9,15 +9,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import Unsupported
-from ..spaces import Counts
-from .intervals.questions import Answers, Interval, quantile_name
+from ...errors import Unsupported
+from ...spaces import Counts
+from ..intervals.questions import Answers, Interval, quantile_name
+from ..statistics import indicator
 
 if TYPE_CHECKING:
-    from .result import Estimate
+    from ..result import Estimate
 
 #: Up to so many values a summary has intervals; they would take long.
 MOST_VALUES = 5000
+
+#: Up to so many labels or places, all have an interval at once, by which they are ranked.
+MOST_RANKED = 1000
+
+#: Where counts are many, those of so small a share of the people together are one range.
+HARDLY_ANYBODY = 0.001
 
 #: The same for the variance, whose interval takes thirty times as long.
 MOST_FOR_VARIANCE = 500
@@ -87,7 +94,7 @@ def _statistics(of: Answers) -> list[tuple[str, Any]]:
 
 
 def _answer(of: Answers, words: str, statistic: object, level: float) -> Answer:
-    value = _value(of, statistic)
+    value = value_of(of, statistic)
     most = MOST_FOR_VARIANCE if statistic == "variance" else MOST_VALUES
     of_a_cell = isinstance(statistic, tuple) and statistic[0] == "cell"
     if len(of.distribution) > most and not (of_a_cell and of.cells_are_quick):
@@ -98,7 +105,8 @@ def _answer(of: Answers, words: str, statistic: object, level: float) -> Answer:
         return Answer(words, value, None)
 
 
-def _value(of: Answers, statistic: Any) -> float | None:
+def value_of(of: Answers, statistic: Any) -> float | None:
+    """A statistic of the estimate itself; None for a quantile of an inverse with negative entries."""
     if statistic == "mean":
         mean = of.mean()
         assert isinstance(mean, float)  # counts have one; places, which have two, are not asked
@@ -107,31 +115,82 @@ def _value(of: Answers, statistic: Any) -> float | None:
         return of.variance()
     if statistic[0] == "quantile":
         return of.quantile(statistic[1]) if of.distribution.min() >= 0 else None
-    return float(of.distribution[of.space.index(statistic[1])])
+    return float(of.distribution @ indicator(of.space, statistic))
 
 
 @dataclass(frozen=True)
 class Likely:
-    """A true value, by its number and as it is written, its probability, and the interval of that if there is one."""
+    """A line of the distribution: a true value or a range of counts.
 
-    number: int
+    Attributes
+    ----------
+    first, last
+        The numbers of the values that it stands for.
+    value
+        As it is written.
+    probability
+        Of all of them together.
+    interval
+        Of that, if there is one: by itself for counts, at once with all others for labels and places.
+    place
+        For labels and places: the best and the worst place that the value may have among all; None if unknown.
+    """
+
+    first: int
+    last: int
     value: Any
     probability: float
-    interval: Interval | None
+    interval: tuple[float, float] | None = None
+    place: tuple[int, int] | None = None
+
+
+def distribution_lines(of: Answers, most: int, level: float) -> list[Likely]:
+    """The distribution in at most so many lines: counts in their order, in ranges where they are many; all else by
+    probability, the likeliest first, with the places that they may have."""
+    return _in_order(of, most, level) if isinstance(of.space, Counts) else likeliest(of, most, level)
+
+
+def _in_order(of: Answers, most: int, level: float) -> list[Likely]:
+    size = len(of.distribution)
+    body = size
+    if size > most:
+        # the last line holds all counts that hardly anybody has
+        body = min(size, 1 + int(np.searchsorted(np.cumsum(of.distribution), 1 - HARDLY_ANYBODY)))
+    width = -(-body // (most if body == size else most - 1))
+    starts = [*range(0, body, width), *([body] if body < size else [])]
+    lines = []
+    for first, after in zip(starts, [*starts[1:], size], strict=True):
+        last = after - 1
+        ends = of.interval(("range", first, last), level) if size <= MOST_VALUES else None
+        written = f"{first} to {last}" if last > first else first
+        probability = float(of.distribution[first:after].sum())
+        lines.append(Likely(first, last, written, probability, None if ends is None else (ends.low, ends.high)))
+    return lines
 
 
 def likeliest(of: Answers, most: int, level: float) -> list[Likely]:
-    """The likeliest values in the order of the space: all of them with intervals where they are at most so many.
+    """The likeliest values, the first one first, with intervals that hold for all values at once.
 
-    Where they are more, those whose probability would be shown as zero are left out.
+    A value may be at any place that the intervals leave: better than another if its interval is above the other's.
+    Where values are many and intervals take long, there are none.
     """
     p = of.distribution
-    if len(p) <= most:
-        values = [of.space.value(k) for k in range(len(p))]
-        return [Likely(k, value, float(p[k]), of.interval(("cell", value), level)) for k, value in enumerate(values)]
-    chosen = np.sort(np.argsort(-p, kind="stable")[:most]).tolist()
     least = 0.5 * 10.0 ** -decimals(of)
-    return [Likely(k, of.space.value(k), float(p[k]), None) for k in chosen if abs(p[k]) >= least]
+    chosen = [k for k in np.argsort(-p, kind="stable")[:most].tolist() if len(p) <= most or abs(p[k]) >= least]
+    if len(p) > MOST_RANKED and not of.cells_are_quick:
+        return [Likely(k, k, of.space.value(k), float(p[k])) for k in chosen]
+    try:
+        band = of.band(level, simultaneous=True, of="cells")
+    except Unsupported:  # groups that are solved by structure have no interval together
+        return [Likely(k, k, of.space.value(k), float(p[k])) for k in chosen]
+    lows, highs = np.sort(band.low), np.sort(band.high)
+    lines = []
+    for k in chosen:
+        low, high = float(band.low[k]), float(band.high[k])
+        best = 1 + len(p) - int(np.searchsorted(lows, high, side="right"))
+        worst = len(p) - int(np.searchsorted(highs, low, side="right"))  # others that may be above, and this one
+        lines.append(Likely(k, k, of.space.value(k), float(p[k]), (low, high), (best, max(best, worst))))
+    return lines
 
 
 def decimals(of: Answers) -> int:

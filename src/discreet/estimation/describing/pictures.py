@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..exact.arrays import FloatArray
-from ..plots import Chart, beside
-from ..plots.chart import values_of
-from ..plots.maps import in_squares, maps_beside, square_map
-from ..plots.reconstruction import bars, cumulative
-from ..spaces import Counts, Grid
-from ..wording import percent
-from . import spikes
+from ...exact.arrays import FloatArray
+from ...plots import Chart, beside
+from ...plots.chart import values_of
+from ...plots.maps import in_squares, maps_beside, square_map
+from ...plots.reconstruction import bars, cumulative
+from ...spaces import Counts, Grid
+from ...wording import percent
+from .. import spikes
 from .reporting import MOST_BAND
 from .reporting import title as title_of
 
 if TYPE_CHECKING:
-    from .result import Estimate
+    from ..result import Estimate
 
 
 #: Intervals for single values are drawn up to this many of them.
 MOST_WHISKERS = 60
+
+#: Intervals for single values of a smoothed estimate are drawn unless they are longer than this in all: then they hide
+#: the bars, and the cumulative band says more.
+LONGEST_WHISKERS = 1.5
 
 #: Cells with fewer people than this are drawn as empty.
 DUST = 1e-3
@@ -38,27 +43,57 @@ def draw(estimate: Estimate, title: str | None, band: bool | float) -> Chart:
     heading = title or title_of(estimate, len(estimate.problem.groups))
     if isinstance(space, Grid):
         return _maps(estimate, space, heading)
-    few = len(estimate.distribution) <= MOST_WHISKERS
-    limits = _limits(estimate, level) if band is not False and few else None
     reports = _reports(estimate)
     seen = "Bars: the estimate." + (" Dots: the raw reports." if reports is not None else "")
-    if limits is not None:
-        seen += f" Lines: a {percent(level)} interval for each value by itself."
     notes = list(estimate.notes)
     if estimate.spikes:
         notes.insert(0, spikes.MEANING)
-    alone = not isinstance(space, Counts)
-    over = heading if alone else "Probability of each count"
-    first = bars(values_of(space), space.noun, estimate.distribution, reports, limits, over, seen, *notes)
-    if alone:
-        return first
+    limits = None
+    if band is not False and len(estimate.distribution) <= MOST_WHISKERS:
+        limits = _limits(estimate, level)
+        if estimate.method == "empirical-bayes" and (limits[1] - limits[0]).sum() > LONGEST_WHISKERS:
+            limits = None
+    if limits is not None:
+        seen += f" Lines: a {percent(level)} interval for each value by itself."
+    if not isinstance(space, Counts):
+        return _ranked(estimate, reports, limits, heading, seen, notes)
+    values = values_of(space)
+    first = bars(values, space.noun, estimate.distribution, reports, limits, "Probability of each count", seen, *notes)
     held = None
     if band is not False and (len(estimate.distribution) <= MOST_BAND or band is not True):
         found = estimate.band(level)
         held = (found.low, found.high)
     words = f"Shaded: a {percent(level)} interval at each count by itself." if held else ""
-    second = cumulative(estimate.cdf(), held, "Cumulative probability", words)
+    steps = None
+    if estimate.method == "empirical-bayes":
+        steps, words = np.cumsum(estimate.maximum), f"{words} Thin: the maximum likelihood estimate.".strip()
+    second = cumulative(estimate.cdf(), held, "Cumulative probability", words, beside=steps)
     return beside([first, second], heading, columns=1)
+
+
+def _ranked(
+    estimate: Estimate,
+    reports: FloatArray | None,
+    limits: tuple[FloatArray, FloatArray] | None,
+    heading: str,
+    seen: str,
+    notes: Sequence[str],
+) -> Chart:
+    """Bars of values without an order: the likeliest first, and none of them together with another."""
+    order = np.argsort(-estimate.distribution, kind="stable")[:MOST_WHISKERS]
+    size = len(estimate.distribution)
+    if size > len(order):
+        seen = f"The {len(order)} likeliest of {size:,} values. {seen}"
+    return bars(
+        [estimate.space.value(int(k)) for k in order],
+        estimate.space.noun,
+        estimate.distribution[order],
+        None if reports is None else reports[order],
+        None if limits is None else (limits[0][order], limits[1][order]),
+        heading,
+        seen,
+        *notes,
+    )
 
 
 def _limits(estimate: Estimate, level: float) -> tuple[FloatArray, FloatArray]:

@@ -1,0 +1,72 @@
+"""Verbs of a survey that is planned: collect plan."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ..optimise.families import FAMILIES
+from .design import space_of
+from .output import Json, Page, hand_over, refuse_unwritable, waiting
+
+app = typer.Typer(no_args_is_help=True, help="Plan a survey in which people's own devices add the noise.")
+
+
+@app.callback()
+def _collect() -> None:
+    """Plan a survey in which people's own devices add the noise."""
+
+
+@app.command()
+def plan(
+    wanted: Annotated[
+        str,
+        typer.Option(
+            help='What to find out: "±2 points" (the share of every value), "share of yes ±2 points", "mean ±0.5", '
+            '"map 200 m". +-2 is read as ±2.'
+        ),
+    ],
+    n: Annotated[int | None, typer.Option("-n", "--n", "--largest", help="For counts: the largest one.")] = None,
+    labels: Annotated[
+        str | None, typer.Option(help="The answers, comma separated, or @FILE with one on each line.")
+    ] = None,
+    grid: Annotated[str | None, typer.Option(help="For places: ROWSxCOLSxCELL, such as 30x30x150.")] = None,
+    epsilon: Annotated[str | None, typer.Option(help="The privacy; the number of people is found.")] = None,
+    people: Annotated[int | None, typer.Option(help="How many people; the smallest epsilon is found.")] = None,
+    mechanism: Annotated[
+        str | None,
+        typer.Option(help=f"A family by name, by default the best one: {', '.join(FAMILIES.written('plan'))}."),
+    ] = None,
+    guess: Annotated[
+        str | None,
+        typer.Option(help="What to assume: uniform, or a .csv or .json file of shares or of an earlier estimate."),
+    ] = None,
+    notion: Annotated[
+        str | None, typer.Option(help="What epsilon is between: central (adjacent counts), local (any two), metric.")
+    ] = None,
+    level: Annotated[float, typer.Option(help="The level of the intervals: 0.95 for 95%.")] = 0.95,
+    surveys: Annotated[int, typer.Option(help="How many simulated surveys check the plan.", min=2)] = 100,
+    seed: Annotated[int, typer.Option(help="Where the simulation starts.", min=0)] = 0,
+    page: Page = None,
+    json: Json = False,
+) -> None:
+    """Say how many people a survey takes at an epsilon, or the smallest epsilon for the people there are.
+
+    The Fisher information gives a first answer; simulated surveys, estimated as `discreet estimate` does, correct and
+    check it.
+
+    Examples: `discreet collect plan -n 100 --wanted "mean ±0.5" --epsilon 0.5 --mechanism geometric` ·
+    `discreet collect plan --labels yes,no --wanted "±2 points" --people 20000` ·
+    `discreet collect plan --grid 20x20x150 --wanted "map 200 m" --epsilon 0.005 --page plan.html`
+    """
+    from ..collect.planning.planner import plan_collection
+
+    refuse_unwritable(page, (".html",), "a page")
+    space = space_of(n, labels, grid)
+    with waiting("simulating surveys"):
+        found = plan_collection(
+            space, wanted, epsilon=epsilon, people=people, mechanism=mechanism, guess=guess, notion=notion,
+            level=level, surveys=surveys, seed=seed,
+        )  # fmt: skip
+    hand_over(found, page, json)

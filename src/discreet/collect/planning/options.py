@@ -1,0 +1,127 @@
+"""The families that a survey can use, each at the privacy that is asked for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+from ...errors import InvalidInput
+from ...exact.rationals import as_fraction, bound_up, text_up
+from ...mechanism import Mechanism
+from ...mechanisms.families import Family, resolve
+from ...optimise.families import FAMILIES
+from ...privacy.notions import read_notion, usual_notion
+from ...spaces import Counts, Grid, Labels, Space
+from ...wording import listed
+
+#: Epsilons of a family that are looked at, unless it states its own range.
+SMALLEST, LARGEST = Fraction(1, 10_000), Fraction(20)
+
+#: Significant digits of an epsilon that is found: what a person types.
+DIGITS = 3
+
+
+@dataclass(frozen=True)
+class Option:
+    """A family for a space, and how its epsilon follows from the one that is asked for.
+
+    Attributes
+    ----------
+    family, space
+        What is built.
+    factor
+        The epsilon of the family is the one asked for times this.
+    reach
+        Between any two values, epsilon is at most that of the family times this.
+    """
+
+    family: Family
+    space: Space
+    factor: Fraction
+    reach: Fraction
+
+    def build(self, epsilon: Fraction) -> Mechanism:
+        """The mechanism at the epsilon that is asked for."""
+        return self.family.make(self.space, epsilon=self.own(epsilon))
+
+    def own(self, epsilon: Fraction) -> Fraction:
+        """The family's own epsilon."""
+        return epsilon * self.factor
+
+    def between_any_two(self, epsilon: Fraction) -> Fraction:
+        """A bound on epsilon between any two values."""
+        return self.own(epsilon) * self.reach
+
+    @property
+    def range(self) -> tuple[Fraction, Fraction]:
+        """The least and the largest epsilon to ask for."""
+        low, high = SMALLEST, LARGEST
+        if self.family.steps:
+            low, high = (step / self.space.unit for step in resolve(self.family.steps))
+        return low / self.factor, high / self.factor
+
+
+def options_for(
+    space: Space, named: str | Callable[..., Mechanism] | None, notion: str | None
+) -> tuple[list[Option], str]:
+    """The families for these values, the named one first, and the notion that their privacy is compared by.
+
+    Parameters
+    ----------
+    space
+        The true values.
+    named
+        A family by name, or its function; None for all alike.
+    notion
+        What epsilon is between: "central" (adjacent counts), "local" (any two values) or "metric" (per unit of
+        distance); by default what the named family is proved for, or else what is usual for such values.
+    """
+    firsts = {Counts: ("n", "space"), Labels: ("space",), Grid: ("grid", "space")}[type(space)]
+    fitting = [family for family in FAMILIES.offered("plan") if family.parameters[0] in firsts]
+    if named is not None:
+        chosen = FAMILIES.built_by(named) if callable(named) else FAMILIES.find(named, "plan", "a family for surveys")
+        if chosen not in fitting or chosen is None:
+            names = listed([family.written for family in fitting], "or")
+            raise InvalidInput(f"this mechanism is not for {space.noun}s; choose {names}.")
+        fitting = [chosen, *(family for family in fitting if family is not chosen)]
+        if notion is None:
+            notion = "local" if chosen.kind in ("response", "points") else usual_notion(space)
+    notion = read_notion(notion, space)
+    return [_option(family, space, notion) for family in fitting], notion
+
+
+def _option(family: Family, space: Space, notion: str) -> Option:
+    if family.kind in ("response", "points"):
+        # any two values alike: the nearest two are one unit apart
+        return Option(family, space, space.unit if notion == "metric" else Fraction(1), Fraction(1))
+    reach = _diameter(space)
+    return Option(family, space, 1 / reach if notion == "local" else Fraction(1), reach)
+
+
+def _diameter(space: Space) -> Fraction:
+    """The largest distance of two values, rounded up."""
+    if isinstance(space, Grid):
+        squared = (space.rows - 1) ** 2 + (space.cols - 1) ** 2
+        return space.unit * Fraction(math.isqrt(squared * 10**12 - 1) + 1, 10**6)
+    return Fraction((space.size or 2) - 1)
+
+
+def shown(epsilon: Fraction) -> str:
+    """An epsilon for people: as it was typed, or rounded up.
+
+    >>> shown(Fraction(173, 500)), shown(Fraction(1, 3))
+    ('0.346', '0.3334')
+    """
+    decimal = f"{float(epsilon):.6g}"
+    return decimal if Fraction(decimal) == epsilon else text_up(bound_up(epsilon), 4)
+
+
+def typed(epsilon: float) -> Fraction:
+    """An epsilon as a person types it: a few digits, rounded up.
+
+    >>> typed(0.34567), typed(12.3401)
+    (Fraction(173, 500), Fraction(62, 5))
+    """
+    return as_fraction(text_up(epsilon, DIGITS))

@@ -1,0 +1,251 @@
+"""The plan of a survey: how many people, at which epsilon, with which mechanism, and how that was checked."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Literal
+
+from ...exact.rationals import bound_up, text_up
+from ...mechanism import Mechanism
+from ...optimise.families import FAMILIES
+from ...plots import Chart
+from ...plots.surveys import errors_by_people
+from ...privacy.notions import BETWEEN
+from ...report import Fact, Json, Picture, Prose, Report, Result, Section, Table, Terms, stamped
+from ...wording import percent, plural
+from .options import shown
+from .trials import Trial
+from .wanted import Wanted
+
+#: An error of the estimate itself that is larger than the one wished for by this factor is mentioned.
+MENTIONED = 1.25
+
+
+@dataclass(frozen=True)
+class FamilyNeed:
+    """What one family needs for the same wish.
+
+    Attributes
+    ----------
+    family
+        Its name.
+    people, epsilon
+        How many people at which epsilon, by the formula; None where they are not known or out of reach.
+    between_any_two
+        A bound on epsilon between any two true values.
+    error
+        For maps: the simulated error with the people and the epsilon of the plan.
+    """
+
+    family: str
+    people: int | None
+    epsilon: Fraction | None
+    between_any_two: float | None
+    error: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class CollectionPlan(Result):
+    """How many people a survey takes, or the smallest epsilon for the people there are.
+
+    Made by :func:`discreet.plan_collection`.
+
+    Attributes
+    ----------
+    wanted
+        What is to be found out, and how precisely.
+    solved_for
+        "people" or "epsilon": which of the two was asked for.
+    people, epsilon
+        The plan, both numbers rounded up to three digits where they were asked for.
+    notion
+        What epsilon is between.
+    mechanism
+        The mechanism at that epsilon, with its certificate.
+    level
+        Of the intervals.
+    guess
+        What was assumed about the truth, in words.
+    formula
+        The error that the Fisher information gives for that many people; None for a map.
+    check
+        The simulated surveys of that many people.
+    families
+        What each family needs.
+    recommended
+        The family that needs fewest people, or the smallest epsilon.
+    curve
+        Simulated surveys of fewer and of more people.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> plan = dc.plan_collection(dc.Labels(["yes", "no"]), "±3 points", epsilon=1)
+    >>> plan.recommended, 4500 < plan.people < 5500
+    ('randomized_response', True)
+    """
+
+    wanted: Wanted
+    solved_for: Literal["people", "epsilon"]
+    people: int
+    epsilon: Fraction
+    notion: str
+    mechanism: Mechanism = field(repr=False)
+    level: float
+    guess: str
+    formula: float | None
+    check: Trial
+    families: tuple[FamilyNeed, ...]
+    recommended: str
+    curve: tuple[Trial, ...] = field(repr=False)
+
+    @property
+    def family(self) -> str:
+        """The family that the plan is for."""
+        return self.mechanism.family
+
+    def __str__(self) -> str:
+        return self.describe()
+
+    def to_json(self) -> dict[str, Json]:
+        """Plain JSON values, as in ``schemas/collection-plan.json``."""
+        content: dict[str, Json] = {
+            "wanted": self.wanted.text,
+            "error": self.wanted.error,
+            "meaning": self.wanted.meaning(self.level),
+            "solved_for": self.solved_for,
+            "people": self.people,
+            "epsilon": bound_up(self.epsilon),
+            "notion": self.notion,
+            "family": self.family,
+            "level": self.level,
+            "guess": self.guess,
+            "formula": self.formula,
+            "check": _trial_json(self.check),
+            "families": [
+                {
+                    "family": one.family,
+                    "people": one.people,
+                    "epsilon": None if one.epsilon is None else bound_up(one.epsilon),
+                    "epsilon_between_any_two_at_most": one.between_any_two,
+                    "error": one.error,
+                }
+                for one in self.families
+            ],
+            "recommended": self.recommended,
+            "curve": [_trial_json(one) for one in self.curve],
+            "certificate": self.mechanism.certificate.to_json(),
+            "notes": list(self.notes),
+        }
+        return stamped("collection-plan", 1, content)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What one should know about this plan."""
+        found = [f"The plan assumes that {self.guess}. Other populations need more people or fewer."]
+        own = next(one for one in self.families if one.family == self.family)
+        if self.notion != "local" and own.between_any_two is not None and own.between_any_two > float(self.epsilon):
+            found.append(
+                f"Epsilon {shown(self.epsilon)} is {BETWEEN[self.notion]}. Between the two values that "
+                f"are furthest apart it is up to {text_up(own.between_any_two, 3)}. The table compares families at "
+                "equal epsilon in this sense; ask for notion local to compare them at equal epsilon between any two "
+                "values."
+            )
+        if self.recommended != self.family:
+            found.append(f"{self._title(self.recommended)} needs less for the same: see the table.")
+        if self.check.off is not None and self.check.off > MENTIONED * self.wanted.error:
+            found.append(
+                f"In {percent(self.level)} of the simulated surveys the estimate itself was within "
+                f"{self.wanted.show(self.check.off)} of the truth, which is more than its interval says: with so many "
+                "values, read the interval and not the estimate alone."
+            )
+        return tuple(found)
+
+    @staticmethod
+    def _title(family: str) -> str:
+        title = FAMILIES.title(family)
+        return title[:1].upper() + title[1:]
+
+    def report(self) -> Report:
+        """The numbers, the check, the families side by side, a chart, and what the error is."""
+        privacy = shown(self.epsilon)
+        check = self.check
+        plan_lines = [
+            ("people", f"{self.people:,}" + " (the fewest that meet the wish)" * (self.solved_for == "people")),
+            ("epsilon", f"{privacy} {BETWEEN[self.notion]}" + ", the smallest" * (self.solved_for == "epsilon")),
+            ("mechanism", self.mechanism.title),
+            ("wanted", f"{self.wanted.text}"),
+        ]
+        if self.formula is not None:
+            plan_lines.append(("formula", f"{self.wanted.show(self.formula)}, by the Fisher information"))
+        surveys = plural(check.surveys, "simulated survey")
+        plan_lines.append(("simulated", f"{self.wanted.show(check.error)} on average in {surveys} of as many people"))
+        if check.covered is not None and check.off is not None:
+            plan_lines.append(("", f"{percent(check.covered)} of the intervals contained the truth"))
+            plan_lines.append(
+                ("", f"{percent(self.level)} of the estimates were within {self.wanted.show(check.off)} of the truth")
+            )
+        asked = f"{self.wanted.text} at epsilon {privacy}" if self.solved_for == "people" else self.wanted.text
+        title = f"{plural(self.people, 'person', 'people')} for {asked}"
+        if self.solved_for == "epsilon":
+            title = f"Epsilon {privacy} for {asked} from {plural(self.people, 'person', 'people')}"
+        return Report(
+            title,
+            "Survey plan",
+            (
+                Fact(f"{self.people:,}", "people"),
+                Fact(f"ε = {privacy}", BETWEEN[self.notion]),
+                Fact(self.wanted.show(check.error), f"error in simulated surveys; wanted: {self.wanted.text}"),
+            ),
+            (
+                Section(parts=(Terms(tuple(plan_lines)),)),
+                Section("Families", (self._table(),)),
+                Section("Error against the number of people", (Picture("plot", {"of": self}),), "pages"),
+                Section("What the error is", (Prose(self.wanted.meaning(self.level)),)),
+            ),
+            self.notes,
+        )
+
+    def _table(self) -> Table:
+        headings = ["family", "people", "epsilon", "between any two values, at most"]
+        of_maps = any(one.error is not None for one in self.families)
+        rows = []
+        for one in self.families:
+            mark = " (recommended)" * (one.family == self.recommended)
+            cells = [
+                f"{FAMILIES.title(one.family)}{mark}",
+                "out of reach" if one.people is None else f"{one.people:,}",
+                "out of reach" if one.epsilon is None else shown(one.epsilon),
+                "" if one.between_any_two is None else text_up(one.between_any_two, 3),
+            ]
+            rows.append((*cells, "" if one.error is None else self.wanted.show(one.error)) if of_maps else tuple(cells))
+        if of_maps:
+            headings.append("error")
+        return Table(tuple(headings), tuple(rows), tuple(range(1, len(headings))), compact=True)
+
+    def plot(self) -> Chart:
+        """The error against the number of people, by the formula and simulated."""
+        points = [(one.people, self._drawn(one.error)) for one in self.curve]
+        line = []
+        if self.formula is not None:
+            line = [(n, self._drawn(self.formula * math.sqrt(self.people / n))) for n, _ in points]
+        seen = f"The dashed line is the error that was wished for; {plural(self.people, 'person', 'people')} meet it."
+        title = f"{self._title(self.family)}, epsilon {shown(self.epsilon)}"
+        return errors_by_people(line, points, self._drawn(self.wanted.error), self.wanted.axis, title, seen)
+
+    def _drawn(self, error: float) -> float:
+        return 100 * error if self.wanted.kind == "share" else error
+
+
+def _trial_json(trial: Trial) -> dict[str, Json]:
+    error = None if math.isnan(trial.standard_error) else trial.standard_error
+    return {
+        "people": trial.people,
+        "error": trial.error,
+        "standard_error": error,
+        "surveys": trial.surveys,
+        "intervals_with_the_truth": trial.covered,
+        "estimates_within": trial.off,
+    }

@@ -1,0 +1,77 @@
+"""Where a simulated error meets the one that is allowed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+
+#: An error this close to the one allowed, relatively, is close enough; simulations are not more precise.
+CLOSE = 0.015
+
+#: At most so many places are tried.
+MOST_TRIES = 14
+
+#: One step changes what is searched for by this factor at most.
+LARGEST_STEP = 8.0
+
+#: Errors fall with what is searched for at least and at most with these powers of it.
+SLOPES = (-3.0, -0.1)
+
+
+def find(
+    error_at: Callable[[float], float], start: float, allowed: float, ends: tuple[float, float], slope: float
+) -> float | None:
+    """The least x with an error of at most what is allowed, to within the precision of simulations.
+
+    Errors are nearly powers of x, so that lines through two logarithms are good guesses; a bracket keeps them in
+    bounds.
+
+    Parameters
+    ----------
+    error_at
+        The error, which falls with x.
+    start
+        Where to begin.
+    allowed
+        The error to meet.
+    ends
+        The least and the largest x. If the error is small enough at the least, that is the answer; if it is too large
+        at the largest, there is none, and None is returned.
+    slope
+        The power of x that the error falls with, as a first guess.
+
+    Examples
+    --------
+    >>> round(find(lambda x: 3 / x**0.5, 10, 0.3, (1, 1e6), -0.25))
+    100
+    """
+    bad, good = 0.0, math.inf
+    tried: list[tuple[float, float]] = []
+    x = min(max(start, ends[0]), ends[1])
+    for _ in range(MOST_TRIES):
+        miss = math.log(error_at(x) / allowed)
+        if abs(miss) <= CLOSE:
+            return x
+        if (miss > 0 and x >= ends[1]) or (miss < 0 and x <= ends[0]):
+            return None if miss > 0 else x
+        bad, good = (max(bad, x), good) if miss > 0 else (bad, min(good, x))
+        if good <= bad * 1.005:
+            return good
+        tried.append((math.log(x), miss))
+        steepness = _steepness(tried, slope)
+        step = max(-math.log(LARGEST_STEP), min(math.log(LARGEST_STEP), -miss / steepness))
+        proposed = x * math.exp(step)
+        if not bad < proposed < good:
+            proposed = math.sqrt(bad * good) if bad > 0 and good < math.inf else (good / 2 if bad == 0 else bad * 2)
+        x = min(max(proposed, ends[0]), ends[1])
+    return good if good < math.inf else None
+
+
+def _steepness(tried: Iterable[tuple[float, float]], slope: float) -> float:
+    """The power by the last two places that are far enough apart; the first guess before."""
+    (*others, (x, miss)) = tried
+    for at, other in reversed(others):
+        if abs(at - x) > 0.02:
+            found = (miss - other) / (x - at)
+            return max(SLOPES[0], min(SLOPES[1], found))
+    return slope

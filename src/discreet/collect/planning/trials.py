@@ -1,0 +1,155 @@
+"""Simulated surveys: people drawn from a guess report through a mechanism, and the reports are estimated."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...estimation.intervals.precision import Precision
+from ...estimation.intervals.questions import Interval
+from ...estimation.methods import estimate
+from ...estimation.result import Estimate
+from ...exact.arrays import FloatArray
+from ...mechanism import Mechanism
+from ...utility import kantorovich
+from .wanted import Statistic, Wanted
+
+#: Where every value is meant, so many of them, evenly spread, are looked at for the hardest.
+MOST_LOOKED_AT = 32
+
+#: The hardest values are those whose variance is within this share of the largest; so many are measured.
+HARDEST, MOST_MEASURED = 0.99, 8
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What simulated surveys of so many people came to.
+
+    Attributes
+    ----------
+    people
+        In each survey.
+    error
+        The mean over the surveys of the error that was wished for.
+    standard_error
+        How well the surveys know it.
+    surveys
+        How many there were.
+    covered
+        The share of the intervals that contained the truth; None for a map.
+    off
+        The estimate itself: 95% of them (or the level) were at most so far from the truth; None for a map.
+    """
+
+    people: int
+    error: float
+    standard_error: float
+    surveys: int
+    covered: float | None = None
+    off: float | None = None
+
+
+class Surveys:
+    """Surveys with one mechanism, for one wish.
+
+    Parameters
+    ----------
+    mechanism
+        What people report with.
+    guess
+        The distribution of the truths.
+    wanted
+        What is to be found out.
+    level
+        Of the intervals.
+    """
+
+    def __init__(self, mechanism: Mechanism, guess: FloatArray, wanted: Wanted, level: float) -> None:
+        self.mechanism, self._guess, self._wanted, self._level = mechanism, guess, wanted, level
+        self._precision = Precision(mechanism, guess)
+        self._chances = np.maximum(mechanism.forward(guess), 0.0)
+        self._chances /= self._chances.sum()
+        self._statistics: list[Statistic] = []
+        self._variance = math.nan
+        if wanted.kind != "map":
+            self._statistics, self._variance = self._hardest()
+
+    def _hardest(self) -> tuple[list[Statistic], float]:
+        """The statistics to measure, and the variance of the hardest per person."""
+        space, wanted = self.mechanism.inputs, self._wanted
+        if wanted.statistic is not None:
+            return [wanted.statistic], self._precision.variance(wanted.weights(space))
+        size = space.size or 0
+        evenly = np.linspace(0, size - 1, min(size, MOST_LOOKED_AT)).round().astype(int)
+        places = np.unique([*evenly, int(self._guess.argmax()), int(self._guess.argmin())]).tolist()
+        variances = [self._precision.variance(np.eye(1, size, k)[0]) for k in places]
+        largest = max(variances)
+        hardest = [k for k, one in zip(places, variances, strict=True) if one >= HARDEST * largest]
+        chosen = [hardest[k] for k in np.unique(np.linspace(0, len(hardest) - 1, MOST_MEASURED).round().astype(int))]
+        return [("cell", space.value(k)) for k in chosen], largest
+
+    @property
+    def variance(self) -> float:
+        """The variance of the efficient estimate per person, by the Fisher information; not a number for a map."""
+        return self._variance
+
+    def sampling_variance(self) -> float:
+        """What is left of it without any noise."""
+        return max(self._precision.sampling_variance(self._weights(one)) for one in self._statistics)
+
+    def _weights(self, statistic: Statistic) -> FloatArray:
+        return Wanted(self._wanted.kind, 1.0, "", statistic).weights(self.mechanism.inputs)
+
+    def simulate(self, people: int, surveys: int, seed: int, *, as_reported: bool = False) -> Trial:
+        """Simulate surveys and measure their errors.
+
+        Parameters
+        ----------
+        people, surveys, seed
+            How many people in each, how many surveys, and where they start.
+        as_reported
+            Whether estimates are made by the method that is used by default. Intervals do not depend on the method, and
+            the maximum of the likelihood takes least time.
+        """
+        rng = np.random.default_rng(seed)
+        errors: list[float] = []
+        off: list[float] = []
+        covered: list[bool] = []
+        for _ in range(surveys):
+            counts = rng.multinomial(people, self._chances)
+            by_default = as_reported or self._wanted.kind == "map"
+            found = estimate(counts, self.mechanism) if by_default else estimate(counts, self.mechanism, method="mle")
+            if self._wanted.kind == "map":
+                p = np.maximum(found.distribution, 0)
+                errors.append(kantorovich(p / p.sum(), self._guess, self.mechanism.inputs))
+            else:
+                errors.append(float(np.mean([self._measure(found, one, off, covered) for one in self._statistics])))
+        deviation = float(np.std(errors, ddof=1) / math.sqrt(surveys)) if surveys > 1 else math.nan
+        if self._wanted.kind == "map":
+            return Trial(people, float(np.mean(errors)), deviation, surveys)
+        distance = float(np.quantile(off, self._level))
+        return Trial(people, float(np.mean(errors)), deviation, surveys, float(np.mean(covered)), distance)
+
+    def _measure(self, found: Estimate, statistic: Statistic, off: list[float], covered: list[bool]) -> float:
+        weights = self._weights(statistic)
+        truth = float(weights @ self._guess)
+        interval = found.interval(statistic, self._level)
+        off.append(abs(float(weights @ found.distribution) - truth))
+        covered.append(interval.low <= truth <= interval.high)
+        return margin(interval, (float(weights.min()), float(weights.max())))
+
+
+def margin(interval: Interval, possible: Sequence[float]) -> float:
+    """Half the length of an interval; where it is cut off at what is possible, the arm that is left.
+
+    >>> half = Interval(0.1, 0.3, 0.25, 0.95, "P(yes)"), Interval(0.0, 0.3, 0.1, 0.95, "P(yes)")
+    >>> [round(margin(one, (0.0, 1.0)), 3) for one in half]
+    [0.1, 0.2]
+    """
+    cut = [interval.low <= possible[0], interval.high >= possible[1]]
+    if any(cut) and not all(cut):
+        return interval.high - interval.estimate if cut[0] else interval.estimate - interval.low
+    return (interval.high - interval.low) / 2

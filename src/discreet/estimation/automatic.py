@@ -1,0 +1,78 @@
+"""The default estimate: which method serves which values, with the reason in one sentence."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..errors import Unsupported, arg
+from ..spaces import Counts, Grid
+from .algebra import single_threaded_blas
+from .interior import Solution
+from .model.problem import Problem
+from .result import Estimate, finish, of_problem
+from .solvers import distance, evidence, smoothing
+from .solvers.distance import Distance
+from .solvers.likelihood import Likelihood
+
+#: Fewer values than this are hardly a curve; of more than this, bins would take long.
+FEWEST_COUNTS, MOST_COUNTS = 8, 50_000
+
+
+def estimate(problem: Problem, tolerance: float | None, seed: int) -> Estimate:
+    """The estimate by the method that serves these values best."""
+    size = problem.size
+    if isinstance(problem.truths, Grid):
+        if problem.people >= smoothing.FOLDS:
+            return stop_early(Likelihood(problem, tolerance), seed)
+        return _maximum(problem, tolerance, "There are too few reports to smooth the map.")
+    if not isinstance(problem.truths, Counts):
+        return _maximum(problem, tolerance, "These values have no order, so there is nothing to smooth.")
+    if size < FEWEST_COUNTS:
+        return _maximum(problem, tolerance, f"With {size} values there is nothing to smooth.")
+    if size > MOST_COUNTS:
+        return _maximum(problem, tolerance, f"With {size:,} values, smoothing would take long.")
+    return smooth_counts(problem, tolerance)
+
+
+def smooth_counts(problem: Problem, tolerance: float | None) -> Estimate:
+    """The empirical Bayes estimate; or the maximum of the likelihood, where chance does not explain the distance.
+
+    Raises
+    ------
+    Unsupported
+        If the values are no counts, or too few or too many.
+    """
+    if not isinstance(problem.truths, Counts) or not FEWEST_COUNTS <= problem.size <= MOST_COUNTS:
+        raise Unsupported(
+            f"empirical Bayes smooths {FEWEST_COUNTS} to {MOST_COUNTS:,} counts; these are {problem.size:,} "
+            f"{problem.truths.noun}s. Use {arg('method', 'auto')}, which chooses what serves them."
+        )
+    likelihood = Likelihood(problem, tolerance)
+    with single_threaded_blas(evidence.MOST_VALUES**2):
+        smoothed = evidence.smooth(problem)
+    top = likelihood.maximum()
+    how_far = distance.measure(likelihood, top, smoothed.p)
+    if not how_far.explained:
+        return _maximum(
+            problem,
+            tolerance,
+            f"No smooth distribution fits the reports: {how_far.surveys} surveys "
+            "simulated from the best one are all nearer to their maximum.",
+            how_far,
+        )
+    gap = distance.lacking(likelihood, top, smoothed.p)
+    solution = Solution(smoothed.p, gap, ((likelihood.mean_log(smoothed.p), gap),))
+    made = finish(likelihood, solution, "empirical-bayes", (smoothed.sentence,))
+    return replace(made, distance=how_far, _maximum=top)
+
+
+def stop_early(likelihood: Likelihood, seed: int) -> Estimate:
+    """Updates stopped early, after a number of them that cross-validation chooses."""
+    with single_threaded_blas(likelihood.problem.places):
+        solution, note = smoothing.choose(likelihood, seed)
+    return finish(likelihood, solution, "smoothed", (note,))
+
+
+def _maximum(problem: Problem, tolerance: float | None, why: str, how_far: Distance | None = None) -> Estimate:
+    made = of_problem(problem, tolerance)
+    return replace(made, notes=(f"{why} This is the maximum likelihood estimate.", *made.notes), distance=how_far)

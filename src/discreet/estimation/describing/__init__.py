@@ -1,0 +1,1 @@
+"""What an estimate says, in words, tables and pictures."""

@@ -1,0 +1,283 @@
+"""A distribution of counts as smooth as the reports allow, by empirical Bayes.
+
+The maximum of the likelihood of a smooth population is a comb. Here the distribution is ``p = softmax(theta)`` with
+theta normal, mean 0, and a covariance of three parts:
+
+* a smooth one, ``sigma^2`` times that of a curve whose second differences are small: with D1 and D2 the differences of
+  first and second order, the inverse of ``P = D2'D2 + (10 / n^2) D1'D1``, scaled to a mean variance of 1;
+* ``single``, a variance that each value has for itself: few points, heaps, the spike at 40 hours;
+* an atom: the value 0 may be as frequent as it likes (people without any visit).
+
+For each kind of prior (:data:`KINDS`) sigma runs over a grid, and theta is the maximum of likelihood times prior, by
+Fisher scoring. What a prior is worth is its evidence, the probability of the reports, by Laplace's approximation
+
+    E = l(theta) - theta' Sigma^-1 theta / 2 - log det(I + S' F S) / 2,   Sigma = S S',   F the information about theta.
+
+The prior of most evidence, less a price for what is not smooth, makes the estimate. In the coordinates ``z``,
+``theta = S z``, the prior is the sum of squares of z, and directions of hardly any variance are left out.
+
+References
+----------
+Good and Gaskins 1971 (smoothness as a prior); MacKay 1992 (evidence); Efron 2016 (deconvolution).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from ...exact.arrays import FloatArray
+from ..algebra import cholesky_factor, gram_of_columns, left_times, product, times
+from ..model.problem import Problem
+
+#: The most values that have a probability of their own; more are put into bins, and the reports into twice as many.
+MOST_VALUES = 200
+
+#: The deviations of the smooth part that are tried, from nearly uniform to nearly free.
+DEVIATIONS = tuple(10.0 ** (k / 2) for k in range(-3, 13))
+
+#: A kind of prior is left once its evidence has fallen by so much.
+FALL = 12.0
+
+#: What a prior that is not smooth pays, in units of log evidence.
+PRICE = 3.0
+
+#: Of large deviations less is expected, a priori, in proportion to their root; of those below this one all the same.
+HARDLY = 0.1
+
+#: The variance of the atom's own deviation.
+OF_ATOM = 30.0
+
+#: Directions with less prior variance than this share of what one report tells are left out.
+NEGLIGIBLE = 1e-3
+
+#: Steps go on until they can gain so much: while priors are compared, and for the one that was chosen.
+ROUGH, FINE = 1e-3, 1e-9
+
+#: No step changes the log of a ratio of probabilities by more, and none is shorter than this share.
+LONGEST, SHORTEST, MOST_STEPS = 4.0, 1e-6, 100
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of prior.
+
+    Attributes
+    ----------
+    single
+        The variance that each value has for itself.
+    atom
+        Whether the value 0 stands on its own.
+    """
+
+    single: float = 0.0
+    atom: bool = False
+
+    @property
+    def price(self) -> float:
+        return PRICE if self.single or self.atom else 0.0
+
+
+KINDS = (Kind(), Kind(0.3), Kind(3.0), Kind(30.0), Kind(atom=True))
+
+
+@dataclass(frozen=True)
+class Smoothed:
+    """An estimate, and the prior that made it.
+
+    Attributes
+    ----------
+    p
+        The distribution.
+    kind, deviation
+        The kind of prior, and the standard deviation of its smooth part.
+    score
+        Its evidence less its price.
+    bins
+        How many values or bins have a probability of their own.
+    """
+
+    p: FloatArray
+    kind: Kind
+    deviation: float
+    score: float
+    bins: int
+
+    @property
+    def sentence(self) -> str:
+        """What was chosen and why, for people."""
+        likeliest = "a smooth curve makes"
+        if self.kind.atom:
+            likeliest = "a smooth curve with a zero that stands on its own makes"
+        elif self.kind.single:
+            likeliest = "single values that stand out from a smooth curve make"
+        into = f", in {self.bins} bins" if self.bins < len(self.p) else ""
+        return f"Smoothed as far as the reports allow{into}: {likeliest} these reports likeliest."
+
+
+def smooth(problem: Problem) -> Smoothed:
+    """The estimate of most evidence, for reports about counts."""
+    reports = _Reports(problem)
+    best, start = None, None
+    for kind in KINDS:
+        for found in _along(reports, kind):
+            if best is None or found.score > best.score:
+                best, start = found, found
+    assert best is not None and start is not None
+    prior = _prior(reports, best.kind, best.deviation)
+    final = _climb(reports, prior, start.z, FINE)
+    p = reports.spread(final.p, best.kind)
+    return Smoothed(p, best.kind, best.deviation, best.score, reports.size)
+
+
+# ------------------------------------------------------------------------------------------------ reports and bins
+
+
+class _Reports:
+    """How often each report came and how likely each value or bin makes it."""
+
+    def __init__(self, problem: Problem) -> None:
+        self._whole = problem.size
+        width = math.ceil((problem.size - 1) / (MOST_VALUES - 1)) if problem.size > MOST_VALUES else 1
+        # 0 keeps a bin to itself: that is where people without any are
+        self._edges = np.array([0, *range(1, problem.size, width)])
+        self._widths = np.diff([*self._edges, problem.size])
+        counts = problem.counts.astype(float)
+        rows = problem.block() if width == 1 else np.stack([problem.chances(p) for p in self._bins()])
+        if len(counts) > 2 * MOST_VALUES:
+            starts = np.linspace(0, len(counts), 2 * MOST_VALUES, endpoint=False).astype(int)
+            rows, counts = np.add.reduceat(rows, starts, axis=1), np.add.reduceat(counts, starts)
+        self.A = np.ascontiguousarray(np.maximum(rows, 0.0))  # Fourier transforms leave traces of nothing
+        self.columns = np.ascontiguousarray(self.A.T)
+        self.counts, self.people = counts, float(counts.sum())
+        self.size = len(self._edges)
+
+    def _bins(self) -> Iterator[FloatArray]:
+        for first, wide in zip(self._edges, self._widths, strict=True):
+            p = np.zeros(self._whole)
+            p[first : first + wide] = 1 / wide
+            yield p
+
+    def chances(self, theta: FloatArray) -> tuple[FloatArray, FloatArray, float]:
+        """The distribution, the chance of each report, and the log-likelihood."""
+        weights = np.exp(theta - theta.max())
+        p = weights / weights.sum()
+        u = left_times(p, self.A)
+        with np.errstate(divide="ignore"):
+            return p, u, float(self.counts @ np.log(u))
+
+    def spread(self, p: FloatArray, kind: Kind) -> FloatArray:
+        """The distribution of the values from that of the bins: its log is linear between the middles of bins."""
+        if self.size == self._whole:
+            return p
+        each = p / self._widths
+        if kind.single:
+            return np.repeat(each, self._widths)
+        middles = self._edges + (self._widths - 1) / 2
+        inner = np.exp(np.interp(np.arange(1, self._whole), middles[1:], np.log(np.maximum(each[1:], 1e-300))))
+        return np.concatenate([p[:1], (1 - p[0]) * inner / inner.sum()])
+
+
+@lru_cache(maxsize=8)
+def _curves(size: int) -> tuple[FloatArray, FloatArray]:
+    """Eigenvectors of P, and the variances of a curve of deviation 1 along them; the first is the constant."""
+    from scipy.linalg import eigh
+
+    first = np.diff(np.eye(size), axis=0)
+    second = np.diff(np.eye(size), 2, axis=0)
+    values, vectors = eigh(second.T @ second + (10 / size**2) * first.T @ first)
+    inverse = 1 / values[1:]
+    return vectors, np.concatenate([[0.0], size * inverse / inverse.sum()])
+
+
+# ------------------------------------------------------------------------------------------------ priors
+
+
+@dataclass(frozen=True)
+class _Prior:
+    """Columns S with theta = S z: those of the curves, and one for an atom at the end."""
+
+    S: FloatArray
+    kept: FloatArray
+    atom: float
+
+
+@dataclass(frozen=True)
+class _Found:
+    """Where the climb ended, and what the prior is worth there."""
+
+    z: FloatArray
+    theta: FloatArray
+    p: FloatArray
+    score: float
+    kind: Kind = Kind()
+    deviation: float = 0.0
+
+
+def _prior(reports: _Reports, kind: Kind, deviation: float) -> _Prior:
+    vectors, of_curve = _curves(reports.size)
+    variances = deviation**2 * of_curve + kind.single
+    variances[0] = 1.0  # adding a constant to theta changes nothing
+    kept = variances * reports.people > NEGLIGIBLE
+    S = vectors[:, kept] * np.sqrt(variances[kept])
+    if kind.atom:
+        at_zero = np.zeros((reports.size, 1))
+        at_zero[0] = math.sqrt(OF_ATOM)
+        S = np.concatenate([S, at_zero], axis=1)
+    return _Prior(np.ascontiguousarray(S), np.where(kept, np.sqrt(variances), 0.0), math.sqrt(OF_ATOM) * kind.atom)
+
+
+def _along(reports: _Reports, kind: Kind) -> Iterator[_Found]:
+    """The estimates of one kind of prior, from nearly uniform on, each begun where the last one ended."""
+    vectors, _ = _curves(reports.size)
+    theta, own, top = np.zeros(reports.size), 0.0, -math.inf
+    for deviation in DEVIATIONS:
+        prior = _prior(reports, kind, deviation)
+        curve = theta.copy()
+        curve[0] -= own
+        kept = prior.kept > 0
+        z = left_times(curve, vectors)[kept] / prior.kept[kept]
+        if kind.atom:
+            z = np.append(z, own / prior.atom)
+        found = _climb(reports, prior, z, ROUGH)
+        theta, own = found.theta, float(found.z[-1]) * prior.atom
+        evidence = found.score
+        top = max(top, evidence)
+        score = evidence - kind.price - math.log(max(deviation, HARDLY) ** 2 + kind.single) / 4
+        yield _Found(found.z, theta, found.p, score, kind, deviation)
+        if evidence < top - FALL:
+            return
+
+
+def _climb(reports: _Reports, prior: _Prior, z: FloatArray, enough: float) -> _Found:
+    """Fisher scoring from z until a step gains no more than this; the score is the evidence."""
+    S, A, people = prior.S, reports.A, reports.people
+    theta = times(S, z)
+    p, u, log_likelihood = reports.chances(theta)
+    value = log_likelihood - float(z @ z) / 2
+    for _ in range(MOST_STEPS):
+        gradient = left_times(p * (times(A, reports.counts / u) - people), S) - z
+        moved = product(reports.columns, p[:, None] * S) - np.outer(u, left_times(p, S))
+        factor, solve = cholesky_factor(gram_of_columns(moved * np.sqrt(people / u)[:, None]), 1.0)
+        step = solve(gradient)
+        gain = float(gradient @ step)
+        if gain < enough:
+            break
+        direction = times(S, step)
+        share = min(1.0, LONGEST / max(float(np.abs(direction).max()), 1e-300))
+        while share > SHORTEST:
+            there = z + share * step
+            p_there, u_there, log_there = reports.chances(theta + share * direction)
+            value_there = log_there - float(there @ there) / 2
+            if value_there >= value + 5e-5 * share * gain:
+                break
+            share /= 2
+        else:
+            break
+        z, theta, p, u, value = there, theta + share * direction, p_there, u_there, value_there
+    evidence = value + max(gain, 0.0) / 2 - float(np.log(factor.diagonal()).sum())
+    return _Found(z, theta, p, evidence)

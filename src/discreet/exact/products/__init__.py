@@ -1,0 +1,1 @@
+"""Products: several kernels at once, each with its own truth and its own report."""

@@ -1,0 +1,163 @@
+"""Several values of one person together: the space of pairs, triples and so on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import prod
+from typing import Any, ClassVar
+
+import numpy as np
+
+from .errors import ForeignValue, InvalidInput, InWords, Unsupported, WrongType
+from .exact.arrays import Array, IntArray
+from .exact.integers import to_numpy
+from .report import Json
+from .spaces import Space, space_from
+
+#: Combinations are numbered by 64-bit integers, and tables of them are for smaller spaces still.
+MOST_COMBINATIONS = 2**31
+
+
+class Combination(tuple[Any, ...]):
+    """A tuple of values that people read without quotation marks.
+
+    >>> str(Combination(("yes", 3))), Combination(("yes", 3)) == ("yes", 3)
+    ('(yes, 3)', True)
+    """
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return f"({', '.join(map(str, self))})"
+
+
+@dataclass(frozen=True)
+class ProductSpace:
+    """Tuples with one value of each part: the answers of one person to several questions.
+
+    The last part changes fastest in the order of the tuples. Tuples have no common distance, and no two of them are
+    adjacent: what is proved holds between any two.
+
+    Parameters
+    ----------
+    parts
+        The finite spaces of the single values, two or more.
+
+    Examples
+    --------
+    >>> from discreet.spaces import Counts, Labels
+    >>> space = ProductSpace((Labels(["yes", "no"]), Counts(2)))
+    >>> space.size, space.index(("no", 1)), space.value(5)
+    (6, 4, ('no', 2))
+    """
+
+    parts: tuple[Space, ...]
+    name: ClassVar[str] = "product"
+    noun: ClassVar[str] = "combination"
+    unit: ClassVar[Fraction] = Fraction(1)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "parts", tuple(self.parts))
+        if len(self.parts) < 2:
+            raise InvalidInput.must_be("parts", "two spaces or more", len(self.parts))
+        infinite = next((one for one in self.parts if one.size is None), None)
+        if infinite is not None:
+            raise Unsupported(f"a product needs finitely many values; {infinite!r} has no end. Use m.on(Counts(n)).")
+        if prod(self.shape) > MOST_COMBINATIONS:
+            raise Unsupported(f"a product of {prod(self.shape):,} combinations is too large; at most 2**31.")
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """How many values each part has."""
+        return tuple(one.size or 0 for one in self.parts)
+
+    @property
+    def size(self) -> int:
+        return prod(self.shape)
+
+    def split(self, indices: Array) -> tuple[Array, ...]:
+        """For each part, the indices of its values in these tuples."""
+        return tuple(np.unravel_index(np.asarray(indices, np.int64), self.shape))
+
+    def join(self, indices: Sequence[Array]) -> Array:
+        """The indices of the tuples with these indices of their values."""
+        return np.asarray(np.ravel_multi_index(tuple(np.asarray(one, np.int64) for one in indices), self.shape))
+
+    def index(self, value: object) -> int:
+        if not isinstance(value, tuple | list) or len(value) != len(self.parts):
+            raise ForeignValue(f"a value here is a tuple of {len(self.parts)} values, one of each part.")
+        return int(self.join([np.asarray(one.index(v)) for one, v in zip(self.parts, value, strict=True)]))
+
+    def indices(self, values: object) -> Array:
+        """The indices of many tuples, or of one.
+
+        Parameters
+        ----------
+        values
+            One tuple; a list or an array of tuples; a table with a column for each part (a data frame or an array of
+            two dimensions); or a tuple of columns.
+        """
+        if isinstance(values, tuple) and len(values) == len(self.parts) and not any(map(_is_column, values)):
+            return np.asarray(self.index(values))
+        columns = self._columns(values)
+        found = [np.asarray(one.indices(column)) for one, column in zip(self.parts, columns, strict=True)]
+        if len({one.shape for one in found}) > 1:
+            raise InvalidInput.must_be(
+                "columns", "of the same length", InWords(", ".join(str(len(one)) for one in found)), argument="values"
+            )
+        return self.join(found)
+
+    def _columns(self, values: Any) -> list[Any]:
+        """A column for each part."""
+        number = len(self.parts)
+        if hasattr(values, "columns") and hasattr(values, "shape"):  # a data frame
+            names = list(getattr(values, "column_names", values.columns))
+            if len(names) != number:
+                raise WrongType(f"a table here has {number} columns, one for each part; got {len(names)}.")
+            return [values[name] for name in names]
+        if isinstance(values, tuple) and len(values) == number and all(map(_is_column, values)):
+            return list(values)
+        plain = to_numpy(values) if hasattr(values, "to_numpy") else values
+        if isinstance(plain, np.ndarray) and plain.ndim == 2 and plain.shape[1] == number:
+            return [plain[:, k] for k in range(number)]
+        rows = list(plain) if isinstance(plain, list | np.ndarray) else None
+        if rows is None or any(not isinstance(row, tuple | list | np.ndarray) or len(row) != number for row in rows):
+            raise WrongType(f"values here are tuples of {number} values each: a list of them, or {number} columns.")
+        return [[row[k] for row in rows] for k in range(number)]
+
+    def values(self, indices: Array) -> Array:
+        """The tuples with these indices, as an array of objects."""
+        array = np.asarray(indices)
+        columns = [one.values(part).ravel().tolist() for one, part in zip(self.parts, self.split(array), strict=True)]
+        found = np.empty(array.size, dtype=object)
+        found[:] = list(zip(*columns, strict=True))
+        return found.reshape(array.shape)
+
+    def value(self, index: int) -> Combination:
+        places = self.split(np.asarray(index))
+        return Combination(one.value(int(k)) for one, k in zip(self.parts, places, strict=True))
+
+    def squared_distance(self, i: Array, j: Array) -> IntArray:
+        raise Unsupported("tuples have no common distance: their parts are measured in different units.")
+
+    def distance(self, a: object, b: object) -> float | Array:
+        raise Unsupported("tuples have no common distance: their parts are measured in different units.")
+
+    def neighbours(self) -> None:
+        return None
+
+    def to_json(self) -> dict[str, Json]:
+        return {"kind": self.name, "parts": [one.to_json() for one in self.parts]}
+
+    @classmethod
+    def from_json(cls, description: dict[str, Any]) -> ProductSpace:
+        """The space with this description."""
+        if description.get("kind") != cls.name or not isinstance(description.get("parts"), list):
+            raise InvalidInput(f"not the description of a product of spaces: {description!r}.")
+        return cls(tuple(space_from(one) for one in description["parts"]))
+
+
+def _is_column(value: object) -> bool:
+    return not isinstance(value, str) and (hasattr(value, "__len__") or hasattr(value, "to_numpy"))
