@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import Unsupported
-from ...spaces import Counts
+from ...spaces import Counts, Grid
 from ..intervals.questions import Answers, Interval, quantile_name
 from ..statistics import indicator
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 #: Up to so many values a summary has intervals; they would take long.
 MOST_VALUES = 5000
 
-#: Up to so many labels or places, all have an interval at once, by which they are ranked.
-MOST_RANKED = 1000
+#: Up to so many labels, all have an interval at once, by which they are ranked; and up to so many places.
+MOST_RANKED, MOST_RANKED_PLACES = 200, 30
 
 #: Where counts are many, those of so small a share of the people together are one range.
 HARDLY_ANYBODY = 0.001
@@ -177,7 +177,8 @@ def likeliest(of: Answers, most: int, level: float) -> list[Likely]:
     p = of.distribution
     least = 0.5 * 10.0 ** -decimals(of)
     chosen = [k for k in np.argsort(-p, kind="stable")[:most].tolist() if len(p) <= most or abs(p[k]) >= least]
-    if len(p) > MOST_RANKED and not of.cells_are_quick:
+    most_ranked = MOST_RANKED_PLACES if isinstance(of.space, Grid) else MOST_RANKED
+    if len(p) > most_ranked and not of.cells_are_quick:
         return [Likely(k, k, of.space.value(k), float(p[k])) for k in chosen]
     try:
         band = of.band(level, simultaneous=True, of="cells")
