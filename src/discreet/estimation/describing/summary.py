@@ -26,7 +26,7 @@ MOST_RANKED, MOST_RANKED_PLACES = 200, 30
 #: Where counts are many, those of so small a share of the people together are one range.
 HARDLY_ANYBODY = 0.001
 
-#: The same for the variance, whose interval takes thirty times as long.
+#: The same for the variance, whose interval takes thirty times as long, and for the ranges of a table, which are many.
 MOST_FOR_VARIANCE = 500
 
 
@@ -161,7 +161,7 @@ def _in_order(of: Answers, most: int, level: float) -> list[Likely]:
     lines = []
     for first, after in zip(starts, [*starts[1:], size], strict=True):
         last = after - 1
-        ends = of.interval(("range", first, last), level) if size <= MOST_VALUES else None
+        ends = of.interval(("range", first, last), level) if size <= MOST_FOR_VARIANCE else None
         written = f"{first} to {last}" if last > first else first
         probability = float(of.distribution[first:after].sum())
         lines.append(Likely(first, last, written, probability, None if ends is None else (ends.low, ends.high)))
