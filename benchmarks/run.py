@@ -7,6 +7,7 @@ import sys
 from rich.console import Console
 from rich.table import Table
 
+import battery
 import composition
 import counting
 import design
@@ -38,6 +39,7 @@ def main() -> int:
         spark,
         spark_perturb,
         estimation,
+        battery,
         maps,
         planning,
         design,

@@ -125,16 +125,27 @@ def test_a_refusal_is_written_for_python_for_options_and_for_a_form_from_the_sam
         (["design", "--family", "geometric", "-n", 4, "--epsilon", 700, "--json"], "--epsilon", "'700'"),
         (["compare", "-n", 4, "--json", "--alpha", 3], "--alpha", "'3'"),
         (["release", "SELECT COUNT(*) FROM v", "--data", "v", "--unit", "row", "--plan", "--json"], "--epsilon", None),
+        (["design", "-n", 4, "--epsilon", 1, "--layout", "ons", "--json"], "--layout", None),
+        (["design", "-n", "four", "--epsilon", 1, "--json"], "-n", None),
+        (["check", "m.json", "--json", "--tolerance"], "--tolerance", None),
+        (["verify", "--json"], "file", None),
+        (["design", "--nonsense", "--json"], None, None),
+        (["ledger", "shoow", "--json"], None, None),
     ],
 )
 def test_a_program_that_asked_for_json_gets_the_parts_of_the_error(
-    arguments: list[object], option: str, given: str | None
+    arguments: list[object], option: str | None, given: str | None
 ) -> None:
     done = run(*arguments, code=2)
     told = json.loads(done.stdout)
     Draft202012Validator(json.loads((SOURCE / "schemas" / "error.json").read_text())).validate(told)
     assert told["field"] == option and told["given"] == given and told["kind"] == "InvalidInput"
     assert done.stderr == f"discreet: {told['message']}\n"
+
+
+def test_people_are_shown_how_a_verb_is_used_and_no_json() -> None:
+    done = run("design", "--nonsense", code=2)
+    assert not done.stdout and "Usage: " in done.stderr and "No such option: --nonsense" in done.stderr
 
 
 def test_python_users_keep_their_arguments() -> None:

@@ -23,8 +23,6 @@ SECOND = "SELECT sex, COUNT(*) FROM doctor_visits WHERE year = 1 GROUP BY sex"
 #: Public facts: the experiment had six sites, and the questionnaire four answers.
 DOMAIN = {"site": range(1, 7), "health": ["excellent", "good", "fair", "poor"]}
 
-_NO_FILE = "there is no file {}. Run the demo from the project's folder, or give --data PATH."
-
 
 def show(data: Path, epsilon: str, folder: Path | None = None) -> None:
     """Print the whole path: question, plan, noisy counts, guarantee, proof, budget, a refusal, the page."""
@@ -34,7 +32,9 @@ def show(data: Path, epsilon: str, folder: Path | None = None) -> None:
             "epsilon", f"at most {LARGEST_EPSILON} in the demo", epsilon, "Beyond it hardly any noise is left."
         )
     if not data.is_file():
-        raise UnreadableFile(_NO_FILE.format(data))
+        raise UnreadableFile(
+            f"there is no file {data}.", "Run the demo from the project's folder, or give --data PATH."
+        )
     plan = plan_release(QUESTION, data=data, unit="person", max_groups=1, domain=DOMAIN, epsilon=asked)
     home = _new_folder(folder)
     console = Console(highlight=False, soft_wrap=True)
@@ -88,5 +88,5 @@ def _new_folder(folder: Path | None) -> Path:
     try:
         folder.mkdir(parents=True)
     except FileExistsError:
-        raise InvalidInput(f"{folder} exists already; name a new folder for the demo.") from None
+        raise InvalidInput(f"{folder} exists already.", "Name a new folder for the demo.") from None
     return folder

@@ -124,20 +124,20 @@ def design(
         from .ptable import design_table
 
         if family is not None or plot is not None:
-            raise InvalidInput("--ptable takes neither --family nor --plot.")
-        _refuse_wishes(wishes, worst_case, explain, "a p-table has its own: --reach, --stay, --variance, --js")
+            raise InvalidInput("--ptable takes neither --family nor --plot.", argument="ptable")
+        _refuse_wishes(wishes, worst_case, explain, "A p-table has its own: --reach, --stay, --variance, --js")
         design_table({"n": n, "alpha": alpha, "epsilon": epsilon, **named}, output, layout, page, json)
         return
     if layout is not None:
-        raise InvalidInput("--layout goes with --ptable.")
+        raise InvalidInput("--layout goes with --ptable.", argument="layout")
     _refuse_files(output, plot)
     choice = None
     if family is None:
         stray = next((option for option, value in named.items() if value is not None), None)
         if stray is not None:
-            raise InvalidInput(f"{_flag(stray)} goes with a --family; `--family list` lists them.")
+            raise InvalidInput(f"{_flag(stray)} goes with a --family.", "`--family list` lists them.", argument=stray)
         if n is None:
-            raise InvalidInput("give the largest count with -n, or a --family.")
+            raise InvalidInput("give the largest count with -n, or a --family.", argument="n")
         options = {
             "alpha": alpha, "epsilon": epsilon, "delta": delta or 0, "loss": loss or "L0",
             "properties": properties or (), "prior": _prior(prior, n), "worst_case": worst_case,
@@ -154,7 +154,7 @@ def design(
                 mechanism = find(n, **options)
     else:
         del wishes["delta"]  # some families take one
-        _refuse_wishes(wishes, worst_case, explain, "a --family is made as it is. Leave one of the two out")
+        _refuse_wishes(wishes, worst_case, explain, "A --family is made as it is: leave one of the two out")
         if family.strip().lower() == "list":
             _list("design")
             return
@@ -184,7 +184,7 @@ def _refuse_wishes(wishes: dict[str, Any], worst_case: bool, explain: bool, inst
     given = next((option for option, value in wishes.items() if value is not None), None)
     given = "worst-case" if worst_case else "explain" if explain else given
     if given is not None:
-        raise InvalidInput(f"--{given} is for designs; {instead}.")
+        raise InvalidInput(f"--{given} is for designs.", f"{instead}.", argument=given.replace("-", "_"))
 
 
 def _list(use: Use) -> None:
@@ -214,7 +214,8 @@ def _build(family: Family, given: dict[str, Any]) -> Mechanism:
     for option, value in given.items():
         if value is not None and option not in allowed:
             raise InvalidInput(
-                f"{family.written} does not take {_flag(option)}; it takes {', '.join(map(_flag, sorted(allowed)))}."
+                f"{family.written} does not take {_flag(option)}; it takes {', '.join(map(_flag, sorted(allowed)))}.",
+                argument=option,
             )
     positional: list[Any] = []
     options: dict[str, Any] = {}
@@ -222,9 +223,11 @@ def _build(family: Family, given: dict[str, Any]) -> Mechanism:
         sources, needed = _OPTIONS[name]
         present = [option for option in sources if given[option] is not None]
         if needed and len(present) != 1:
+            largest = ", the largest count" if sources == ("n",) else ""
             raise InvalidInput(
-                f"{family.written} needs {'exactly one of ' * (len(sources) > 1)}{', '.join(map(_flag, sources))}"
-                f"{', the largest count' if sources == ('n',) else ''}."
+                f"{family.written} needs "
+                f"{'exactly one of ' * (len(sources) > 1)}{', '.join(map(_flag, sources))}{largest}.",
+                argument=sources[0],
             )
         if name in ("n", "space", "grid"):
             positional.append(given["n"] if name == "n" else _space(given))
@@ -251,7 +254,7 @@ def space_of(n: int | None, labels: str | None, grid: str | None) -> Space:
     from ..errors import InvalidInput
 
     if sum(value is not None for value in (n, labels, grid)) != 1:
-        raise InvalidInput("give exactly one of -n (counts 0..n), --labels and --grid.")
+        raise InvalidInput("give exactly one of -n (counts 0..n), --labels and --grid.", argument="n")
     made: Space = _space({"n": n, "labels": labels, "grid": grid})
     return made
 
@@ -276,13 +279,15 @@ def _labels(text: str) -> list[str]:
     try:
         lines = Path(text[1:]).read_text(encoding="utf-8-sig").splitlines()
     except UnicodeDecodeError:
-        raise UnreadableFile(f"Cannot read the labels in {text[1:]}: the file is not UTF-8 text.") from None
+        raise UnreadableFile(
+            f"Cannot read the labels in {text[1:]}: the file is not UTF-8 text.", argument="labels"
+        ) from None
     except OSError as problem:
-        raise UnreadableFile(f"Cannot read the labels in {text[1:]}: {problem.strerror}.") from None
+        raise UnreadableFile(f"Cannot read the labels in {text[1:]}: {problem.strerror}.", argument="labels") from None
     labels = [line.strip() for line in lines]
     empty = next((k for k, label in enumerate(labels, 1) if not label), None)
     if empty is not None:
-        raise InvalidInput(f"{text[1:]} needs a label on every line; line {empty} is empty.")
+        raise InvalidInput(f"{text[1:]} needs a label on every line; line {empty} is empty.", argument="labels")
     return labels
 
 
@@ -342,7 +347,7 @@ def compare(
     refuse_unwritable(report, PICTURES, "a report", DRAWN)
     refuse_unwritable(page, (".html",), "a page")
     if not _several(loss):
-        raise InvalidInput("--loss names at least one loss, such as L0,L1,L2; it is empty.")
+        raise InvalidInput("--loss names at least one loss, such as L0,L1,L2; it is empty.", argument="loss")
     names = None if families is None else _several(families)
     wanted: Any = names
     if files:
@@ -353,7 +358,9 @@ def compare(
             wanted |= {row.name: row.mechanism for row in added.rows}
         comparison = put(n, families=wanted, loss=_several(loss))
     elif n is None:
-        raise InvalidInput("give the largest count with -n, or files with mechanisms or matrices to compare.")
+        raise InvalidInput(
+            "give the largest count with -n, or files with mechanisms or matrices to compare.", argument="n"
+        )
     else:
         comparison = put(n, alpha=alpha, epsilon=epsilon, families=names, loss=_several(loss))
     if report is not None:
@@ -386,6 +393,9 @@ def calibrate(
     truth: Annotated[str | None, typer.Option(help="Probability of reporting the truth at least this.")] = None,
     mean_error: Annotated[str | None, typer.Option(help="Mean absolute error at most this.")] = None,
     within: Annotated[str | None, typer.Option(help="D:P, within D of the truth with probability at least P.")] = None,
+    share_variance: Annotated[
+        str | None, typer.Option(help="Of an estimated share, times the number of people: at most this.")
+    ] = None,
     ratio: Annotated[str | None, typer.Option(help="R:D, likelihood ratio at most R within distance D.")] = None,
     between: Annotated[str | None, typer.Option(help="LOW:HIGH, where to look for epsilon.")] = None,
     border: Annotated[str | None, typer.Option(help=f"For {_for('border')}: remap or normalise.")] = None,
@@ -410,13 +420,20 @@ def calibrate(
     space = space_of(n, labels, grid)
     wanted = _OPTIONS[chosen.parameters[0]][0]
     if not any({"n": n, "labels": labels, "grid": grid}[option] is not None for option in wanted):
-        raise InvalidInput(f"{chosen.written} needs {listed([_flag(one) for one in wanted], 'or')}.")
+        raise InvalidInput(
+            f"{chosen.written} needs {listed([_flag(one) for one in wanted], 'or')}.", argument=wanted[0]
+        )
     if border is not None and grid is None:
-        raise InvalidInput("--border is for planar families, with --grid.")
-    wishes = {"distance": distance, "truth": truth, "mean-error": mean_error, "within": within, "ratio": ratio}
+        raise InvalidInput("--border is for planar families, with --grid.", argument="border")
+    wishes = {
+        "distance": distance, "truth": truth, "mean-error": mean_error, "within": within,
+        "share-variance": share_variance, "ratio": ratio,
+    }  # fmt: skip
     asked = [wish for wish, value in wishes.items() if value is not None]
     if len(asked) != 1:
-        raise InvalidInput(f"give exactly one of {', '.join('--' + wish for wish in wishes)}; got {len(asked)}.")
+        raise InvalidInput(
+            f"give exactly one of {', '.join('--' + wish for wish in wishes)}; got {len(asked)}.", argument="distance"
+        )
     _refuse_files(output)
     refuse_unwritable(page, (".html",), "a page")
     options: dict[str, Any] = {} if border is None else {"border": _named_choice("border", border)}

@@ -102,7 +102,7 @@ def check(
     refuse_unwritable(page, (".html",), "a page")
     subject, _ = _subject(file)
     if require is not None and not require.strip(" ,;+"):
-        raise InvalidInput("--require names properties, such as WH,CM; it is empty.")
+        raise InvalidInput("--require names properties, such as WH,CM; it is empty.", argument="require")
     required = None if require is None else [code for code in listed(require) if code]
     forgiven = None if tolerance is None else float(as_fraction(tolerance, "tolerance"))
     checks = examine(subject, required, tolerance=forgiven)
@@ -130,8 +130,8 @@ def explain(
     mechanism, _ = _subject(file)
     if not hasattr(mechanism, "certificate"):
         raise InvalidInput(
-            f"{file} carries no claim that could be explained; measure it with: discreet verify {file}, or make it a "
-            "mechanism with dc.from_matrix in Python."
+            f"{file} carries no claim that could be explained.",
+            f"Measure it with: discreet verify {file}, or make it a mechanism with dc.from_matrix in Python.",
         )
     words = put(mechanism, prior=prior, people=people, distance=distance)
     hand_over(words, page, json)

@@ -65,7 +65,9 @@ def _refuse_missing(data: str) -> None:
     address = read_address(data)
     if not address.may_be_opened and (address.path.suffix or len(address.path.parts) > 1):
         raise InvalidInput(
-            f"there is no file {address}. Name the data's file, or the data set alone: --data {address.dataset}."
+            f"there is no file {address}.",
+            f"Name the data's file, or the data set alone: --data {address.dataset}.",
+            argument="data",
         )
 
 
@@ -82,7 +84,8 @@ def _spelled(data: str, unit: str) -> str:
     if len(alike) != 1:
         shown = ", ".join(sorted(columns)[:20])
         raise InvalidInput(
-            f"{read_address(data)} has no column {unit!r}; a unit is row, or one of its columns: {shown}."
+            f"{read_address(data)} has no column {unit!r}; a unit is row, or one of its columns: {shown}.",
+            argument="unit",
         )
     return alike[0]
 
@@ -151,7 +154,7 @@ def verify(
 
     store = open_store(path)
     if not store.exists():
-        raise UnreadableFile(f"there is no ledger {path}.")
+        raise UnreadableFile(f"there is no ledger {path}.", "Make one with: discreet ledger init.")
     heads = {folder: _head(folder) for folder in bundle or []}
     report = verify_store(store, list(heads.values()))
     if json:

@@ -12,7 +12,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from ..errors import DiscreetError
+from ..errors import DiscreetError, InvalidInput
 from ..report import Refusal
 from . import collector, design, judge, ledger, planning, release
 from .output import in_options, print_json, writer
@@ -110,9 +110,13 @@ def _run() -> NoReturn:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a bar that a terminal cannot show must not end a release
     try:
-        app()
+        # on its own Typer shows a wrong command line to people, and leaves; for a program it is to be raised
+        code = app(standalone_mode=not _asks_for_json())
     except BrokenPipeError:
         raise
+    except UsageError as problem:
+        _tell(_wrong_command_line(problem))
+        sys.exit(2)
     except DiscreetError as problem:
         _tell(problem)
         sys.exit(1 if isinstance(problem, BudgetExceeded) else 2)  # 1 is an answer: the ledger says no
@@ -123,14 +127,35 @@ def _run() -> NoReturn:
         traceback.print_exc()
         typer.echo("discreet: this should not have happened; please report it.", err=True)
         sys.exit(70)
-    sys.exit(0)
+    sys.exit(code)
+
+
+#: What Typer raises at a wrong command line. Of these classes it exports one that is derived from it, and no other.
+UsageError: type[typer.BadParameter] = typer.BadParameter.__mro__[1]
+
+
+def _asks_for_json() -> bool:
+    return "--json" in sys.argv[1:]
+
+
+def _wrong_command_line(problem: typer.BadParameter) -> InvalidInput:
+    """What Typer says of a wrong command line, as an error with its parts."""
+    said = problem.format_message()
+    verb = "discreet" if problem.ctx is None else problem.ctx.command_path
+    flag = getattr(problem, "option_name", None)
+    own = next((name for name, option in _options_of_the_verb().items() if option == flag), None)
+    return InvalidInput(
+        said if said.endswith((".", "?")) else f"{said}.",
+        f"See: {verb} --help",
+        argument=getattr(getattr(problem, "param", None), "name", own),
+    )
 
 
 def _tell(problem: DiscreetError) -> None:
     """A mistake, in the words of the verb's options; for programs that asked for JSON its parts too."""
     options = _options_of_the_verb()
     typer.echo(f"discreet: {in_options(problem.message, options)}", err=True)
-    if options.get("json") in sys.argv:
+    if _asks_for_json():
         print_json(Refusal(problem, writer(options)).to_json())
 
 

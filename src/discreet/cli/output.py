@@ -56,11 +56,11 @@ def refuse_unwritable(path: Path | None, endings: Sequence[str], what: str, draw
     if path is None:
         return
     if endings and path.suffix.lower() not in endings:
-        raise InvalidInput(f"{what} ends in {listed(endings, 'or')}; got {str(path)!r}.")
+        raise InvalidInput.must_be(what, f"a file whose name ends in {listed(endings, 'or')}", str(path))
     if not path.parent.is_dir():
-        raise InvalidInput(f"there is no folder {path.parent} to write {path.name} to; make it first.")
+        raise InvalidInput(f"there is no folder {path.parent} to write {path.name} to.", "Make it first.")
     if path.is_dir():
-        raise InvalidInput(f"{path} is a folder; name a file for {what}.")
+        raise InvalidInput(f"{path} is a folder.", f"Name a file for {what}.")
     if path.suffix.lower() in drawn:
         from ..plots.chart import refuse_undrawable
 

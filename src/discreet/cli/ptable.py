@@ -20,12 +20,15 @@ def design_table(given: dict[str, Any], output: Path | None, layout: str | None,
     for option, value in given.items():
         if value is not None and option not in allowed:
             flag = "-n" if option == "n" else f"--{option}"
-            raise InvalidInput(f"--ptable does not take {flag}; it takes {', '.join('--' + name for name in allowed)}.")
+            raise InvalidInput(
+                f"--ptable does not take {flag}; it takes {', '.join('--' + name for name in allowed)}.",
+                argument=option,
+            )
     for needed in ("epsilon", "reach"):
         if given[needed] is None:
-            raise InvalidInput(f"--ptable needs --{needed}.")
+            raise InvalidInput(f"--ptable needs --{needed}.", argument=needed)
     if output is None and layout is not None:
-        raise InvalidInput("--layout says how the table is written, and goes with -o FILE.")
+        raise InvalidInput("--layout says how the table is written, and goes with -o FILE.", argument="layout")
     if output is not None:
         refuse_unwritable(output, (), "a p-table")
         read_layout(output, layout)

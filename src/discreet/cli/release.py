@@ -101,7 +101,7 @@ def release(
     from ..release.plan.request import read_request
 
     if unit is None:
-        raise InvalidInput(WHOSE)
+        raise InvalidInput(WHOSE, argument="unit")
     request = read_request(
         questions, unit=unit, domain=domain, groups=groups, zeros=zeros, epsilon=epsilon, delta=delta, error=error,
         mechanism=_mechanism(mechanism), properties=properties, loss=loss, counts=counts, bound=bound, sizes=sizes,
@@ -109,7 +109,9 @@ def release(
         suppress_below=suppress_below, level=level, edition=edition, dataset=dataset,
     )  # fmt: skip
     if page is not None and not plan:
-        raise InvalidInput("--page goes with --plan; the page of a release is index.html in the folder of -o.")
+        raise InvalidInput(
+            "--page goes with --plan.", "The page of a release is index.html in the folder of -o.", argument="page"
+        )
     if plan:
         refuse_unwritable(page, [".html"], "a page")
         _show_plan(plan_request(request, data), data, ledger, out, page, json)
@@ -117,7 +119,7 @@ def release(
     if ledger is None:
         raise without_ledger(str(read_address(data)), unit)
     if out is None and not json:
-        raise InvalidInput("say where the bundle goes: -o FOLDER (or --json to print the counts).")
+        raise InvalidInput("say where the bundle goes: -o FOLDER (or --json to print the counts).", argument="out")
     released = release_counts(request, data=data, ledger=ledger, out=out)
     left = Ledger.open(ledger).left()
     if not released.fresh:
