@@ -263,7 +263,7 @@ SENTENCES = {
 
 #: Modules and packages whose errors are still to be given their parts; they go by how their names begin.
 WITHOUT_PARTS = (
-    "cli.collector", "collect.", "engines.spark.", "estimation.", "exact.lattice", "mechanisms.planar", "plots.",
+    "cli.collector", "collect.", "exact.lattice", "mechanisms.planar",
     "spaces",
 )  # fmt: skip
 
