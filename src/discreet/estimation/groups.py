@@ -103,7 +103,9 @@ class GroupEstimates(Result):
 
     def __getitem__(self, name: str) -> Estimate:
         if name not in self.estimates:
-            raise InvalidInput(f"there is no group {name!r}; the groups are {listed(list(self.estimates), 'and')}.")
+            raise InvalidInput(
+                f"there is no group {name!r}; the groups are {listed(list(self.estimates), 'and')}.", argument="name"
+            )
         return self.estimates[name]
 
     @property
@@ -145,7 +147,7 @@ class GroupEstimates(Result):
         """
         level = read_share(level, "level", inside=True)
         if first == second:
-            raise InvalidInput(f"a difference is between two groups; got {first!r} twice.")
+            raise InvalidInput(f"a difference is between two groups; got {first!r} twice.", argument="second")
         one, other = (self[name].interval(statistic, level) for name in (first, second))
         low, high = _ends(one, other)
         if isinstance(statistic, str | tuple):
@@ -357,7 +359,9 @@ def estimate_by(
     if not isinstance(given, Mapping):
         raise InvalidInput.must_be("counts", "counts of each group by its name", given)
     if len(given) < 2:
-        raise InvalidInput(f"a comparison needs at least two groups; got {len(given)}.")
+        raise InvalidInput(
+            f"a comparison needs at least two groups; got {len(given)}.", argument="by" if counts is None else "counts"
+        )
     key = "counts" if counts is not None else "reports"
     found = {}
     for name, some in given.items():

@@ -136,8 +136,10 @@ def _full_support(start: ArrayLike | None, size: int) -> FloatArray | None:
     distribution = read_prior(start, size)
     if distribution.min() <= 0:
         raise InvalidInput(
-            f"start must have full support: updates never revive a zero, and value number {distribution.argmin()} "
-            "has none. Mix it with a little of the uniform distribution."
+            f"start must have full support: updates never revive a zero, and value number {distribution.argmin()} has "
+            "none.",
+            "Mix it with a little of the uniform distribution.",
+            argument="start",
         )
     return distribution
 

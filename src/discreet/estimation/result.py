@@ -188,7 +188,10 @@ class Estimate(Answers, Result):
             Where the samples start: the same seed gives the same answer.
         """
         if len(self.problem.groups) < 2:
-            raise Unsupported("there is one group of people only; a test of homogeneity compares several.")
+            raise Unsupported(
+                "there is one group of people only.",
+                "A test of homogeneity compares several: dc.estimate([(counts, mechanism), ...]).",
+            )
         if simulations < 1:
             raise InvalidInput.must_be("simulations", "at least 1", simulations)
         if (simulations, seed) not in self._tested:

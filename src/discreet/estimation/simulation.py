@@ -155,7 +155,9 @@ def reconstruction_loss(
     """
     space = mechanism.inputs
     if space.size is None:
-        raise Unsupported("a population needs finitely many true values; use m.on(Counts(n)) first.")
+        raise Unsupported(
+            "a population needs finitely many true values.", "Use m.on(Counts(n)) first.", argument="mechanism"
+        )
     fixed = _fixed(population, people, space.size)
     target = fixed / fixed.sum() if fixed is not None else read_prior(population, space.size)
     goal = against or ("sample" if fixed is not None else "population")
@@ -194,7 +196,10 @@ def _fixed(population: object, people: int | None, size: int) -> IntArray | None
             f"say how many people report: {arg('people')}; or give the population as whole numbers of people per value."
         )
     if counts.shape != (size,) or counts.min() < 0 or not counts.any():
-        raise InvalidInput(f"a population of people is {size} whole numbers that are not negative, and not all zero.")
+        raise InvalidInput(
+            f"a population of people is {size} whole numbers that are not negative, and not all zero.",
+            argument="population",
+        )
     return counts.astype(np.int64)
 
 
@@ -336,5 +341,5 @@ def compare_reconstruction(
             progress=progress,
         )  # fmt: skip
     if not found:
-        raise InvalidInput("there is nothing to compare: name at least one family.")
+        raise InvalidInput("there is nothing to compare.", "Name at least one family.", argument="families")
     return LossComparison(next(iter(found.values())).target, found, losses)

@@ -83,8 +83,8 @@ def numbers(space: Space, what: str) -> FloatArray:
     """The counts of a space as floats; refused where values are not numbers."""
     if not isinstance(space, Counts):
         raise Unsupported(
-            f"{what} is for counts; these values are {space.noun}s. Ask for the probability of some of them: "
-            "interval(('among', [...])) or weights of your own."
+            f"{what} is for counts; these values are {space.noun}s.",
+            "Ask for the probability of some of them: interval(('among', [...])) or weights of your own.",
         )
     return np.arange(space.size, dtype=float)
 
@@ -116,7 +116,10 @@ def indicator(space: Space, statistic: tuple[Any, ...]) -> FloatArray:
         numbers(space, "a range")
         low, high = (space.index(value) for value in rest)
         if low > high:
-            raise InvalidInput(f"a range goes from its smaller to its larger end; got {rest[0]!r} to {rest[1]!r}.")
+            raise InvalidInput(
+                f"a range goes from its smaller to its larger end; got {rest[0]!r} to {rest[1]!r}.",
+                argument="statistic",
+            )
         chosen[low : high + 1] = 1.0
     else:
         raise unknown(statistic)
@@ -125,8 +128,10 @@ def indicator(space: Space, statistic: tuple[Any, ...]) -> FloatArray:
 
 def unknown(statistic: object) -> InvalidInput:
     return InvalidInput(
-        f"there is no statistic {statistic!r}. Ask for 'mean', 'variance', ('cdf', x), ('quantile', q), "
-        "('range', a, b), ('cell', value), ('among', [values]), or give weights, one number for each true value."
+        f"there is no statistic {statistic!r}.",
+        "Ask for 'mean', 'variance', ('cdf', x), ('quantile', q), ('range', a, b), ('cell', value), ('among', "
+        "[values]), or give weights, one number for each true value.",
+        argument="statistic",
     )
 
 

@@ -161,7 +161,11 @@ class Stratified(Answers, Result):
     @staticmethod
     def _surveys(wanted: int) -> int:
         if wanted:
-            raise Unsupported("intervals of a stratified estimate are not calibrated by surveys; leave surveys out.")
+            raise Unsupported(
+                "intervals of a stratified estimate are not calibrated by surveys.",
+                "Leave surveys out.",
+                argument="surveys",
+            )
         return 0
 
 
@@ -178,7 +182,7 @@ class Apart:
         models = [part.model for part in self._parts]
         plain = [model for model in models if not isinstance(model, Structured)]
         if len(plain) < len(models):
-            raise Unsupported("a stratified estimate of so many values has no intervals; ask each of its strata.")
+            raise Unsupported("a stratified estimate of so many values has no intervals.", "Ask each of its strata.")
         return Blocks(plain, self._shares)
 
     def mean_log(self, p: FloatArray) -> float:

@@ -229,7 +229,7 @@ def beside(charts: Iterable[Chart], title: str, subtitle: str = "", *, columns: 
     parts = [{k: v for k, v in chart.spec.items() if k not in ("$schema", "config")} for chart in charts]
     parts = [part | {"title": part["title"] | {"fontSize": 13}} for part in parts]
     if not parts:
-        raise InvalidInput("there are no charts to put beside each other; give at least one.")
+        raise InvalidInput("there are no charts to put beside each other.", "Give at least one.", argument="charts")
     return finish({"concat": parts, "columns": columns, "spacing": 40}, title, subtitle, width=WIDTH * columns)
 
 
@@ -257,7 +257,9 @@ def read_named(subjects: object) -> dict[str, Any]:
     if not isinstance(subjects, Mapping):
         return {"": subjects}
     if not 1 <= len(subjects) <= len(PALETTE):
-        raise InvalidInput(f"a picture can distinguish 1 to {len(PALETTE)} named mechanisms; got {len(subjects)}.")
+        raise InvalidInput(
+            f"a picture can distinguish 1 to {len(PALETTE)} named mechanisms; got {len(subjects)}.", argument="subjects"
+        )
     wrong = next((name for name in subjects if not isinstance(name, str)), None)
     if wrong is not None:
         raise WrongType.must_be("names of mechanisms", "text", wrong, argument="subjects")

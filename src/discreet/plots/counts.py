@@ -69,9 +69,13 @@ def counts(
     """
     cells = list(rows)
     if not cells:
-        raise InvalidInput("there are no cells to draw; give at least one.")
+        raise InvalidInput("there are no cells to draw.", "Give at least one.", argument="rows")
     if len(cells) > MOST_CELLS:
-        raise Unsupported(f"{len(cells)} cells do not fit in a picture; it shows at most {MOST_CELLS}. Give fewer.")
+        raise Unsupported(
+            f"{len(cells)} cells do not fit in a picture; it shows at most {MOST_CELLS}.",
+            "Give fewer.",
+            argument="rows",
+        )
     columns = [*by, "measure"] if len({cell.get("measure") for cell in cells}) > 1 else list(by)
     most = 40 if len(cells) <= 2 * _MOST_ROWS_IN_A_COLUMN else 24
     names = {column: _named((cell[column] for cell in cells), most) for column in columns}

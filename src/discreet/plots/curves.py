@@ -80,10 +80,16 @@ def error(mechanisms: object, measure: str | Loss | Sequence[str | Loss] = "L1",
     named = {name: Channel.of(subject) for name, subject in read_named(mechanisms).items()}
     largest = max((channel.inputs for channel in named.values()), key=lambda space: space.size or 0)
     if isinstance(largest, Grid) or len({channel.inputs.noun for channel in named.values()}) > 1:
-        raise Unsupported("error is drawn over counts or over labels. For a map there is plots.report_map(m, cell).")
+        raise Unsupported(
+            "error is drawn over counts or over labels.",
+            "For a map there is plots.report_map(m, cell).",
+            argument="mechanisms",
+        )
     measures = [measure] if isinstance(measure, str | Loss) else list(measure)
     if not measures:
-        raise InvalidInput("there is no measure to draw; give one, such as 'L1' or ['L0', 'bias'].")
+        raise InvalidInput(
+            "there is no measure to draw.", "Give one, such as 'L1' or ['L0', 'bias'].", argument="measure"
+        )
     truths = values_of(largest)
     counts = isinstance(largest, Counts)
     x = band("truth", f"true {largest.noun}", truths, WIDTH / len(truths))
@@ -143,13 +149,17 @@ def delta_curve(subjects: object, epsilons: Iterable[object] | None = None, titl
     """
     named = {name: s if isinstance(s, Verdict) else verify(s) for name, s in read_named(subjects).items()}
     if len({verdict.notion for verdict in named.values()}) > 1:
-        raise InvalidInput("curves of different notions of privacy cannot be compared; draw a picture for each notion.")
+        raise InvalidInput(
+            "curves of different notions of privacy cannot be compared.",
+            "Draw a picture for each notion.",
+            argument="subjects",
+        )
     if epsilons is None:
         grid = np.linspace(0, 1.08 * (max(map(_end, named.values())) or 1), 81).tolist()
     else:
         grid = sorted(as_fraction(epsilon, "epsilon") for epsilon in epsilons)
         if len(grid) < 2:
-            raise InvalidInput(f"a curve needs at least two epsilons; got {len(grid)}.")
+            raise InvalidInput(f"a curve needs at least two epsilons; got {len(grid)}.", argument="epsilons")
     first, last = float(grid[0]), float(grid[-1])
     labels = {name: f"{name} ({_zero_from(verdict)})" if name else "" for name, verdict in named.items()}
     curves, ends = [], []
@@ -250,7 +260,9 @@ def comparison(
     """
     table = [_read_result(row) for row in results]
     if not table:
-        raise InvalidInput("there is nothing to compare; give rows with name, measure and value.")
+        raise InvalidInput(
+            "there is nothing to compare.", "Give rows with name, measure and value.", argument="results"
+        )
     names = list(dict.fromkeys(row["name"] for row in table))
     panels = []
     for k, measure in enumerate(dict.fromkeys(row["measure"] for row in table)):
@@ -280,7 +292,13 @@ def _read_result(row: Mapping[str, Any]) -> dict[str, Any]:
     try:
         name, measure, value = str(row["name"]), str(row["measure"]), float(row["value"])
     except (KeyError, TypeError, ValueError):
-        raise WrongType(f"a row to compare needs name, measure and a number as value; got {row!r}.") from None
+        raise WrongType(
+            f"a row to compare needs name, measure and a number as value; got {row!r}.", argument="results"
+        ) from None
     if not math.isfinite(value):
-        raise InvalidInput(f"a bar needs a finite number; {name!r} has {value} as {measure!r}. Leave that row out.")
+        raise InvalidInput(
+            f"a bar needs a finite number; {name!r} has {value} as {measure!r}.",
+            "Leave that row out.",
+            argument="results",
+        )
     return {"name": name, "measure": measure, "value": value}

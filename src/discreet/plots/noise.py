@@ -38,7 +38,7 @@ def tradeoff(data: NoiseTradeoff, title: str | None = None) -> Chart:
 
     names = list(dict.fromkeys(label(row) for row in data.knees))
     if len(names) > len(PALETTE):
-        raise InvalidInput(f"a picture can distinguish up to {len(PALETTE)} curves; got {len(names)}.")
+        raise InvalidInput(f"a picture can distinguish up to {len(PALETTE)} curves; got {len(names)}.", argument="data")
     rows = [{"name": label(row), **{key: row[key] for key in ("stay", "delta", "variance")}} for row in data.rows]
     marks = [
         {"name": label(knee), "stay": knee["stay"], "delta": knee["delta"], "shape": SHAPES[names.index(label(knee))]}

@@ -62,7 +62,9 @@ def heatmap(
         instead = "plots.report_map(m, cell)" if isinstance(channel.inputs, Grid) else "plots.rows(m) or plots.error(m)"
         raise Unsupported(
             f"a heat map of {channel.shape[0]} x {channel.shape[1]} values cannot be read; it shows at most "
-            f"{MOST_CELLS_A_SIDE} x {MOST_CELLS_A_SIDE}. Use {instead}."
+            f"{MOST_CELLS_A_SIDE} x {MOST_CELLS_A_SIDE}.",
+            f"Use {instead}.",
+            argument="mechanism",
         )
     truths, reports = values_of(channel.inputs), values_of(channel.outputs)
     step = cell_size(size, named=isinstance(truths[0], str))
@@ -108,10 +110,15 @@ def report_map(mechanism: object, cell: object, title: str | None = None, *, sca
     channel = Channel.of(mechanism)
     grid = channel.outputs
     if not isinstance(grid, Grid) or grid != channel.inputs:
-        raise Unsupported(f"a map needs the cells of a Grid; got {channel.inputs.noun}s. Use plots.heatmap(m).")
+        raise Unsupported(
+            f"a map needs the cells of a Grid; got {channel.inputs.noun}s.",
+            "Use plots.heatmap(m).",
+            argument="mechanism",
+        )
     if max(grid.rows, grid.cols) > MOST_CELLS_A_SIDE:
         raise Unsupported(
-            f"a map shows at most {MOST_CELLS_A_SIDE} cells a side; this grid has {grid.rows} x {grid.cols}."
+            f"a map shows at most {MOST_CELLS_A_SIDE} cells a side; this grid has {grid.rows} x {grid.cols}.",
+            argument="mechanism",
         )
     true = grid.index(cell)
     row, col = divmod(true, grid.cols)
@@ -255,11 +262,13 @@ def rows(mechanism: object, truths: Iterable[object] | None = None, title: str |
     last, width = channel.shape[0] - 1, channel.shape[1]
     if width > MOST_BARS_A_ROW:
         raise Unsupported(
-            f"{width} bars do not fit in a picture; it shows at most {MOST_BARS_A_ROW}. Use plots.error(m)."
+            f"{width} bars do not fit in a picture; it shows at most {MOST_BARS_A_ROW}.",
+            "Use plots.error(m).",
+            argument="mechanism",
         )
     places = [channel.inputs.index(truth) for truth in truths] if truths is not None else _spread(last)
     if not 1 <= len(places) <= 12:
-        raise InvalidInput(f"a picture shows the reports of 1 to 12 true values; got {len(places)}.")
+        raise InvalidInput(f"a picture shows the reports of 1 to 12 true values; got {len(places)}.", argument="truths")
     names, reports = values_of(channel.inputs), values_of(channel.outputs)
     step = min(40.0, 1.25 * WIDTH / width)
     x = band("report", f"reported {channel.outputs.noun}", reports, step)

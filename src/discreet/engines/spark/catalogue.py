@@ -37,8 +37,8 @@ def refuse_temporary(given: SparkSession, name: str) -> None:
     views = {view.name.casefold() for view in given.catalog.listTables() if view.isTemporary}
     if name.casefold() in views or name.casefold().startswith("global_temp."):
         raise InvalidInput(
-            f"{name} is a temporary view, whose definition is not in the catalogue. Ask of a table, behind the name of "
-            "its database."
+            f"{name} is a temporary view, whose definition is not in the catalogue.",
+            "Ask of a table, behind the name of its database.",
         )
 
 
@@ -66,8 +66,8 @@ def files_of(name: str, said: Description) -> Files:
     provider, kind = str(said.get("provider", "none")).lower(), str(said.get("type", "")).upper()
     if provider not in FORMATS or kind not in ("MANAGED", "EXTERNAL") or "location" not in said:
         raise InvalidInput(
-            f"{name} is stored by {provider}, which may skip rows by statistics of others. Copy it to a table of "
-            "Parquet, ORC or CSV files."
+            f"{name} is stored by {provider}, which may skip rows by statistics of others.",
+            "Copy it to a table of Parquet, ORC or CSV files.",
         )
     options = {}
     for option, value in dict(said.get("storage_properties", {})).items():
@@ -75,11 +75,11 @@ def files_of(name: str, said: Description) -> Files:
             options[_CSV_OPTIONS[option.lower()]] = str(value)
         elif option.lower() not in _USUAL or _USUAL[option.lower()] not in (None, str(value).lower()):
             raise InvalidInput(
-                f"{name} is read with the option {option}, which may change what is counted. Copy it to a table "
-                "without it."
+                f"{name} is read with the option {option}, which may change what is counted.",
+                "Copy it to a table without it.",
             )
     if provider == "csv" and "header" not in {option.lower() for option in said.get("storage_properties", {})}:
-        raise InvalidInput(f"{name} has no header line. Make the table of CSV files with OPTIONS (header 'true').")
+        raise InvalidInput(f"{name} has no header line.", "Make the table of CSV files with OPTIONS (header 'true').")
     return Files(str(said["location"]), provider, options)
 
 
@@ -102,5 +102,5 @@ def view_sql(name: str, said: Description) -> str | None:
                 table.set("db", exp.to_identifier(database))
         sql = tree.sql("duckdb")
     if sql is None:
-        raise InvalidInput(f"the view {name} cannot be read. Ask the question of its table.")
+        raise InvalidInput(f"the view {name} cannot be read.", "Ask the question of its table.")
     return sql

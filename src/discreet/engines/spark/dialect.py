@@ -51,8 +51,8 @@ class SparkDialect(Dialect):
     def as_text(self, expression: str, kind: str) -> str:
         if kind == "number":
             raise InvalidInput(
-                f"{expression} holds floating-point numbers, whose text differs from engine to engine (50, 50.0). "
-                "Compare it with a number."
+                f"{expression} holds floating-point numbers, whose text differs from engine to engine (50, 50.0).",
+                "Compare it with a number.",
             )
         if kind == "text":
             return f"make_valid_utf8({expression})"

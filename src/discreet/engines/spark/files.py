@@ -66,13 +66,15 @@ class Files:
             If there are none, or one would be read in another way than its name says.
         """
         if _PATTERN.search(self.root):
-            raise InvalidInput(f"{self.root} is a pattern. Name a file or a folder, without any of * ? [ ] {{ }}.")
+            raise InvalidInput(
+                f"{self.root} is a pattern.", "Name a file or a folder, without any of * ? [ ] { }.", argument="data"
+            )
         states = _states(session.read.format("binaryFile").load(self.root))
         shown = [file for file in states if not os.path.basename(file.path).startswith((".", "_"))]  # as Spark does
         files = tuple(sorted(shown, key=lambda file: file.path))
         for file in files:
             if _PATTERN.search(file.path):
-                raise InvalidInput(f"{file.path} has a sign of patterns in its name. Rename the file.")
+                raise InvalidInput(f"{file.path} has a sign of patterns in its name.", "Rename the file.")
         _refuse_links(files)
         return files
 
@@ -87,7 +89,7 @@ class Files:
         from pyspark.sql.types import StringType, StructField, StructType
 
         if not files:
-            raise InvalidInput(f"{self.root} has no files.")
+            raise InvalidInput(f"{self.root} has no files.", argument="data")
         if self.format == "csv":
             partitions = session.read.format("binaryFile").load(self.root).columns[4:]
             names = [*_headings(session, self, files), *partitions]
@@ -147,7 +149,9 @@ def _refuse_links(files: Sequence[File]) -> None:
         with suppress(OSError):  # a cluster's files may be of other computers
             state = os.stat(path)
             if (other := seen.setdefault((state.st_dev, state.st_ino), path)) != path:
-                raise InvalidInput(f"{path} and {other} are one file, which would be read twice. Remove one of them.")
+                raise InvalidInput(
+                    f"{path} and {other} are one file, which would be read twice.", "Remove one of them."
+                )
 
 
 def _headings(session: SparkSession, place: Files, files: Sequence[File]) -> list[str]:
@@ -155,13 +159,15 @@ def _headings(session: SparkSession, place: Files, files: Sequence[File]) -> lis
     lines = {_first_line(session, file.path): file.path for file in files if file.length > 0}
     if len(lines) > 1:
         one, other, *_ = lines.values()
-        raise InvalidInput(f"{one} and {other} have different first lines. Give all files the same columns.")
+        raise InvalidInput(f"{one} and {other} have different first lines.", "Give all files the same columns.")
     if not lines:
-        raise InvalidInput(f"the files of {place.root} are empty. Their first lines must name the columns.")
+        raise InvalidInput(f"the files of {place.root} are empty.", "Their first lines must name the columns.")
     (line,) = lines
     names = next(csv.reader([line.removeprefix("\ufeff")], delimiter=place.options.get("sep", ",")), [])
     if not names or "" in names or len(set(names)) < len(names):
-        raise InvalidInput(f"the first line of {place.root} must name every column, each with a name of its own.")
+        raise InvalidInput(
+            f"the first line of {place.root} must name every column, each with a name of its own.", argument="data"
+        )
     return names
 
 

@@ -39,7 +39,7 @@ def examine(query: DataFrame) -> None:
         If the settings of the session were changed, or the plan reads in a way that is not known here.
     """
     if not is_pinned(query.sparkSession):
-        raise Unsupported("the settings of the session were changed after it was opened. Open the data again.")
+        raise Unsupported("the settings of the session were changed after it was opened.", "Open the data again.")
     for leaf in leaves(query):
         kind = str(leaf.getClass().getName())
         if kind in _MADE_HERE:
@@ -62,4 +62,6 @@ def leaves(query: DataFrame) -> Iterator[Any]:
 
 
 def _refusal(how: str) -> Unsupported:
-    return Unsupported(f"Spark would read the data {how}. Ask of files that Spark reads itself: Parquet, ORC or CSV.")
+    return Unsupported(
+        f"Spark would read the data {how}.", "Ask of files that Spark reads itself: Parquet, ORC or CSV."
+    )

@@ -121,13 +121,17 @@ def read_place(address: Address) -> Place:
         If it names no cluster or no data, or holds a password.
     """
     if "***" in str(address):
-        raise InvalidInput(f"{address} holds a password. Leave it out: a cluster has its own way to keep them.")
+        raise InvalidInput(
+            f"{address} holds a password.", "Leave it out: a cluster has its own way to keep them.", argument="data"
+        )
     master, _, said = address.rest.partition("?")
     kind, _, name = said.partition("=")
     if not _MASTER.fullmatch(master) or kind not in (TABLE, *FORMATS) or not name:
         raise InvalidInput(
-            f"{address} does not say where the data is. Write it like spark://host:7077?table=visits, or with "
-            "?parquet=, ?orc= or ?csv= and a path; on this computer like 'spark:local[*]?parquet=visits'."
+            f"{address} does not say where the data is.",
+            "Write it like spark://host:7077?table=visits, or with ?parquet=, ?orc= or ?csv= and a path; on this "
+            "computer like 'spark:local[*]?parquet=visits'.",
+            argument="data",
         )
     return Place("spark:" * master.startswith("//") + master, kind, name)
 
@@ -144,8 +148,9 @@ def start_session(master: str) -> SparkSession:
         running = _launched(driver, master)
     if running.sparkContext.master != master:
         raise InvalidInput(
-            f"this process already works with Spark at {running.sparkContext.master}, and can with no other. Give that "
-            f"session as data, or ask {master} from another process."
+            f"this process already works with Spark at {running.sparkContext.master}, and can with no other.",
+            f"Give that session as data, or ask {master} from another process.",
+            argument="data",
         )
     return own_session(running)
 
@@ -173,17 +178,18 @@ def own_session(given: SparkSession) -> SparkSession:
     driver = pyspark_driver()
     if not isinstance(given, driver.SparkSession) or not hasattr(given, "_jsparkSession"):
         raise Unsupported(
-            "a session of Spark Connect plans its queries elsewhere, where they cannot be examined. Give a session of "
-            "this process, or the address of the cluster."
+            "a session of Spark Connect plans its queries elsewhere, where they cannot be examined.",
+            "Give a session of this process, or the address of the cluster.",
+            argument="data",
         )
     if int(given.version.split(".")[0]) < OLDEST:
-        raise Unsupported(f"this is Spark {given.version}; version {OLDEST} or newer is needed.")
+        raise Unsupported(f"this is Spark {given.version}; version {OLDEST} or newer is needed.", argument="data")
     for name, known in _STATIC.items():
         value = given.conf.get(name, None)
         if value not in known:
             raise Unsupported(
-                f"the cluster is started with {name} = {value}, which may read tables in other ways than Spark itself. "
-                "Use one that is started without it."
+                f"the cluster is started with {name} = {value}, which may read tables in other ways than Spark itself.",
+                "Use one that is started without it.",
             )
     session: SparkSession = given.newSession()
     for name in session.conf.getAll:
@@ -216,8 +222,8 @@ def _refuse_without_java() -> None:
     if found is None:
         where = f"JAVA_HOME is {home}, where there is none" if home else "no java was found"
         raise Unsupported(
-            f"Spark needs Java 17 or newer, and {where}. Install it, for example by: apt-get install "
-            "openjdk-17-jre-headless"
+            f"Spark needs Java 17 or newer, and {where}.",
+            "Install it, for example by: apt-get install openjdk-17-jre-headless",
         )
 
 

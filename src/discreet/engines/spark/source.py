@@ -122,16 +122,18 @@ class CountedSpark(Source):
             return Relation(schema, columns_of(schema), None, definition)
         files = files_of(name, said)
         if files.format == "csv" and any(column.kind != "text" for column in columns_of(schema).values()):
-            raise InvalidInput(f"{name} is stored as CSV, where all is text. Declare its columns as STRING.")
+            raise InvalidInput(f"{name} is stored as CSV, where all is text.", "Declare its columns as STRING.")
         listed = files.listed(session)
         if files.format == "csv" and listed and files.schema(session, listed).names != schema.names:
-            raise InvalidInput(f"the files of {name} have other first lines than the catalogue has columns.")
+            raise InvalidInput(
+                f"the files of {name} have other first lines than the catalogue has columns.", argument="data"
+            )
         paths = {file.path.partition(":")[2].lstrip("/") for file in listed}
         known = {unquote(path).partition(":")[2].lstrip("/") for path in session.table(sql_name(full)).inputFiles()}
         if paths != known:
             raise InvalidInput(
-                f"the catalogue and the folder of {name} do not have the same files. Ask of its folder, for example by "
-                "?parquet=."
+                f"the catalogue and the folder of {name} do not have the same files.",
+                "Ask of its folder, for example by ?parquet=.",
             )
         return Relation(schema, columns_of(schema), files, None, listed)
 

@@ -57,7 +57,11 @@ class Margin(Reconstruction):
         """
         if isinstance(statistic, str):
             if statistic != "mean":
-                raise Unsupported(f"{statistic!r} has no interval in a margin; ask for 'mean', or for weights.")
+                raise Unsupported(
+                    f"{statistic!r} has no interval in a margin.",
+                    "Ask for 'mean', or for weights.",
+                    argument="statistic",
+                )
             weights, words = numbers(self.space, "an interval for the mean"), "mean"
         elif isinstance(statistic, tuple) and statistic and isinstance(statistic[0], str):
             weights = indicator(self.space, statistic)
@@ -90,8 +94,8 @@ class Joint:
     def __init__(self, estimate: Answers) -> None:
         if not isinstance(estimate.space, ProductSpace):
             raise Unsupported(
-                "there is one answer of each person only. Several need a product of mechanisms: "
-                "dc.estimate(..., m1 * m2)."
+                "there is one answer of each person only.",
+                "Several need a product of mechanisms: dc.estimate(..., m1 * m2).",
             )
         self._estimate, self._space = estimate, estimate.space
 

@@ -277,19 +277,20 @@ def read(counts: object, mechanism: object, reports: object, over: object) -> Pr
     for group in groups[1:]:
         if group.truths != groups[0].truths:
             raise InvalidInput(
-                "all mechanisms must have the same true values; the first has "
-                f"{groups[0].truths!r} and another {group.truths!r}."
+                f"all mechanisms must have the same true values; the first has {groups[0].truths!r} and another "
+                f"{group.truths!r}.",
+                argument="mechanism",
             )
     return Problem(groups)
 
 
 def _pairs(data: object) -> list[tuple[Any, Any]]:
-    advice = "give counts and a mechanism, or a list of pairs (counts, mechanism)"
+    advice = "Give counts and a mechanism, or a list of pairs (counts, mechanism)."
     if not isinstance(data, list | tuple) or not data:
-        raise InvalidInput(f"there is no mechanism: {advice}.")
+        raise InvalidInput("there is no mechanism.", advice, argument="mechanism")
     for pair in data:
         if not isinstance(pair, list | tuple) or len(pair) != 2:
-            raise InvalidInput(f"there is no mechanism, and the counts are not pairs: {advice}.")
+            raise InvalidInput("there is no mechanism, and the counts are not pairs.", advice, argument="mechanism")
     return [(pair[0], pair[1]) for pair in data]
 
 
@@ -297,13 +298,16 @@ def _group(data: object, mechanism: object, over: object, raw: bool) -> Group:
     truths, outputs, kernel = _spaces(mechanism, over)
     if truths.size is not None and truths.size > MOST_TRUTHS:
         raise Unsupported(
-            f"there are {truths.size:,} true values; at most {MOST_TRUTHS:,} can be estimated. Give a smaller range, "
-            "or report in coarser steps."
+            f"there are {truths.size:,} true values; at most {MOST_TRUTHS:,} can be estimated.",
+            "Give a smaller range, or report in coarser steps.",
         )
     _refuse_useless(kernel)
     places, counts = _raw(data, outputs) if raw else _counted(data, outputs)
     if not counts.sum():
-        raise InvalidInput("there are no reports at all: nothing can be estimated from an empty sample.")
+        raise InvalidInput(
+            "there are no reports at all: nothing can be estimated from an empty sample.",
+            argument="reports" if raw else "counts",
+        )
     places, counts = places[counts > 0], counts[counts > 0]
     if _is_geometric(kernel):
         return _clamped(truths, kernel, places, counts, mechanism)
@@ -387,8 +391,10 @@ def _refuse_useless(kernel: Kernel) -> None:
         useless = False  # noise around the truth always says something
     if useless:
         raise InvalidInput(
-            "this mechanism carries no information: its reports are equally likely whatever the truth, so nothing can "
-            "be estimated from them. Use one with a positive epsilon."
+            "this mechanism carries no information: its reports are equally likely whatever the truth, so nothing "
+            "can be estimated from them.",
+            "Use one with a positive epsilon.",
+            argument="mechanism",
         )
 
 
@@ -416,8 +422,6 @@ def _raw(data: object, outputs: Space) -> tuple[IntArray, IntArray]:
             f"{arg('reports')} takes the raw reports, one for each person; a mapping of counts is given as counts."
         )
     indices = np.asarray(outputs.indices(data)).ravel()
-    if not indices.size:
-        raise InvalidInput("there are no reports at all: nothing can be estimated from an empty sample.")
     places, counts = np.unique(indices, return_counts=True)
     return places.astype(np.int64), counts.astype(np.int64)
 
@@ -426,8 +430,8 @@ def _refuse_table(data: object) -> None:
     """A whole table: its columns would be read as one, ids and counts together."""
     if hasattr(data, "columns") and not isinstance(data, Mapping):
         raise WrongType(
-            f"one column is needed; got a whole {type(data).__name__}. Give the raw reports as reports=df['report'], "
-            "or counts as dict(zip(df['value'], df['count']))."
+            f"one column is needed; got a whole {type(data).__name__}.",
+            "Give the raw reports as reports=df['report'], or counts as dict(zip(df['value'], df['count'])).",
         )
 
 
@@ -459,13 +463,11 @@ def _labelled(series: Any) -> dict[Any, Any]:
     """A pandas series with labels, as from ``value_counts()``, which sorts by frequency: by label, not by place."""
     labels = series.index.tolist()
     if len(set(labels)) < len(labels):
-        raise InvalidInput("counts name a value twice in their index; add them up first.")
+        raise InvalidInput("counts name a value twice in their index.", "Add them up first.", argument="counts")
     return dict(zip(labels, series.tolist(), strict=True))
 
 
 def _mapped(data: Mapping[object, object], outputs: Space) -> tuple[IntArray, IntArray]:
-    if not data:
-        raise InvalidInput("there are no reports at all: nothing can be estimated from an empty sample.")
     keys = list(data)
     places = np.array([outputs.index(value) for value in keys], np.int64)
     counts = _not_negative(read_integers([data[value] for value in keys], "counts of reports"))
@@ -476,7 +478,9 @@ def _mapped(data: Mapping[object, object], outputs: Space) -> tuple[IntArray, In
 def _not_negative(counts: Array) -> IntArray:
     if counts.size and int(counts.min()) < 0:
         place = int(np.flatnonzero(counts < 0)[0])
-        raise InvalidInput(f"counts must not be negative; number {place} is {int(counts[place])}.")
+        raise InvalidInput(f"counts must not be negative; number {place} is {int(counts[place])}.", argument="counts")
     if float(counts.sum(dtype=float)) >= 2**62:
-        raise InvalidInput("there are more than 2**62 reports in all; that is not a sample of people.")
+        raise InvalidInput(
+            "there are more than 2**62 reports in all; that is not a sample of people.", argument="counts"
+        )
     return counts.astype(np.int64)
