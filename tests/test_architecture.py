@@ -263,12 +263,7 @@ SENTENCES = {
 
 #: Modules and packages whose errors are still to be given their parts; they go by how their names begin.
 WITHOUT_PARTS = (
-<<<<<<< HEAD
-    "cli.collector", "collect.", "engines.spark.", "estimation.", "plots.",
-=======
-    "cli.collector", "collect.", "exact.lattice", "mechanisms.planar",
-    "spaces",
->>>>>>> 9bb964d5eb9d1179f8f60cbcc0b7a1c5821452dc
+    "cli.collector", "collect.",
 )  # fmt: skip
 
 
