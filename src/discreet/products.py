@@ -19,6 +19,8 @@ from .spaces import Space, space_from
 #: Combinations are numbered by 64-bit integers, and tables of them are for smaller spaces still.
 MOST_COMBINATIONS = 2**31
 
+_NO_DISTANCE = "tuples have no common distance: their parts are measured in different units."
+
 
 class Combination(tuple[Any, ...]):
     """A tuple of values that people read without quotation marks.
@@ -67,8 +69,7 @@ class ProductSpace:
             raise Unsupported(f"a product needs finitely many values; {infinite!r} has no end.", "Use m.on(Counts(n)).")
         if prod(self.shape) > MOST_COMBINATIONS:
             raise Unsupported(
-                f"a product of {prod(self.shape):,} combinations is too large.",
-                "Take fewer or smaller parts, at most 2**31 together.",
+                f"a product of {prod(self.shape):,} combinations is too large; at most 2**31.", argument="parts"
             )
 
     @property
@@ -118,7 +119,9 @@ class ProductSpace:
         if hasattr(values, "columns") and hasattr(values, "shape"):  # a data frame
             names = list(getattr(values, "column_names", values.columns))
             if len(names) != number:
-                raise WrongType(f"a table here has {len(names)} columns.", f"Give {number}, one for each part.")
+                raise WrongType(
+                    f"a table here has {number} columns, one for each part; got {len(names)}.", argument="values"
+                )
             return [values[name] for name in names]
         if isinstance(values, tuple) and len(values) == number and all(map(_is_column, values)):
             return list(values)
@@ -145,14 +148,10 @@ class ProductSpace:
         return Combination(one.value(int(k)) for one, k in zip(self.parts, places, strict=True))
 
     def squared_distance(self, i: Array, j: Array) -> IntArray:
-        raise Unsupported(
-            "tuples have no common distance: their parts are measured in different units.", "Ask of one part."
-        )
+        raise Unsupported(_NO_DISTANCE, "Measure the parts one by one.")
 
     def distance(self, a: object, b: object) -> float | Array:
-        raise Unsupported(
-            "tuples have no common distance: their parts are measured in different units.", "Ask of one part."
-        )
+        raise Unsupported(_NO_DISTANCE, "Measure the parts one by one.")
 
     def neighbours(self) -> None:
         return None
@@ -164,7 +163,7 @@ class ProductSpace:
     def from_json(cls, description: dict[str, Any]) -> ProductSpace:
         """The space with this description."""
         if description.get("kind") != cls.name or not isinstance(description.get("parts"), list):
-            raise InvalidInput.must_be("description", "that of a product of spaces", description)
+            raise InvalidInput(f"not the description of a product of spaces: {description!r}.", argument="description")
         return cls(tuple(space_from(one) for one in description["parts"]))
 
 
