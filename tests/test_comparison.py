@@ -121,6 +121,7 @@ def test_privacy_is_shown_as_it_was_typed() -> None:
     assert compare(3, epsilon="0.01", families=["GM"]).table()[1][0][1] == "0.01"
 
 
+@pytest.mark.slow
 def test_projective_response_is_compared_by_its_best_guesses_and_by_what_surveys_learn() -> None:
     """At epsilon 1 and 500 values, randomised response has 45 times the variance of projective response."""
     c = compare(499, epsilon=1, families=["projective response", "k-RR"], loss=["L0"])

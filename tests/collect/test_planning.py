@@ -87,6 +87,7 @@ def test_the_smallest_epsilon_for_so_many_people_has_the_wanted_error() -> None:
     assert back.people == pytest.approx(2500, rel=0.1)
 
 
+@pytest.mark.slow
 def test_the_number_is_corrected_where_the_formula_is_off() -> None:
     """Very wide noise: that no share is negative makes intervals far shorter than the formula's."""
     near_0 = 0.7 ** np.arange(31)

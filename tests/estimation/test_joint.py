@@ -120,6 +120,7 @@ def test_an_estimate_of_tuples_is_described_saved_and_drawn(tmp_path) -> None:
     assert e.plot().spec["data"] or e.plot().spec["layer"]
 
 
+@pytest.mark.slow
 def test_a_product_of_ten_thousand_combinations_is_estimated() -> None:
     """Beyond dense algebra: by structure, with the same certificate."""
     m = dc.geometric(99, epsilon=1) * dc.geometric(99, epsilon=1)
