@@ -81,7 +81,9 @@ class Space(Protocol):
 def _single(indices: Array, value: object) -> int:
     """The index of one value; refuses many."""
     if indices.ndim:
-        raise WrongType(f"one value is needed here; got {type(value).__name__} with {indices.size} values.")
+        raise WrongType(
+            f"one value is needed here; got {type(value).__name__} with {indices.size} values.", argument="value"
+        )
     return int(indices)
 
 
@@ -105,7 +107,9 @@ class _Line:
     def squared_distance(self, i: Array, j: Array) -> IntArray:
         gap = np.asarray(i, np.int64) - np.asarray(j, np.int64)
         if gap.size and max(-int(gap.min()), int(gap.max())) >= 1 << 31:
-            raise Unsupported("values more than 2**31 apart have squared distances beyond 64 bits; use distance(a, b).")
+            raise Unsupported(
+                "values more than 2**31 apart have squared distances beyond 64 bits.", "Use distance(a, b)."
+            )
         return np.asarray(gap * gap)
 
     def indices(self, values: object) -> Array:
@@ -254,7 +258,9 @@ class Grid:
         if self.box is not None and (self.rows, self.cols) != _covering(self.box, unit):
             raise InvalidInput(
                 f"{self.rows} x {self.cols} cells of {float(unit):g} m do not cover this box of degrees as "
-                "Grid.from_box does. Make the grid with Grid.from_box."
+                "Grid.from_box does.",
+                "Make the grid with Grid.from_box.",
+                argument="box",
             )
 
     @classmethod
@@ -410,7 +416,7 @@ class Labels:
         position = {label: k for k, label in enumerate(plain)}
         if len(position) != len(plain):
             twice = next(v for k, v in enumerate(plain) if position[v] != k)
-            raise InvalidInput(f"every label must be given once; {twice!r} is given twice.")
+            raise InvalidInput(f"every label must be given once; {twice!r} is given twice.", argument="labels")
         if len(plain) < 2:
             raise InvalidInput.must_be("labels", "at least two", len(plain))
         object.__setattr__(self, "labels", plain)
@@ -485,5 +491,9 @@ def space_from(description: dict[str, Any]) -> Counts | Integers | Grid | Labels
         if kind == Labels.name:
             return Labels(description["labels"])
     except (KeyError, TypeError) as problem:
-        raise InvalidInput(f"not the description of a space: {description!r} ({problem}).") from None
-    raise InvalidInput(f"{kind!r} is not a kind of space; the kinds are counts, integers, grid, labels.")
+        raise InvalidInput(
+            f"not the description of a space: {description!r} ({problem}).", argument="description"
+        ) from None
+    raise InvalidInput(
+        f"{kind!r} is not a kind of space; the kinds are counts, integers, grid, labels.", argument="kind"
+    )
