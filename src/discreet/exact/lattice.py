@@ -70,14 +70,17 @@ class Lattice:
         if self.border not in get_args(Border):
             raise InvalidInput.must_be("border", "'remap' or 'normalise'", self.border)
         if self.codes.ndim != 2 or self.codes.size < 2:
-            raise InvalidInput("a lattice needs weights for a grid of at least two cells.")
+            raise InvalidInput("a lattice needs weights for a grid of at least two cells.", argument="weights")
         if not 0 <= int(self.codes.min()) <= int(self.codes.max()) < len(self.palette):
-            raise InvalidInput(f"every code must be the number of one of the {len(self.palette)} weights.")
+            raise InvalidInput(
+                f"every code must be the number of one of the {len(self.palette)} weights.", argument="codes"
+            )
         if min(self.palette) < 0:
             raise InvalidInput.must_be("weights", "0 or more", InWords(min(self.palette)))
         if self.total == 0 or (self.border == "normalise" and not self.palette[self.codes[0, 0]]):
             raise InvalidInput(
-                "the weights are all zero, or the weight of staying in place is zero: not a distribution."
+                "the weights are all zero, or the weight of staying in place is zero: not a distribution.",
+                argument="weights",
             )
         codes = self.codes.copy()  # not the caller's memory
         codes.flags.writeable = False
@@ -88,7 +91,10 @@ class Lattice:
         """A lattice from integer weights, one row for each row displacement 0, 1, ..., rows - 1."""
         listed = [[int(w) for w in row] for row in weights]
         if len({len(row) for row in listed}) != 1:
-            raise InvalidInput("every row of weights needs the same length, one weight for each column displacement.")
+            raise InvalidInput(
+                "every row of weights needs the same length, one weight for each column displacement.",
+                argument="weights",
+            )
         palette = sorted({w for row in listed for w in row})
         number = {w: k for k, w in enumerate(palette)}
         return cls(tuple(palette), np.array([[number[w] for w in row] for row in listed], np.int32), border)
@@ -192,8 +198,8 @@ class Lattice:
     def _refuse_above(self, limit: int, what: str) -> None:
         if self.size > limit:
             raise Unsupported(
-                f"{what} is written out for up to {limit} cells; this grid has {self.size}. "
-                "Use probability(x, y), forward(p) and backward(v), which need no matrix."
+                f"{what} is written out for up to {limit} cells; this grid has {self.size}.",
+                "Use probability(x, y), forward(p) and backward(v), which need no matrix.",
             )
 
     # -------------------------------------------------------------------------------------------- products
