@@ -64,9 +64,15 @@ class ProductSpace:
             raise InvalidInput.must_be("parts", "two spaces or more", len(self.parts))
         infinite = next((one for one in self.parts if one.size is None), None)
         if infinite is not None:
-            raise Unsupported(f"a product needs finitely many values; {infinite!r} has no end. Use m.on(Counts(n)).")
+            raise Unsupported(
+                f"a product needs finitely many values; {infinite!r} has no end.",
+                "Use m.on(Counts(n)).",
+                argument="parts",
+            )
         if prod(self.shape) > MOST_COMBINATIONS:
-            raise Unsupported(f"a product of {prod(self.shape):,} combinations is too large; at most 2**31.")
+            raise Unsupported(
+                f"a product of {prod(self.shape):,} combinations is too large; at most 2**31.", argument="parts"
+            )
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -115,7 +121,9 @@ class ProductSpace:
         if hasattr(values, "columns") and hasattr(values, "shape"):  # a data frame
             names = list(getattr(values, "column_names", values.columns))
             if len(names) != number:
-                raise WrongType(f"a table here has {number} columns, one for each part; got {len(names)}.")
+                raise WrongType(
+                    f"a table here has {number} columns, one for each part; got {len(names)}.", argument="values"
+                )
             return [values[name] for name in names]
         if isinstance(values, tuple) and len(values) == number and all(map(_is_column, values)):
             return list(values)
@@ -124,7 +132,10 @@ class ProductSpace:
             return [plain[:, k] for k in range(number)]
         rows = list(plain) if isinstance(plain, list | np.ndarray) else None
         if rows is None or any(not isinstance(row, tuple | list | np.ndarray) or len(row) != number for row in rows):
-            raise WrongType(f"values here are tuples of {number} values each: a list of them, or {number} columns.")
+            raise WrongType(
+                f"values here are tuples of {number} values each: a list of them, or {number} columns.",
+                argument="values",
+            )
         return [[row[k] for row in rows] for k in range(number)]
 
     def values(self, indices: Array) -> Array:
@@ -140,10 +151,10 @@ class ProductSpace:
         return Combination(one.value(int(k)) for one, k in zip(self.parts, places, strict=True))
 
     def squared_distance(self, i: Array, j: Array) -> IntArray:
-        raise Unsupported("tuples have no common distance: their parts are measured in different units.")
+        raise _no_common_distance()
 
     def distance(self, a: object, b: object) -> float | Array:
-        raise Unsupported("tuples have no common distance: their parts are measured in different units.")
+        raise _no_common_distance()
 
     def neighbours(self) -> None:
         return None
@@ -155,9 +166,16 @@ class ProductSpace:
     def from_json(cls, description: dict[str, Any]) -> ProductSpace:
         """The space with this description."""
         if description.get("kind") != cls.name or not isinstance(description.get("parts"), list):
-            raise InvalidInput(f"not the description of a product of spaces: {description!r}.")
+            raise InvalidInput(f"not the description of a product of spaces: {description!r}.", argument="description")
         return cls(tuple(space_from(one) for one in description["parts"]))
 
 
 def _is_column(value: object) -> bool:
     return not isinstance(value, str) and (hasattr(value, "__len__") or hasattr(value, "to_numpy"))
+
+
+def _no_common_distance() -> Unsupported:
+    return Unsupported(
+        "tuples have no common distance: their parts are measured in different units.",
+        "Measure one part: space.parts[k].distance(a, b).",
+    )

@@ -292,7 +292,9 @@ def _refuse_misfit(kernel: Kernel, space: Space) -> None:
             )
     elif isinstance(kernel, Product):
         if not isinstance(space, ProductSpace) or kernel.truths != space.shape:
-            raise InvalidInput(f"the product was made for {kernel.truths} truths, but the space is {space!r}.")
+            raise InvalidInput(
+                f"the product was made for {kernel.truths} truths, but the space is {space!r}.", argument="inputs"
+            )
     elif isinstance(kernel, Response | Projective | Table):
         rows = kernel.shape[0] if isinstance(kernel, Table) else kernel.size
         if rows != space.size:
