@@ -12,6 +12,7 @@ from __future__ import annotations
 import csv
 import gzip
 import math
+import os
 import sys
 from collections.abc import Iterator
 from functools import cache
@@ -42,20 +43,27 @@ def _points(where: dict[int, float]) -> np.ndarray:
     return _shares(np.array([where.get(int(k), 0.0) for k in X]))
 
 
-def _visits() -> np.ndarray:
-    with gzip.open(DATA / "doctor_visits.csv.gz", "rt", encoding="utf-8") as rows:
-        values = [min(int(row["doctor_visits"]), N) for row in csv.DictReader(rows)]
+def _counted(folder: Path, file: str, column: str) -> np.ndarray:
+    with gzip.open(folder / file, "rt", encoding="utf-8") as rows:
+        values = [min(int(row[column]), N) for row in csv.DictReader(rows)]
     return _shares(np.bincount(values, minlength=N + 1).astype(float))
 
 
+def _adult() -> dict[str, np.ndarray]:
+    """Ages and weekly hours of UCI Adult (Becker and Kohavi 1996), where DISCREET_DATA names a folder that has it."""
+    folder = os.environ.get("DISCREET_DATA")
+    if folder is None or not (Path(folder) / "adult.csv.gz").is_file():
+        return {}
+    columns = {"hours": "hours_per_week", "ages": "age"}
+    return {name: _counted(Path(folder), "adult.csv.gz", column) for name, column in columns.items()}
+
+
 def tuned_on() -> dict[str, np.ndarray]:
-    """Smooth ones, sparse ones, and working hours with their spike at 40."""
+    """Real visits, ages and working hours (with their spike at 40), smooth ones, and few points."""
     binomial = np.array([math.comb(N, int(k)) / 2.0**N for k in X])
-    hours = 0.35 * (X == 40) + 0.12 * np.isin(X, (20, 30, 35, 45, 50, 60)) / 6 + 0.53 * _normal(40, 13)
     return {
-        "visits": _visits(),
-        "hours": _shares(hours),
-        "ages": _shares((X >= 17) * np.exp(-np.maximum(X - 36, 0) / 17.0) * np.minimum(1, (X - 10) / 14)),
+        "visits": _counted(DATA, "doctor_visits.csv.gz", "doctor_visits"),
+        **_adult(),
         "binomial": binomial,
         "uniform": _shares(np.ones(N + 1)),
         "four points": _points({10: 0.4, 35: 0.3, 60: 0.2, 90: 0.1}),

@@ -15,6 +15,7 @@ import estimation
 import face
 import judge
 import ledger
+import maps
 import planning
 import postgres
 import release
@@ -39,6 +40,7 @@ def main() -> int:
         spark_perturb,
         estimation,
         battery,
+        maps,
         planning,
         design,
     ):

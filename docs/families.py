@@ -20,6 +20,7 @@ VERBS = {
     "compare": "`compare`",
     "calibrate": "`calibrate`",
     "release": "`release`",
+    "plan": "`collect plan`",
 }
 
 

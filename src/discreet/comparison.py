@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +15,7 @@ from . import losses, plots, utility
 from .checking import check
 from .errors import InvalidInput, arg
 from .exact.arrays import FloatArray
+from .exact.projective import Projective
 from .exact.rationals import Number, read_alpha, text_up
 from .files import read_subject
 from .mechanism import Mechanism, read_count
@@ -21,6 +23,7 @@ from .mechanisms.building import build_for_counts
 from .mechanisms.families import Family
 from .mechanisms.matrices import from_matrix
 from .optimise.families import FAMILIES
+from .optimise.improve.remapping import remap
 from .plots.chart import PALETTE, Chart
 from .privacy.verify import verify
 from .properties import PROPERTIES
@@ -41,7 +44,9 @@ class Entry(Result):
     """One mechanism of a comparison.
 
     ``costs`` are expected losses under the prior, ``worst`` in the worst case over truths; ``error`` is the mean
-    absolute error for each true count.
+    absolute error for each true count. They are those of ``reader``: the mechanism itself, or, where its reports are
+    not counts, with each report read as the likeliest count. ``share_variance`` is for surveys: the variance of the
+    estimate of a share from reports, times the number of people, for the count that is hardest to estimate.
     """
 
     name: str
@@ -54,6 +59,8 @@ class Entry(Result):
     properties: tuple[str, ...]
     truth: tuple[float, float]
     error: FloatArray
+    reader: Mechanism
+    share_variance: float
 
     def to_json(self) -> dict[str, Json]:
         """Plain JSON values; an infinite epsilon is written "infinity"."""
@@ -67,6 +74,7 @@ class Entry(Result):
             "properties": list(self.properties),
             "probability_of_truth": {"least": self.truth[0], "largest": self.truth[1]},
             "mean_absolute_error_by_true_count": self.error.tolist(),
+            "share_variance": plain(self.share_variance),
         }
 
     def report(self) -> Report:
@@ -77,6 +85,7 @@ class Entry(Result):
             ("", f"{text_up(self.local_epsilon, 4)} between any two counts"),
             *((name, f"{cost:.4f}, in the worst case {self.worst[name]:.4f}") for name, cost in self.costs.items()),
             ("truth", f"reported {least if least == largest else f'{least} to {largest}'} of the time"),
+            ("share", _survey(self.share_variance)),
             ("has", listed([f"{PROPERTIES[code].name} ({code})" for code in self.properties]) or "no property"),
         )
         title = self.name if self.title == self.name else f"{self.name}: {self.title}"
@@ -122,12 +131,13 @@ class Comparison(Result):
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Headings and cells, as text: the tight epsilon, the expected losses, the properties."""
         names = list(self.rows[0].costs)
-        headings = ["name", "epsilon", *names, "properties"]
+        headings = ["name", "epsilon", *names, "share", "properties"]
         cells = [
             [
                 row.name,
                 text_up(row.epsilon, 4),
                 *(f"{row.costs[name]:.4f}" for name in names),
+                _variance(row.share_variance),
                 " ".join(row.properties) or "-",
             ]
             for row in self.rows
@@ -191,6 +201,7 @@ class Comparison(Result):
             *((name, f"{words[:1].upper()}{words[1:]}.") for name, words in self.losses.items()),
             ("worst", "The same loss, for the true count at which it is largest."),
             ("truth", "The probability that the true count is reported, at least and at most over true counts."),
+            ("share", "The variance of an estimated share in a survey of single answers, times the number of people."),
             *((code, f"{prop.name}: {prop.sentence}") for code, prop in PROPERTIES.items()),
         )
 
@@ -204,7 +215,7 @@ class Comparison(Result):
         ]
 
     def _named(self) -> dict[str, Mechanism]:
-        return {row.name: row.mechanism for row in self.rows[:MOST_DRAWN]}
+        return {row.name: row.reader for row in self.rows[:MOST_DRAWN]}
 
     def chart(self) -> Chart:
         """Costs of every mechanism, and the error by true count, in one picture."""
@@ -312,7 +323,9 @@ def _find(name: str) -> Family:
 
 def _title(name: str, mechanism: Mechanism) -> str:
     """What a short name stands for; of a mechanism with a name of its own, the family."""
-    return next((family.title for family in FAMILIES.offered("compare") if family.short == name), mechanism.family)
+    title = next((family.title for family in FAMILIES.offered("compare") if family.short == name), mechanism.family)
+    points = isinstance(mechanism.kernel, Projective)
+    return f"{title}, reports read as the likeliest count" if points else title
 
 
 def _examine(name: str, mechanism: Mechanism, n: int, chosen: list[losses.Loss], prior: object) -> Entry:
@@ -321,19 +334,33 @@ def _examine(name: str, mechanism: Mechanism, n: int, chosen: list[losses.Loss],
             f"{name} is not a mechanism for the counts 0..{n}; its truths are {mechanism.inputs!r}.",
             "Compare mechanisms for the same counts.",
         )
-    truth = np.asarray(utility.probability_of_truth(mechanism), float)
+    reader = remap(mechanism, "L0", prior) if isinstance(mechanism.kernel, Projective) else mechanism
+    truth = np.asarray(utility.probability_of_truth(reader), float)
     return Entry(
         name=name,
         title=_title(name, mechanism),
         mechanism=mechanism,
         epsilon=_central_epsilon(mechanism),
         local_epsilon=mechanism.local_epsilon,
-        costs={one.name: float(utility.cost(mechanism, one, prior)) for one in chosen},
-        worst={one.name: float(utility.cost(mechanism, one, worst_case=True)) for one in chosen},
-        properties=tuple(code for code, result in check(mechanism).items() if result.holds),
+        costs={one.name: float(utility.cost(reader, one, prior)) for one in chosen},
+        worst={one.name: float(utility.cost(reader, one, worst_case=True)) for one in chosen},
+        properties=tuple(code for code, result in check(reader).items() if result.holds),
         truth=(float(truth.min()), float(truth.max())),
-        error=np.asarray(utility.expected_loss(mechanism, "L1"), float),
+        error=np.asarray(utility.expected_loss(reader, "L1"), float),
+        reader=reader,
+        share_variance=float(utility.share_variances(mechanism).max()),
     )
+
+
+def _survey(variance: float) -> str:
+    if math.isinf(variance):
+        return "no survey of single answers can estimate shares from its reports"
+    return f"the variance of an estimated share in a survey of single answers is {_variance(variance)} over the people"
+
+
+def _variance(value: float) -> str:
+    """For people; a dash where there is none."""
+    return "-" if math.isinf(value) else f"{value:,.0f}" if value >= 100 else rounded(value)
 
 
 def _central_epsilon(mechanism: Mechanism) -> float:

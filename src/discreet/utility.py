@@ -36,6 +36,9 @@ __all__ = ["bias", "cost", "expected_loss", "kantorovich", "probability_of_truth
 #: Distributions given in floats must add up to what they should within this much.
 TOLERANCE = 1e-9
 
+#: A matrix times its inverse is the identity within this much, or it has none.
+INVERTIBLE = 1e-3
+
 
 # ------------------------------------------------------------------------------------------------ reading distributions
 
@@ -258,6 +261,32 @@ def probability_of_truth(mechanism: object, *, exact: bool = False) -> FloatArra
     channel = Channel.of(mechanism).written_out()
     truth = (losses.squared_distances(channel.inputs, channel.outputs) == 0).astype(np.int64)
     return expected_loss(channel, losses.matrix(truth), exact=exact)
+
+
+def share_variances(mechanism: object, prior: object = None) -> FloatArray:
+    """For each true value, the variance of the estimate of its share from reports, times the number of people.
+
+    With A the mechanism, p the prior and u = p A the distribution of reports, this is the bound of Cramer and Rao,
+    ``(J^-1)_xx - p_x^2`` with the Fisher information ``J = A diag(1/u) A'`` of one report. It is infinite where
+    reports do not determine the shares.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> share_variances(dc.randomized_response(2, alpha="1/3")).round(6).tolist()    # (1/4) / (3/4 - 1/4)^2
+    [1.0, 1.0]
+    """
+    channel = Channel.of(mechanism).written_out()
+    p = read_prior(prior, channel.shape[0])
+    A = channel.matrix[:, channel.matrix.max(axis=0) > 0]
+    information = (A / np.maximum(p @ A, 1e-300)) @ A.T
+    try:
+        inverse = np.linalg.inv(information)
+    except np.linalg.LinAlgError:
+        return np.full(len(p), math.inf)
+    if not np.allclose(inverse @ information, np.eye(len(p)), atol=INVERTIBLE):
+        return np.full(len(p), math.inf)
+    return np.asarray(np.diag(inverse) - p**2)
 
 
 def _errors(channel: Channel) -> Loss:

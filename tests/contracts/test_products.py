@@ -14,6 +14,7 @@ import polars as pl
 import pytest
 
 import discreet as dc
+from command_line import run
 from discreet.errors import Altered, DiscreetError, ForeignValue, InvalidInput, NotPrivate, Unsupported, WrongType
 from discreet.exact.bits import SeededBits
 from discreet.exact.kernels import kernel_from
@@ -207,3 +208,15 @@ def test_it_says_what_it_is(m: dc.Mechanism) -> None:
     assert "product(" in repr(m) and len(repr(m)) < 200
     assert " × " in m.title and "together epsilon" in m.title
     assert "between any two" in m.describe()
+
+
+def test_the_command_line_says_that_files_hold_one_answer_a_column(tmp_path: Path) -> None:
+    (YES * YES).save(tmp_path / "both.json")
+    (tmp_path / "people.csv").write_text("a,b\nyes,no\n", encoding="utf-8")
+    words = ["--mechanism", tmp_path / "both.json"]
+    for verb in (
+        ["perturb", "a", "--data", tmp_path / "people.csv", "-o", tmp_path / "r.csv"],
+        ["estimate", tmp_path / "people.csv"],
+    ):
+        assert "2 answers of each person" in run(*verb, *words, code=2).stderr
+    assert "epsilon = 2.1972" in run("verify", tmp_path / "both.json").stdout

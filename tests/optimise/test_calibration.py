@@ -325,3 +325,24 @@ def test_a_missed_ratio_that_is_infinite_is_still_json():
     found = calibrate("geometric", 4, likelihood_ratio=2)
     endless = replace(found, next_larger=replace(found.next_larger, value=math.inf))
     assert json.loads(json.dumps(endless.to_json(), allow_nan=False))["missed_with"] == "infinity"
+
+
+@pytest.mark.parametrize("family", ["projective_response", "randomized_response"])
+def test_the_variance_of_a_share_is_calibrated_exactly(family: str) -> None:
+    found = dc.calibrate(family, 500, share_variance=4)
+    assert found.exact and found.achieved == dc.share_variance(found.mechanism) <= 4 < found.next_smaller.value
+    assert found.next_smaller.epsilon < found.epsilon
+    assert (float(found.epsilon) < 1) == (family == "projective_response")
+
+
+def test_reports_that_are_points_are_calibrated_to_what_they_have() -> None:
+    found = dc.calibrate("projective_response", ["a", "b", "c"], likelihood_ratio=3)
+    assert found.achieved <= 3 and float(found.epsilon) == pytest.approx(math.log(3), rel=1e-5)
+    for target in ({"truth": 0.5}, {"distance": 1}, {"mean_error": 1}, {"within": (1, 0.5)}):
+        with pytest.raises(Unsupported, match="share_variance"):
+            dc.calibrate("projective_response", 9, **target)
+    with pytest.raises(Unsupported, match="randomised and projective"):
+        dc.calibrate("geometric", 9, share_variance=2)
+    for wrong in ({"share_variance": 0}, {"share_variance": 2, "prior": "uniform"}):
+        with pytest.raises(InvalidInput):
+            dc.calibrate("projective_response", 9, **wrong)

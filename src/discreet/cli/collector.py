@@ -104,7 +104,6 @@ def _guarantee(words: LocalGuarantee) -> dict[str, Any]:
 def _mechanisms(given: list[str], group: str | None) -> dict[str, Mechanism]:
     """One mechanism, without a name, or one for each group, by name."""
     from ..errors import InvalidInput
-    from ..files import load
 
     if group is None:
         if len(given) > 1:
@@ -112,7 +111,7 @@ def _mechanisms(given: list[str], group: str | None) -> dict[str, Mechanism]:
                 "one --mechanism is used for everybody; for several, say with --group which column names them, and "
                 "give --mechanism NAME=FILE for each."
             )
-        return {"": load(given[0])}
+        return {"": _one_column(given[0])}
     made: dict[str, Mechanism] = {}
     for text in given:
         name, sign, file = text.partition("=")
@@ -120,8 +119,22 @@ def _mechanisms(given: list[str], group: str | None) -> dict[str, Mechanism]:
             raise InvalidInput.must_be("mechanism", "NAME=FILE for each with --group", text)
         if name in made:
             raise InvalidInput(f"the group {name!r} has two mechanisms; give one for each group.")
-        made[name] = load(file)
+        made[name] = _one_column(file)
     return made
+
+
+def _one_column(file: str) -> Mechanism:
+    """The mechanism of a file; one for tuples of answers is refused, because a column holds one answer."""
+    from ..errors import Unsupported
+    from ..files import load
+
+    found = load(file)
+    if found.factors:
+        raise Unsupported(
+            f"{file} is for {len(found.factors)} answers of each person, and files are read one column at a time. In "
+            "Python: m.release(table) and dc.estimate(reports=table, mechanism=m), with a column for each answer."
+        )
+    return found
 
 
 def estimate(
@@ -270,14 +283,13 @@ Counted = tuple[dict[Any, int], "Mechanism"]
 def _of_files(given: list[str], files: int) -> dict[str, Mechanism]:
     """The mechanism of all files, or that of each, by number."""
     from ..errors import InvalidInput
-    from ..files import load
 
     if len(given) not in (1, files):
         raise InvalidInput(
             f"give one --mechanism, or one for each of the {files} files of reports; got {len(given)}. For people of "
             "several mechanisms in one file, say with --group which column names them."
         )
-    return {str(number): load(file) for number, file in enumerate(given)}
+    return {str(number): _one_column(file) for number, file in enumerate(given)}
 
 
 def _in_files(

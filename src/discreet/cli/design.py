@@ -254,7 +254,7 @@ def space_of(n: int | None, labels: str | None, grid: str | None) -> Space:
     from ..errors import InvalidInput
 
     if sum(value is not None for value in (n, labels, grid)) != 1:
-        raise InvalidInput("give exactly one of -n (counts 0..n), --labels and --grid.")
+        raise InvalidInput("give exactly one of -n (counts 0..n), --labels and --grid.", argument="n")
     made: Space = _space({"n": n, "labels": labels, "grid": grid})
     return made
 
@@ -393,6 +393,9 @@ def calibrate(
     truth: Annotated[str | None, typer.Option(help="Probability of reporting the truth at least this.")] = None,
     mean_error: Annotated[str | None, typer.Option(help="Mean absolute error at most this.")] = None,
     within: Annotated[str | None, typer.Option(help="D:P, within D of the truth with probability at least P.")] = None,
+    share_variance: Annotated[
+        str | None, typer.Option(help="Of an estimated share, times the number of people: at most this.")
+    ] = None,
     ratio: Annotated[str | None, typer.Option(help="R:D, likelihood ratio at most R within distance D.")] = None,
     between: Annotated[str | None, typer.Option(help="LOW:HIGH, where to look for epsilon.")] = None,
     border: Annotated[str | None, typer.Option(help=f"For {_for('border')}: remap or normalise.")] = None,
@@ -422,7 +425,10 @@ def calibrate(
         )
     if border is not None and grid is None:
         raise InvalidInput("--border is for planar families, with --grid.", argument="border")
-    wishes = {"distance": distance, "truth": truth, "mean-error": mean_error, "within": within, "ratio": ratio}
+    wishes = {
+        "distance": distance, "truth": truth, "mean-error": mean_error, "within": within,
+        "share-variance": share_variance, "ratio": ratio,
+    }  # fmt: skip
     asked = [wish for wish, value in wishes.items() if value is not None]
     if len(asked) != 1:
         raise InvalidInput(

@@ -46,7 +46,7 @@ def plan(
         str | None, typer.Option(help="What epsilon is between: central (adjacent counts), local (any two), metric.")
     ] = None,
     level: Annotated[float, typer.Option(help="The level of the intervals: 0.95 for 95%.")] = 0.95,
-    surveys: Annotated[int, typer.Option(help="How many simulated surveys check the plan.", min=2)] = 100,
+    surveys: Annotated[int | None, typer.Option(help="How many simulated surveys check the plan.", min=2)] = None,
     seed: Annotated[int, typer.Option(help="Where the simulation starts.", min=0)] = 0,
     page: Page = None,
     json: Json = False,

@@ -25,7 +25,7 @@ SURVEYS, SEED = 99, 0
 
 #: With more outputs than this, a survey takes long, and no more are drawn once so many are as bad: their share is then
 #: the p-value (Besag and Clifford 1991).
-MANY_OUTPUTS, ENOUGH = 100_000, 5
+MANY_OUTPUTS, ENOUGH = 20_000, 5
 
 
 @dataclass(frozen=True)

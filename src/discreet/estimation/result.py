@@ -16,6 +16,7 @@ from ..exact.arrays import FloatArray
 from ..exact.projective import Projective
 from ..plots import Chart
 from ..report import Json, Report, Result, stamped
+from ..spaces import Grid
 from . import spikes
 from .describing import pictures, reporting
 from .describing.reporting import MOST_LINES, MOST_ROWS, Origin
@@ -29,7 +30,7 @@ from .method_table import METHODS
 from .model.problem import Problem
 from .solvers.distance import Distance
 from .solvers.likelihood import Likelihood
-from .solvers.smoothing import is_large_map
+from .solvers.smoothing import is_large_map, survey_differences
 from .spikes import Spikes
 from .statistics import read_share
 from .strata import Homogeneity, Stratified, gain
@@ -141,6 +142,12 @@ class Estimate(Answers, Result):
     def maximum(self) -> FloatArray:
         """The maximum likelihood estimate, whatever the method."""
         return self._top.p
+
+    @property
+    def cells_are_quick(self) -> bool:
+        """Whether an interval for one share takes no longer where there are many values; known without any interval."""
+        groups = self.problem.groups
+        return len(groups) == 1 and isinstance(groups[0].kernel, Projective)
 
     @cached_property
     def _interval_inputs(self) -> IntervalInputs:
@@ -287,6 +294,20 @@ class Estimate(Answers, Result):
             band, or their level.
         """
         return pictures.draw(self, title, band)
+
+    def map_errors(self) -> FloatArray | None:
+        """How much a smoothed map varies from survey to survey: the standard error of the people in each square.
+
+        Squares are those that :meth:`plot` draws, at most 100 a side, in rows from the south. Detail that smoothing has
+        blurred is not in it: intervals of single cells are wider. None where the estimate is not a smoothed map.
+        """
+        if not isinstance(self.space, Grid) or self.method != "smoothed" or self.converged:
+            return None
+        return pictures.map_errors(self, self.space, self._survey_differences)
+
+    @cached_property
+    def _survey_differences(self) -> FloatArray:
+        return survey_differences(self._likelihood, self.iterations)
 
     def save(self, path: str | Path, level: float = 0.95, *, origin: Origin | None = None) -> Path:
         """Write a report: .html (self-contained, with tables), .png or .svg, or .json with the numbers.

@@ -36,7 +36,7 @@ class Reconstruction:
     people: int
 
     def mean(self) -> float | tuple[float, float]:
-        """The mean true count; on a map the mean place (x, y)."""
+        """The mean true count; on a map the mean place (x, y), or (latitude, longitude) on a map of a box."""
         if isinstance(self.space, Grid):
             x, y = self.space.centre(np.arange(self.space.size))
             return float(self.distribution @ x), float(self.distribution @ y)

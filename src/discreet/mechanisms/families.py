@@ -243,7 +243,7 @@ CLOSED_FORMS = Families(
         ),
         Family(
             "projective_response", "projective response", "points", ".mechanisms.projective:projective_response",
-            ("space", "privacy", "q"), ("design", "plan"),
+            ("space", "privacy", "q"), ("design", "compare", "calibrate", "plan"),
             short="PGR", aliases=("projective geometry response", "projective"), saved=("space", "alpha", "q"),
         ),
         Family(

@@ -1,4 +1,4 @@
-"""Pictures of what was reconstructed from reports: a distribution beside the raw reports, a band, a map."""
+"""Pictures of what was reconstructed from reports: a distribution beside the raw reports, and a band."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..exact.arrays import FloatArray
-from ..spaces import Grid
 from .chart import ACCENT, DARK, INK, PALE, WIDTH, Chart, Spec, band, finish
-from .probabilities import MOST_CELLS_A_SIDE, cell_size, heat_cells, sized
 
 #: More values than this are drawn in bins.
 MOST_BARS = 300
@@ -175,19 +173,3 @@ def share_dots(rows: Sequence[tuple[str, str, float, float, float]], title: str,
 
 def _by_group(names: Sequence[str]) -> Spec:
     return {"field": "group", "type": "nominal", "title": None, "sort": list(names)}
-
-
-def distribution_map(p: FloatArray, grid: Grid, title: str, *sentences: str) -> Chart:
-    """A map of a distribution over the cells of a grid; squares of cells together where there are too many."""
-    side = -(-max(grid.rows, grid.cols) // MOST_CELLS_A_SIDE)
-    field = p.reshape(grid.rows, grid.cols)
-    for axis in (0, 1):
-        field = np.add.reduceat(field, np.arange(0, field.shape[axis], side), axis=axis)
-    rows, cols = field.shape
-    step = cell_size(max(rows, cols))
-    by = f", {side} cells each" if side > 1 else ""
-    x = band("column", f"column (west to east{by})", range(cols), step)
-    y = band("row", f"row (south to north{by})", range(rows), step, across=False)
-    layers = [heat_cells(np.maximum(field, 0.0), x, y, step, "sqrt")]
-    y["scale"]["domain"].reverse()  # south at the bottom
-    return sized(layers, step, title, *sentences)

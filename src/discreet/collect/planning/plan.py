@@ -144,7 +144,7 @@ class CollectionPlan(Result):
     @property
     def notes(self) -> tuple[str, ...]:
         """What one should know about this plan."""
-        found = [f"The plan assumes that {self.guess}. Other populations need more people or fewer."]
+        found = []
         own = next(one for one in self.families if one.family == self.family)
         if self.notion != "local" and own.between_any_two is not None and own.between_any_two > float(self.epsilon):
             found.append(
@@ -153,6 +153,7 @@ class CollectionPlan(Result):
                 "equal epsilon in this sense; ask for notion local to compare them at equal epsilon between any two "
                 "values."
             )
+        found.append(f"The plan assumes that {self.guess}. Other populations need more people or fewer.")
         if self.recommended != self.family:
             found.append(f"{self._title(self.recommended)} needs less for the same: see the table.")
         if self.check.off is not None and self.check.off > MENTIONED * self.wanted.error:

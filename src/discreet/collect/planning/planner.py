@@ -25,11 +25,11 @@ from .wanted import Wanted, read_wanted
 #: Fewer people than this are no survey, and more there are not.
 FEWEST, MOST_PEOPLE = 10, 10**9
 
-#: How many surveys are simulated in each step of the search.
-SEARCHED = 24
+#: The numbers of people in the picture, as multiples of the plan's.
+PICTURE = (0.1, 0.3, 1.0, 3.0, 10.0)
 
-#: The numbers of people in the picture, as multiples of the plan's, and the surveys simulated for each.
-PICTURE, DRAWN = (0.1, 0.3, 1.0, 3.0, 10.0), 12
+#: With more values than this an estimate takes long, and fewer surveys are simulated.
+MANY_VALUES = 1500
 
 #: A map is first tried with so many people, and with an epsilon at which noise reaches about so many cells.
 FIRST_PEOPLE, FIRST_CELLS = 5000, 2
@@ -48,7 +48,7 @@ def plan_collection(
     guess: object = None,
     notion: str | None = None,
     level: float = 0.95,
-    surveys: int = 100,
+    surveys: int | None = None,
     seed: int = 0,
 ) -> CollectionPlan:
     """Find how many people a survey takes at an epsilon, or the smallest epsilon for the people there are.
@@ -78,7 +78,8 @@ def plan_collection(
     level
         Of the intervals.
     surveys, seed
-        How many surveys check the plan, and where the simulation starts: the same seed gives the same plan.
+        How many surveys check the plan (by default 100, or 12 where there are more than 1,500 values), and where the
+        simulation starts: the same seed gives the same plan.
 
     Examples
     --------
@@ -101,7 +102,10 @@ def plan_collection(
     options, notion = options_for(values, mechanism, notion)
     if wish.kind == "map":  # families without a sense of distance are no rivals there
         options = [one for one in options if one.family.kind == "map"] or options
-    study = _Study(wish, read_guess(guess, values), level, positive_integer(surveys, "surveys"), seed)
+    effort = FEW_VALUES if (values.size or 0) <= MANY_VALUES else MORE_VALUES
+    if surveys is not None:
+        effort = replace(effort, checked=positive_integer(surveys, "surveys"))
+    study = _Study(wish, read_guess(guess, values), level, effort, seed)
     chosen = options[0]
     needs: tuple[FamilyNeed, ...] = ()
     best: str | None = None
@@ -150,13 +154,25 @@ def _error_of(need: FamilyNeed) -> float:
 
 
 @dataclass(frozen=True)
+class Effort:
+    """How many surveys are simulated: in each step of the search, to check its end, and for each dot of the picture."""
+
+    searched: int
+    checked: int
+    drawn: int
+
+
+FEW_VALUES, MORE_VALUES = Effort(24, 100, 12), Effort(8, 12, 3)
+
+
+@dataclass(frozen=True)
 class _Study:
     """One wish under one guess: the formula, the search and the check."""
 
     wanted: Wanted
     guess: Guess
     level: float
-    surveys: int
+    effort: Effort
     seed: int
 
     @property
@@ -221,8 +237,8 @@ class _Study:
         start: float = FIRST_PEOPLE
         if self.wanted.kind != "map" and math.isfinite(surveys.variance):
             start = self._people_by_formula(surveys)
-        rough = cache(lambda number: surveys.simulate(number, SEARCHED, self.seed))
-        fine = cache(lambda number: surveys.simulate(number, self.surveys, self.seed + 1, as_reported=True))
+        rough = cache(lambda number: surveys.simulate(number, self.effort.searched, self.seed))
+        fine = cache(lambda number: surveys.simulate(number, self.effort.checked, self.seed + 1, as_reported=True))
         trials = (lambda x: rough(_round_up(x)), lambda x: fine(_round_up(x)))
         found = self._meet(trials, start, (FEWEST, MOST_PEOPLE), -0.5)
         if found is None:
@@ -245,8 +261,8 @@ class _Study:
     def _epsilon(self, option: Option, people: int) -> tuple[Fraction, Surveys, Trial]:
         low, high = map(float, option.range)
         at = cache(lambda epsilon: self._surveys(option, epsilon))
-        rough = cache(lambda epsilon: at(epsilon).simulate(people, SEARCHED, self.seed))
-        fine = cache(lambda epsilon: at(epsilon).simulate(people, self.surveys, self.seed + 1, as_reported=True))
+        rough = cache(lambda epsilon: at(epsilon).simulate(people, self.effort.searched, self.seed))
+        fine = cache(lambda epsilon: at(epsilon).simulate(people, self.effort.checked, self.seed + 1, as_reported=True))
         trials = (lambda x: rough(typed(x)), lambda x: fine(typed(x)))
         found = self._meet(trials, self._start(option, people, low, high), (low, high), -1.0)
         if found is None:
@@ -274,7 +290,8 @@ class _Study:
     def _curve(self, surveys: Surveys, people: int, check: Trial) -> tuple[Trial, ...]:
         numbers = sorted({min(MOST_PEOPLE, max(FEWEST, round(people * factor))) for factor in PICTURE})
         return tuple(
-            check if number == people else surveys.simulate(number, DRAWN, self.seed + 2) for number in numbers
+            check if number == people else surveys.simulate(number, self.effort.drawn, self.seed + 2)
+            for number in numbers
         )
 
     def side_by_side(self, options: list[Option], plan: CollectionPlan) -> tuple[FamilyNeed, ...]:
@@ -283,7 +300,7 @@ class _Study:
         for one in options:
             own = one.family.name == plan.family
             surveys = self._surveys(one, plan.epsilon)
-            error = plan.check.error if own else surveys.simulate(plan.people, self.surveys, self.seed + 1).error
+            error = plan.check.error if own else surveys.simulate(plan.people, self.effort.checked, self.seed + 1).error
             bound = bound_up(one.between_any_two(plan.epsilon))
             found.append(FamilyNeed(one.family.name, plan.people, plan.epsilon, bound, error))
         return tuple(found)

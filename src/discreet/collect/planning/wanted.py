@@ -63,10 +63,11 @@ class Wanted:
                 "people would have to be moved on average to turn one into the other."
             )
         of = {"mean": "the mean", "share": "a share"}[self.kind]
+        ends = {"mean": "0 or the largest count", "share": "0% or 100%"}[self.kind]
         each = " Every value by itself meets it, also the one that is hardest to estimate." * (self.statistic is None)
         return (
             f"± is half the length of the {percent(level)} interval that the estimate reports for {of}. Where the "
-            f"interval is cut off at 0% or 100%, it is the arm that is left.{each}"
+            f"interval is cut off at {ends}, it is the arm that is left.{each}"
         )
 
     @property

@@ -10,7 +10,8 @@ import numpy as np
 from ...exact.arrays import FloatArray
 from ...plots import Chart, beside
 from ...plots.chart import values_of
-from ...plots.reconstruction import bars, cumulative, distribution_map
+from ...plots.maps import in_squares, maps_beside, square_map
+from ...plots.reconstruction import bars, cumulative
 from ...spaces import Counts, Grid
 from ...wording import percent
 from .. import spikes
@@ -30,6 +31,9 @@ LONGEST_WHISKERS = 1.5
 
 #: Cells with fewer people than this are drawn as empty.
 DUST = 1e-3
+
+#: A standard error on a map rests on at least so many differences of surveys, of its own square and those around it.
+ENOUGH_DIFFERENCES = 24
 
 
 def draw(estimate: Estimate, title: str | None, band: bool | float) -> Chart:
@@ -109,14 +113,37 @@ def _reports(estimate: Estimate) -> FloatArray | None:
 
 
 def _maps(estimate: Estimate, grid: Grid, heading: str) -> Chart:
-    p = np.where(estimate.expected_counts() < DUST, 0.0, estimate.distribution)
-    seen = (
-        f"Above 0 in {int((p > 0).sum()):,} of {grid.size:,} cells. White: estimated as 0, which does not mean that "
-        "nobody is there."
-    )
-    maps = [distribution_map(p, grid, "The estimate", seen)]
+    expected = estimate.expected_counts()
+    people = in_squares(np.where(expected < DUST, 0.0, expected), grid)
+    empty = int((people == 0).sum())
+    seen = f"White: estimated as 0 ({empty:,} of {people.size:,} squares), which does not mean that nobody is there."
+    maps = [square_map(people, grid, "people", "The estimate", *([seen] if empty else []))]
+    errors = estimate.map_errors()
+    if errors is not None:
+        said = (
+            "Two standard errors of the number in each square. Detail that smoothing has blurred does not show here: "
+            "intervals of single cells, which assume nothing, are wider."
+        )
+        maps.append(square_map(2 * errors, grid, "± people", "How much it would change in another survey", said))
     reports = _reports(estimate)
     if reports is not None:
-        maps.append(distribution_map(reports, grid, "The raw reports"))
-    said = [spikes.MEANING] if estimate.spikes else list(estimate.notes[:1])
-    return beside(maps, heading, *said, columns=2)
+        counted = in_squares(reports * estimate.people, grid)
+        maps.append(
+            square_map(counted, grid, "reports", "The raw reports", "Noise has moved them away from the truth.")
+        )
+    said_of = [spikes.MEANING] if estimate.spikes else list(estimate.notes[:1])
+    return maps_beside(maps, heading, *said_of)
+
+
+def map_errors(estimate: Estimate, grid: Grid, differences: FloatArray) -> FloatArray:
+    """The standard error of the people in each square that is drawn, from differences of surveys.
+
+    A few differences say little about one square, so their squares are averaged with those of the squares around it.
+    """
+    from scipy.ndimage import uniform_filter
+
+    mean_square = (in_squares(differences, grid) ** 2).mean(axis=0)
+    width = 1
+    while width**2 * len(differences) < ENOUGH_DIFFERENCES:
+        width += 2
+    return np.asarray(estimate.people * np.sqrt(np.maximum(uniform_filter(mean_square, width, mode="nearest"), 0.0)))

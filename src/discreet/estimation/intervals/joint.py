@@ -28,6 +28,17 @@ class Margin(Reconstruction):
         As of an estimate, for this part alone.
     part
         Its number.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> both = dc.randomized_response(["yes", "no"], epsilon=2) * dc.randomized_response(3, epsilon=2)
+    >>> e = dc.estimate([[60, 50, 40], [30, 20, 100]], both)
+    >>> answers = e.margin(0)
+    >>> answers.distribution.round(2).tolist(), round(e.margin(1).mean(), 2)
+    ([0.5, 0.5], 1.24)
+    >>> answers.interval(("cell", "yes")).statistic
+    'P(yes)'
     """
 
     part: int

@@ -38,7 +38,7 @@ from ..model.problem import Problem
 MOST_VALUES = 200
 
 #: The deviations of the smooth part that are tried, from nearly uniform to nearly free.
-DEVIATIONS = tuple(10.0 ** (k / 2) for k in range(-3, 13))
+DEVIATIONS = tuple(10.0 ** (k / 2) for k in range(-5, 13))
 
 #: A kind of prior is left once its evidence has fallen by so much.
 FALL = 12.0
@@ -47,7 +47,7 @@ FALL = 12.0
 PRICE = 3.0
 
 #: Of large deviations less is expected, a priori, in proportion to their root; of those below this one all the same.
-HARDLY = 0.1
+HARDLY = 0.3
 
 #: The variance of the atom's own deviation.
 OF_ATOM = 30.0

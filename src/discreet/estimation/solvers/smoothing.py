@@ -84,6 +84,10 @@ def search_for(space: Space) -> Search:
     return MAPS if isinstance(space, Grid) else PLAIN
 
 
+#: Differences of halves are found from at most so many pairs, and updates of values in all; from one pair at least.
+MOST_PAIRS, MOST_VALUES_UPDATED = 16, 8_000_000
+
+
 class _Part:
     """The model with other shares: some of the reports."""
 
@@ -128,6 +132,35 @@ def choose(likelihood: Likelihood, seed: int) -> tuple[Solution, str]:
         if sum(_score(model, p, fold) for p, fold in zip(limits, folds, strict=True)) > score:
             return likelihood.maximum(), "Cross-validation chose the maximum likelihood estimate."
     return search.run(model, best), f"Cross-validation chose {best:,} {search.noun}."
+
+
+def survey_differences(likelihood: Likelihood, updates: int, seed: int = 0) -> FloatArray:
+    """How the estimate varies from survey to survey: rows of differences with its variance at every value.
+
+    The reports are dealt into two halves and each is estimated alone, with the same number of updates. Each half has
+    twice the variance of the whole, so half of their difference has that of the whole. What smoothing blurs away is in
+    both halves alike and does not show.
+
+    Parameters
+    ----------
+    likelihood
+        Of all reports.
+    updates
+        How many were made.
+    seed
+        Where the dealing begins.
+    """
+    model, problem = likelihood.model, likelihood.problem
+    counts = np.rint(model.q * problem.people).astype(np.int64)
+    search = search_for(problem.truths)
+    pairs = int(np.clip(MOST_VALUES_UPDATED // (2 * updates * problem.size), 1, MOST_PAIRS))
+    rng = np.random.default_rng(seed)
+    found = []
+    for _ in range(pairs):
+        half = rng.binomial(counts, 0.5)
+        ends = [next(search.path(_Part(model, part / max(1, part.sum())), [updates])) for part in (half, counts - half)]
+        found.append((ends[0] - ends[1]) / 2)
+    return np.array(found)
 
 
 def _score(model: Products, p: FloatArray, fold: IntArray) -> float:

@@ -145,13 +145,14 @@ def calibrate(
     truth: Any = None,
     within: Any = None,
     likelihood_ratio: Number | None = None,
+    share_variance: Number | None = None,
     prior: Any = None,
     between: tuple[Any, Any] | None = None,
     **options: Any,
 ) -> Calibration:
     """Find the epsilon at which a family of mechanisms just meets a target.
 
-    A target about the *error* (the first four) is met by every epsilon that is large enough, and the answer is the
+    A target about the *error* (all but the last) is met by every epsilon that is large enough, and the answer is the
     **smallest** one: the most privacy at that error. A target about *privacy* (``likelihood_ratio``) is met by every
     epsilon that is small enough, and the answer is the **largest** one: the least noise at that privacy. Either way
     the answer meets the target, and an epsilon worse by one part in 2^20 misses it; both are decided in rational
@@ -163,6 +164,7 @@ def calibrate(
         mean_error        max_x sum_y P(y | x) d(x, y) <= e              with a prior: the mean over it
         truth             min_x P(x | x) >= p                            with a prior: the mean over it
         within=(d, p)     min_x P(d(x, y) <= d | x) >= p                 with a prior: the mean over it
+        share_variance    Q (1 - Q) / (P - Q)^2 <= v                     of randomised and projective response
         likelihood_ratio  P(y | x) <= r P(y | x') for all y and d(x, x') <= within       [F] section 4
 
     Parameters
@@ -171,8 +173,10 @@ def calibrate(
         Called as ``family(space, epsilon=..., **options)``: a function such as ``dc.geometric``, or its name.
     space
         What the family wants first: the largest count n, a space, for randomised response also the number of values.
-    distance, mean_error, truth, within, likelihood_ratio
-        Exactly one target; ``likelihood_ratio`` takes a radius ``within``, or compares any two truths.
+    distance, mean_error, truth, within, share_variance, likelihood_ratio
+        Exactly one target; ``share_variance`` is for surveys (:func:`discreet.share_variance`): the variance of an
+        estimated share, times the number of people. ``likelihood_ratio`` takes a radius ``within``, or compares any
+        two truths.
     prior
         How likely each truth is, or "uniform". Without it ``distance`` averages uniformly and the others look at the
         worst truth.
@@ -214,7 +218,10 @@ def calibrate(
             return Channel(space, space, SimpleNamespace(kernel=kernel, matrix=kernel.matrix()))
         return Channel.of(build(space, epsilon=epsilon, **options))
 
-    wishes = {"distance": distance, "mean_error": mean_error, "truth": truth, "likelihood_ratio": likelihood_ratio}
+    wishes = {
+        "distance": distance, "mean_error": mean_error, "truth": truth, "share_variance": share_variance,
+        "likelihood_ratio": likelihood_ratio,
+    }  # fmt: skip
     target = read_target(propose(start), wishes, within, prior)
     search = _Search(name, propose, target, lowest, highest)
     good, bad, monotone = search.bracket(start)

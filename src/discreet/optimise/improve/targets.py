@@ -18,8 +18,10 @@ from ... import losses
 from ...channels import Channel
 from ...errors import InvalidInput, Unsupported, WrongType, arg, meant, named
 from ...exact.arrays import FloatArray, IntArray
+from ...exact.projective import Projective
 from ...exact.rationals import as_fraction, log_up
 from ...losses import Loss
+from ...mechanisms.projective import share_variance
 from ...utility import cost, expected_loss, read_prior
 
 #: At most this many log ratios are held at once.
@@ -175,6 +177,24 @@ class RatioTarget:
         return math.exp(largest) if exact is None else exact
 
 
+# ------------------------------------------------------------------------------------------------ surveys
+
+
+@dataclass(frozen=True)
+class ShareTarget:
+    """A variance of an estimated rare share, times the number of people, of at most ``most``."""
+
+    sentence: str
+    most: Fraction
+    bounds_privacy: bool = False
+
+    def met(self, channel: Channel) -> bool:
+        return self.value(channel) <= self.most
+
+    def value(self, channel: Channel) -> Fraction:
+        return share_variance(channel.source)
+
+
 # ------------------------------------------------------------------------------------------------ reading
 
 
@@ -186,12 +206,16 @@ def read_target(channel: Channel, limits: dict[str, object], within: object, pri
     if len(given) != 1:
         raise InvalidInput(
             f"give exactly one target: {arg('distance')}, {arg('mean_error')}, {arg('truth')}, "
-            f"{arg('within', '(d, p)', 'D:P')}, or {arg('likelihood_ratio')} (with within=radius); "
+            f"{arg('within', '(d, p)', 'D:P')}, {arg('share_variance')}, or {arg('likelihood_ratio')} (with "
+            "within=radius); "
             f"got {', '.join(given) or 'none'}."
         )
     name = given[0]
     if name == "likelihood_ratio":
         return _ratio_target(channel, limits[name], within, prior)
+    if name == "share_variance":
+        return _share_target(limits[name], prior)
+    _refuse_points(channel)
     worst = prior is None and name != "distance"
     weights = None if worst else exact_weights(prior, channel.shape[0])
     uniform = prior is None or isinstance(prior, str)
@@ -207,6 +231,25 @@ def read_target(channel: Channel, limits: dict[str, object], within: object, pri
     d, p = _read_within(within)
     sentence = f"a report within {_shown(d)} of the truth with probability at least {_shown(p)}, {whom}"
     return LossTarget(sentence, losses.beyond(d), 1 - p, weights, True)
+
+
+def _share_target(limit: object, prior: object) -> ShareTarget:
+    if prior is not None:
+        raise InvalidInput(f"the share is that of a rare value, so it needs no prior; drop {arg('prior')}")
+    most = as_fraction(limit, "share_variance")
+    if most <= 0:
+        raise InvalidInput.must_be("share_variance", "above 0", limit)
+    sentence = f"a variance of an estimated share of at most {_shown(most)} over the number of people"
+    return ShareTarget(sentence, most)
+
+
+def _refuse_points(channel: Channel) -> None:
+    """Reports that are points of a projective space are neither near a truth nor far from it."""
+    if isinstance(getattr(channel.source, "kernel", None), Projective):
+        raise Unsupported(
+            "reports of projective response are not values, so they have no distance from the truth. Ask for "
+            f"{arg('share_variance')} or {arg('likelihood_ratio')} instead."
+        )
 
 
 def _ratio_target(channel: Channel, limit: object, within: object, prior: object) -> RatioTarget:
