@@ -164,7 +164,7 @@ def test_the_picture_has_the_line_of_the_formula_and_the_simulated_surveys() -> 
         (ANSWERS, "±2 points", {}, InvalidInput, "exactly one of epsilon"),
         (ANSWERS, "±2 points", {"epsilon": 1, "people": 100}, InvalidInput, "exactly one of epsilon"),
         (ANSWERS, "2 pints", {"epsilon": 1}, InvalidInput, "±2 points"),
-        (ANSWERS, "±60 points", {"epsilon": 1}, InvalidInput, "ask for less"),
+        (ANSWERS, "±60 points", {"epsilon": 1}, InvalidInput, "Ask for less"),
         (ANSWERS, "±0 points", {"epsilon": 1}, InvalidInput, "above 0"),
         (ANSWERS, "mean ±1", {"epsilon": 1}, Unsupported, "for counts"),
         (ANSWERS, "map 200 m", {"epsilon": 1}, Unsupported, "grid"),

@@ -46,11 +46,13 @@ def coordinates(grid: Grid, columns: Sequence[str], kinds: Sequence[str]) -> tup
         return _in_box(columns)
     degrees = [name for name, kind in zip(columns, kinds, strict=True) if _is_degrees(name, kind, len(columns))]
     if degrees and not in_degrees(grid):
-        raise InvalidInput(_words(grid, degrees))
+        raise _metres_needed(grid, degrees)
     if len(columns) == 2:
         first, second = (_parts(name) for name in columns)
         if (first & _NORTH and second & _EAST) or (first & _LATITUDE and second & _LONGITUDE):
-            raise InvalidInput(f"a place is given as east, then north. Type: {columns[1]} {columns[0]}")
+            raise InvalidInput(
+                "a place is given as east, then north.", f"Type: {columns[1]} {columns[0]}", argument="column"
+            )
     return tuple(columns)
 
 
@@ -58,12 +60,18 @@ def _in_box(columns: Sequence[str]) -> tuple[str, ...]:
     """A latitude and a longitude, in this order; a single column is of cell numbers."""
     named = [_parts(name) for name in columns]
     if len(columns) == 1 and named[0] & (_LATITUDE | _LONGITUDE | _DEGREES):
-        raise InvalidInput(f"a place has a latitude and a longitude; only {columns[0]!r} was given. Give both columns.")
+        raise InvalidInput(
+            f"a place has a latitude and a longitude; only {columns[0]!r} was given.",
+            "Give both columns.",
+            argument="column",
+        )
     metres = [name for name, words in zip(columns, named, strict=True) if words & (_NORTH | _EAST)]
     if len(columns) == 2 and metres:
         raise InvalidInput(
-            f"these columns look like metres: {listed([repr(name) for name in metres])}; this map takes a latitude and "
-            "a longitude. Give those columns (or rename these, if they are degrees)."
+            f"these columns look like metres: {listed([repr(name) for name in metres])}; this map takes a latitude "
+            "and a longitude.",
+            "Give those columns (or rename these, if they are degrees).",
+            argument="column",
         )
     if len(columns) == 2 and (named[0] & _LONGITUDE or named[1] & _LATITUDE):
         return columns[1], columns[0]
@@ -97,12 +105,14 @@ def _is_degrees(name: str, kind: str, columns: int) -> bool:
     )
 
 
-def _words(grid: Grid, degrees: Sequence[str]) -> str:
-    """What is wrong, what was given, what to type."""
+def _metres_needed(grid: Grid, degrees: Sequence[str]) -> InvalidInput:
+    """The error of columns in degrees for a map in metres."""
     named = listed([repr(name) for name in degrees])
     cell = f"{float(grid.unit):g}"
-    return (
+    return InvalidInput(
         f"these columns look like degrees: {named}; this map takes metres east and north of its south-west corner, in "
-        f"cells of {cell} x {cell}. Make the map of a box of degrees (or rename the columns, if they are metres):\n"
-        f"dc.Grid.from_box(south, west, north, east, cell={cell})   or   --grid SOUTH,WEST,NORTH,EASTx{cell}"
+        f"cells of {cell} x {cell}.",
+        "Make the map of a box of degrees (or rename the columns, if they are metres):\n"
+        f"dc.Grid.from_box(south, west, north, east, cell={cell})   or   --grid SOUTH,WEST,NORTH,EASTx{cell}",
+        argument="column",
     )

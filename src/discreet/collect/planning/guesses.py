@@ -47,7 +47,7 @@ def read_guess(guess: object, space: Space) -> Guess:
         return Guess(np.full(size, 1 / size), f"all {size:,} values are equally frequent")
     if isinstance(guess, Reconstruction):
         if guess.space != space:
-            raise InvalidInput(f"the estimate is for {guess.space!r}, and the plan for {space!r}.")
+            raise InvalidInput(f"the estimate is for {guess.space!r}, and the plan for {space!r}.", argument="guess")
         return Guess(
             _shares(np.maximum(guess.distribution, 0), size),
             f"shares are those estimated from {guess.people:,} reports",

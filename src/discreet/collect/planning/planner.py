@@ -243,8 +243,9 @@ class _Study:
         found = self._meet(trials, start, (FEWEST, MOST_PEOPLE), -0.5)
         if found is None:
             raise InvalidInput(
-                f"{self.wanted.text} is out of reach: it takes more than {MOST_PEOPLE:,} people here. Ask for a larger "
-                f"error, a larger epsilon or another mechanism."
+                f"{self.wanted.text} is out of reach: it takes more than {MOST_PEOPLE:,} people here.",
+                "Ask for a larger error, a larger epsilon or another mechanism.",
+                argument="wanted",
             )
         return _round_up(found), fine(_round_up(found))
 
@@ -269,7 +270,9 @@ class _Study:
             error = self.wanted.show(rough(typed(high)).error)
             raise InvalidInput(
                 f"{people:,} people are too few for {self.wanted.text}: even at epsilon {text_up(high, 3)} the error "
-                f"is {error}. Ask more people, or for a larger error."
+                f"is {error}.",
+                "Ask more people, or for a larger error.",
+                argument="people",
             )
         return typed(found), at(typed(found)), fine(typed(found))
 
@@ -282,7 +285,9 @@ class _Study:
             error = self.wanted.error * math.sqrt(least / people)
             raise InvalidInput(
                 f"{people:,} people are too few for {self.wanted.text}: without any noise the error is "
-                f"{self.wanted.show(error)}. Ask at least {_round_up(least):,} people."
+                f"{self.wanted.show(error)}.",
+                f"Ask at least {_round_up(least):,} people.",
+                argument="people",
             )
         found = self._epsilon_by_formula(option, people)
         return math.sqrt(low * high) if found is None else found

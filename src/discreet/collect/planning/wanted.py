@@ -101,16 +101,26 @@ def read_wanted(text: object, space: Space) -> Wanted:
     written = " ".join(text.lower().split())
     if found := _MEAN.fullmatch(written):
         if not isinstance(space, Counts):
-            raise Unsupported(f"a mean is for counts, and these values are {space.noun}s. Ask for {EXAMPLES}.")
+            raise Unsupported(
+                f"a mean is for counts, and these values are {space.noun}s.", f"Ask for {EXAMPLES}.", argument="wanted"
+            )
         return Wanted("mean", _margin(found["margin"], text), text, "mean")
     if found := _MAP.fullmatch(written):
         if not isinstance(space, Grid):
-            raise Unsupported(f"a map needs a grid of cells, and these values are {space.noun}s. Ask for {EXAMPLES}.")
+            raise Unsupported(
+                f"a map needs a grid of cells, and these values are {space.noun}s.",
+                f"Ask for {EXAMPLES}.",
+                argument="wanted",
+            )
         return Wanted("map", _margin(found["margin"], text) * (1000 if found["unit"] == "km" else 1), text)
     if found := _POINTS.fullmatch(written):
         margin = _margin(found["margin"], text) / 100
         if margin >= 0.5:
-            raise InvalidInput(f"±{rounded(100 * margin)} points allows every share from 0% to 100%; ask for less.")
+            raise InvalidInput(
+                f"±{rounded(100 * margin)} points allows every share from 0% to 100%.",
+                "Ask for less.",
+                argument="wanted",
+            )
         named = _POINTS.fullmatch(" ".join(text.split()))  # labels as they are written
         values = None if found["values"] is None else (named or found)["values"]
         return Wanted("share", margin, text, None if values is None else _of(values, space))
