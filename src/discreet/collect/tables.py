@@ -187,7 +187,8 @@ class Source(ColumnSource):
         if isinstance(problem, duckdb.OutOfMemoryException):
             return UnreadableFile(
                 f"{self.path}: the engine needs more memory than {MEMORY} for it. It does not spill to a disk, where "
-                "true values would be left. Name a table instead of a view, or split the file."
+                "true values would be left.",
+                "Name a table instead of a view, or split the file.",
             )
         return UnreadableFile(f"{self.path}: the engine could not read it to its end; it may be damaged. {withheld}")
 

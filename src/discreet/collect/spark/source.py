@@ -195,4 +195,6 @@ def _read(session: SparkSession, kind: str, name: str, place: str) -> DataFrame:
     except Exception as problem:  # no row has been read
         condition = getattr(problem, "getCondition", lambda: None)()
         reason = "" if condition is None else f" ({condition})"
-    raise UnreadableFile(f"cannot read {place}: Spark finds no such data there, or may not read it{reason}.")
+    raise UnreadableFile(
+        f"cannot read {place}: Spark finds no such data there, or may not read it{reason}.", argument="data"
+    )
