@@ -77,9 +77,15 @@ def test_an_error_about_a_row_says_what_to_do_apart_and_holds_no_value(tmp_path:
         problem = read_problem(tmp_path / "people.csv")
         assert str(problem).startswith("row 2 of column 'visits'") and str(problem).endswith(advice)
         assert problem.advice == advice and problem.given is None
-    with pytest.raises(InvalidInput, match="no column 'choise'") as failure:
-        tables.Source(tmp_path / "people.csv", "visits", group="choise")
-    assert failure.value.argument == "group"
+
+
+def test_the_argument_of_a_column_that_is_not_there_is_named_only_where_it_is_known(tmp_path: Path) -> None:
+    """A column of groups is asked for by --group or by --by."""
+    (tmp_path / "people.csv").write_text("visits,sex\n3,f\n", encoding="utf-8")
+    for arguments, argument in (({"column": "sx"}, "column"), ({"column": "visits", "group": "sx"}, None)):
+        with pytest.raises(InvalidInput, match="no column 'sx'; did you mean 'sex'") as failure:
+            tables.Source(tmp_path / "people.csv", **arguments)
+        assert failure.value.argument == argument
 
 
 SPOILT = {

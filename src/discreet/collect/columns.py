@@ -120,7 +120,8 @@ class ColumnSource(ABC):
         group: str | None,
     ) -> None:
         self.place, self._shared_names = place, set(shared_names)
-        self.group = None if group is None else self._find_column(group, names, "group")
+        # several options of the command line name a column of groups, so its errors are about none of them
+        self.group = None if group is None else self._find_column(group, names, argument=None)
         given = [column] if isinstance(column, str) else list(column or ())
         if given:
             self.columns = tuple(self._find_column(name, names) for name in given)
@@ -141,7 +142,7 @@ class ColumnSource(ABC):
             raise self._shared(min(self._shared_names))
         raise InvalidInput(f"{self.place} has {len(names)} columns; name one with {arg('column')}: {first_of(names)}.")
 
-    def _shared(self, name: str, argument: str = "column") -> InvalidInput:
+    def _shared(self, name: str, argument: str | None = "column") -> InvalidInput:
         return InvalidInput(
             f"{self.place} has several columns called {name!r}.", "Give each a name of its own.", argument=argument
         )
@@ -159,7 +160,7 @@ class ColumnSource(ABC):
                 "It names each person's mechanism, and is written as it is.",
             )
 
-    def _find_column(self, given: str, names: Sequence[str], argument: str = "column") -> str:
+    def _find_column(self, given: str, names: Sequence[str], argument: str | None = "column") -> str:
         """The column of that name: exactly, or the only one that differs in case."""
         alike = [name for name in names if name.casefold() == given.casefold()]
         if given in names or len(alike) == 1:
