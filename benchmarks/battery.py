@@ -4,7 +4,7 @@ Seven mechanisms, 500 to 100,000 reports, fixed seeds. A setting is a mechanism,
 ratio is the mean error of the default estimate over that of the updates, and what is shown is the geometric mean over
 settings. The first truths are like those that the method's constants were chosen on, the second are not.
 
-``python benchmarks/battery.py 10`` takes ten surveys for each setting instead of three.
+``python benchmarks/battery.py 10`` takes ten surveys for each setting instead of eight.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def ratios(
     return found
 
 
-def lines(surveys: int = 3) -> Iterator[Line]:
+def lines(surveys: int = 8) -> Iterator[Line]:
     """Geometric means and worst settings of both distances, then the time of a call."""
     wanted = (("tuned on", tuned_on(), 0.5, 0.3, 1.5), ("not tuned on", not_tuned_on(), 0.7, 0.5, 1.6))
     for name, truths, kantorovich, variation, worst in wanted:
@@ -158,7 +158,7 @@ def _times() -> Iterator[Line]:
 
 
 if __name__ == "__main__":
-    for line in lines(int(sys.argv[1]) if len(sys.argv) > 1 else 3):
+    for line in lines(int(sys.argv[1]) if len(sys.argv) > 1 else 8):
         print(
             f"{line.what:70} {line.ours:>9} {line.theirs:>18} {line.ratio:6.2f} {line.wanted:8} {line.holds}",
             flush=True,

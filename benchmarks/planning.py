@@ -81,7 +81,7 @@ class Realised:
     error
         The mean half length of the intervals, or the mean distance of the map.
     estimates_within
-        Of 95% of the estimates; None for a map.
+        Of 95% of the maximum likelihood estimates; None for a map.
     covered
         The share of the intervals that contained the truth; None for a map.
     """
@@ -99,10 +99,12 @@ def realised(request: Request, plan: dc.CollectionPlan, surveys: int, seed: int)
     errors, off, covered = [], [], []
     for _ in range(surveys):
         truths = space.values(rng.choice(space.size, plan.people, p=p))
-        found = dc.estimate(reports=mechanism.simulate(truths, seed=int(rng.integers(2**62))), mechanism=mechanism)
+        reports = mechanism.simulate(truths, seed=int(rng.integers(2**62)))
         if request.statistic is None:
+            found = dc.estimate(reports=reports, mechanism=mechanism)
             errors.append(dc.kantorovich(found.distribution, p, space))
             continue
+        found = dc.estimate(reports=reports, mechanism=mechanism, method="mle")  # intervals are the same by any
         interval = found.interval(request.statistic)
         truth, value = (_value(request.statistic, one) for one in (p, found.distribution))
         errors.append((interval.high - interval.low) / 2)

@@ -10,7 +10,7 @@ import pytest
 import discreet as dc
 from discreet.errors import InvalidInput
 from discreet.exact.rationals import as_fraction, text_up
-from discreet.explanation import explain, local_use
+from discreet.explanation import explain, local_guarantee, local_use
 
 
 def test_the_odds_ratio_is_the_exact_ratio_of_the_certificate() -> None:
@@ -108,3 +108,13 @@ def test_a_mechanism_shows_the_epsilon_that_was_typed() -> None:
     assert "epsilon=0.004," in repr(dc.planar_geometric(dc.Grid(3, 3, "150"), epsilon="0.004"))
     assert "epsilon=1/3," in repr(dc.planar_geometric(dc.Grid(3, 3, "1"), epsilon="1/3"))
     assert "alpha=10/11" in repr(dc.geometric(20, alpha="10/11"))
+
+
+def test_a_large_map_has_an_epsilon_between_any_two_places_and_it_holds() -> None:
+    """Above 2,500 cells not every pair is looked at: the distance of opposite corners, times epsilon per metre."""
+    small, large = (dc.planar_geometric(dc.Grid(side, side, cell=100.0), epsilon="0.004") for side in (8, 60))
+    corners = local_guarantee(large)
+    assert corners.epsilon == pytest.approx(0.004 * 5900 * math.sqrt(2), rel=1e-6)
+    assert "at most 33.38, that of opposite corners of the map" in corners.sentences[0]
+    bound = small.certificate.epsilon * small.inputs.distance(0, 63)
+    assert small.local_epsilon <= bound and local_guarantee(small).epsilon == small.local_epsilon

@@ -315,6 +315,12 @@ def local_guarantee(mechanism: Mechanism) -> LocalGuarantee:
         near = verify(mechanism, "metric").epsilon
     except Unsupported:
         return LocalGuarantee(epsilon, (between,))
+    if epsilon is None and isinstance(mechanism.inputs, Grid):  # too many pairs of cells to look at
+        grid = mechanism.inputs
+        epsilon = near * float(grid.distance(0, grid.size - 1)) * (1 + 2.0**-50)
+        between = (
+            f"Between any two true values epsilon is at most {_short(epsilon)}, that of opposite corners of the map."
+        )
     unit = "metre" if isinstance(mechanism.inputs, Grid) else "unit"
     apart = "d metres (cells, by their centres)" if isinstance(mechanism.inputs, Grid) else "d"
     per = f"Per {unit} it is {_short(near)}: between values {apart} apart, epsilon is at most d times that."

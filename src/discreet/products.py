@@ -19,6 +19,8 @@ from .spaces import Space, space_from
 #: Combinations are numbered by 64-bit integers, and tables of them are for smaller spaces still.
 MOST_COMBINATIONS = 2**31
 
+_NO_DISTANCE = "tuples have no common distance: their parts are measured in different units."
+
 
 class Combination(tuple[Any, ...]):
     """A tuple of values that people read without quotation marks.
@@ -64,11 +66,7 @@ class ProductSpace:
             raise InvalidInput.must_be("parts", "two spaces or more", len(self.parts))
         infinite = next((one for one in self.parts if one.size is None), None)
         if infinite is not None:
-            raise Unsupported(
-                f"a product needs finitely many values; {infinite!r} has no end.",
-                "Use m.on(Counts(n)).",
-                argument="parts",
-            )
+            raise Unsupported(f"a product needs finitely many values; {infinite!r} has no end.", "Use m.on(Counts(n)).")
         if prod(self.shape) > MOST_COMBINATIONS:
             raise Unsupported(
                 f"a product of {prod(self.shape):,} combinations is too large; at most 2**31.", argument="parts"
@@ -133,8 +131,7 @@ class ProductSpace:
         rows = list(plain) if isinstance(plain, list | np.ndarray) else None
         if rows is None or any(not isinstance(row, tuple | list | np.ndarray) or len(row) != number for row in rows):
             raise WrongType(
-                f"values here are tuples of {number} values each: a list of them, or {number} columns.",
-                argument="values",
+                f"values here are tuples of {number} values each.", f"Give a list of them, or {number} columns."
             )
         return [[row[k] for row in rows] for k in range(number)]
 
@@ -151,10 +148,10 @@ class ProductSpace:
         return Combination(one.value(int(k)) for one, k in zip(self.parts, places, strict=True))
 
     def squared_distance(self, i: Array, j: Array) -> IntArray:
-        raise _no_common_distance()
+        raise Unsupported(_NO_DISTANCE, "Measure the parts one by one.")
 
     def distance(self, a: object, b: object) -> float | Array:
-        raise _no_common_distance()
+        raise Unsupported(_NO_DISTANCE, "Measure the parts one by one.")
 
     def neighbours(self) -> None:
         return None
@@ -172,10 +169,3 @@ class ProductSpace:
 
 def _is_column(value: object) -> bool:
     return not isinstance(value, str) and (hasattr(value, "__len__") or hasattr(value, "to_numpy"))
-
-
-def _no_common_distance() -> Unsupported:
-    return Unsupported(
-        "tuples have no common distance: their parts are measured in different units.",
-        "Measure one part: space.parts[k].distance(a, b).",
-    )

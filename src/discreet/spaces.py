@@ -82,7 +82,7 @@ def _single(indices: Array, value: object) -> int:
     """The index of one value; refuses many."""
     if indices.ndim:
         raise WrongType(
-            f"one value is needed here; got {type(value).__name__} with {indices.size} values.", argument="value"
+            f"one value is needed here; got {type(value).__name__} with {indices.size} values.", "Give them one by one."
         )
     return int(indices)
 
@@ -260,7 +260,7 @@ class Grid:
                 f"{self.rows} x {self.cols} cells of {float(unit):g} m do not cover this box of degrees as "
                 "Grid.from_box does.",
                 "Make the grid with Grid.from_box.",
-                argument="box",
+                argument="rows",
             )
 
     @classmethod
@@ -495,5 +495,5 @@ def space_from(description: dict[str, Any]) -> Counts | Integers | Grid | Labels
             f"not the description of a space: {description!r} ({problem}).", argument="description"
         ) from None
     raise InvalidInput(
-        f"{kind!r} is not a kind of space; the kinds are counts, integers, grid, labels.", argument="kind"
+        f"{kind!r} is not a kind of space.", "The kinds are counts, integers, grid, labels.", argument="kind"
     )

@@ -143,6 +143,27 @@ def test_a_map_of_a_box_is_designed_and_used_on_the_command_line(tmp_path: Path)
     assert "SOUTH,WEST,NORTH,EASTxCELL" in told
 
 
+def test_many_places_in_the_corner_of_a_wide_map_are_degrees_whatever_their_columns_are_called(tmp_path: Path) -> None:
+    """Known when all rows have been read, said to whoever holds them, and nothing is written."""
+    rng = np.random.default_rng(4)
+    degrees = np.column_stack([rng.uniform(2.2, 2.5, 150), rng.uniform(48.8, 48.9, 150)])
+    data, out = tmp_path / "p.csv", tmp_path / "r.csv"
+    m = dc.planar_geometric(dc.Grid(30, 30, cell=150.0), epsilon="1/20")
+
+    def perturbed(places: np.ndarray, mechanism: dc.Mechanism) -> int:
+        pd.DataFrame(places, columns=["x", "y"]).to_csv(data, index=False)
+        out.unlink(missing_ok=True)
+        return tables.perturb_column(mechanism, tables.Source(data, ["x", "y"]), out)
+
+    with pytest.raises(InvalidInput, match=r"all 150 places lie within 180 metres .*Grid\.from_box"):
+        perturbed(degrees, m)
+    assert not out.exists()
+    # the negative controls: one place elsewhere, few places, a small map
+    assert perturbed(np.vstack([degrees, [4000.0, 10.0]]), m) == 151
+    assert perturbed(degrees[:99], m) == 99
+    assert perturbed(degrees, dc.planar_geometric(dc.Grid(10, 10, cell=150.0), epsilon="1/20")) == 150
+
+
 def test_north_is_not_given_before_east(tmp_path: Path) -> None:
     m = dc.planar_geometric(dc.Grid(30, 30, cell=150.0), epsilon="1/20")
     for names in ("north,east", "y,x", "northing_m,easting_m"):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from battery import structured_cases, truth
 
 import discreet as dc
+from battery import structured_cases, truth
 
 
 def test_the_right_mechanism_is_hardly_ever_accused() -> None:

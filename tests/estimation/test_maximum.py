@@ -6,11 +6,11 @@ from math import log
 
 import numpy as np
 import pytest
-from battery import cases, structured_cases
 from hypothesis import given
 from hypothesis import strategies as st
 
 import discreet as dc
+from battery import cases, structured_cases
 from discreet.estimation import interior
 from discreet.estimation.model import problem
 from discreet.estimation.model.models import Dense, Geometric, Response

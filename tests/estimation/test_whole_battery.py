@@ -6,9 +6,9 @@ import resource
 
 import numpy as np
 import pytest
-from battery import cases, structured_cases
 
 import discreet as dc
+from battery import cases, structured_cases
 
 pytestmark = pytest.mark.slow
 

@@ -3,15 +3,17 @@
 A map from a box of degrees takes a latitude and a longitude. Any other takes how far east and how far north of its
 south-west corner a place is, in the unit of its cells. Latitudes and longitudes are small numbers, so on a map in
 metres all of them fall into the corner, and nothing looks wrong. What is decided here follows from the names and the
-types of columns alone. No row is read, so that a refusal tells nothing about anybody.
+types of columns alone, so that a refusal tells nothing about anybody; with one exception, :class:`Corner`.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from ..errors import InvalidInput
+from ..exact.arrays import IntArray
 from ..spaces import Grid
 from ..wording import listed
 
@@ -22,6 +24,9 @@ _NORTH, _EAST = {"north", "northing", "northings", "y"}, {"east", "easting", "ea
 
 #: Degrees go around the earth once, and no cell of a map in degrees is as wide as one.
 _AROUND, _WIDEST_CELL = 360, 1
+
+#: Degrees taken for metres are at most so far from the corner; that is noticed from so many places on, on maps so wide.
+_DEGREES_REACH, _MANY_PLACES, _WIDE = 180, 100, 2000
 
 _DECIMAL = re.compile(r"DECIMAL\((\d+),\s*(\d+)\)")
 
@@ -46,7 +51,7 @@ def coordinates(grid: Grid, columns: Sequence[str], kinds: Sequence[str]) -> tup
         return _in_box(columns)
     degrees = [name for name, kind in zip(columns, kinds, strict=True) if _is_degrees(name, kind, len(columns))]
     if degrees and not in_degrees(grid):
-        raise _metres_needed(grid, degrees)
+        raise _misread(grid, degrees)
     if len(columns) == 2:
         first, second = (_parts(name) for name in columns)
         if (first & _NORTH and second & _EAST) or (first & _LATITUDE and second & _LONGITUDE):
@@ -54,6 +59,48 @@ def coordinates(grid: Grid, columns: Sequence[str], kinds: Sequence[str]) -> tup
                 "a place is given as east, then north.", f"Type: {columns[1]} {columns[0]}", argument="column"
             )
     return tuple(columns)
+
+
+@dataclass
+class Corner:
+    """Whether all places of a file are in the corner of a map in metres, where degrees would put them.
+
+    That is known when all rows have been read, and said to whoever holds the file and nobody else: nothing is written.
+    A map of a box of degrees, a small one, and a file of few places are never refused.
+
+    Attributes
+    ----------
+    grid
+        The map.
+    places
+        How many were seen.
+    inside
+        Whether all of them were in the corner.
+    """
+
+    grid: Grid
+    places: int = 0
+    inside: bool = True
+
+    def see(self, cells: IntArray) -> None:
+        """Look at the cells of some more places."""
+        self.places += len(cells)
+        if self.inside and len(cells):
+            furthest = _DEGREES_REACH // self.grid.unit
+            self.inside = bool(
+                (cells // self.grid.cols).max() <= furthest and (cells % self.grid.cols).max() <= furthest
+            )
+
+    def refusal(self) -> InvalidInput | None:
+        """What to say, if the places are degrees."""
+        wide = min(self.grid.rows, self.grid.cols) * self.grid.unit >= _WIDE
+        if self.grid.box is not None or not wide or not self.inside or self.places < _MANY_PLACES:
+            return None
+        return InvalidInput(
+            f"all {self.places:,} places lie within {_DEGREES_REACH} metres of the map's south-west corner, where "
+            "degrees would put them.",
+            f"Make the map of a box of degrees: {_box(self.grid)}",
+        )
 
 
 def _in_box(columns: Sequence[str]) -> tuple[str, ...]:
@@ -68,8 +115,8 @@ def _in_box(columns: Sequence[str]) -> tuple[str, ...]:
     metres = [name for name, words in zip(columns, named, strict=True) if words & (_NORTH | _EAST)]
     if len(columns) == 2 and metres:
         raise InvalidInput(
-            f"these columns look like metres: {listed([repr(name) for name in metres])}; this map takes a latitude "
-            "and a longitude.",
+            f"these columns look like metres: {listed([repr(name) for name in metres])}; this map takes a latitude and "
+            "a longitude.",
             "Give those columns (or rename these, if they are degrees).",
             argument="column",
         )
@@ -105,14 +152,19 @@ def _is_degrees(name: str, kind: str, columns: int) -> bool:
     )
 
 
-def _metres_needed(grid: Grid, degrees: Sequence[str]) -> InvalidInput:
-    """The error of columns in degrees for a map in metres."""
+def _misread(grid: Grid, degrees: Sequence[str]) -> InvalidInput:
+    """What is wrong, what was given, what to type."""
     named = listed([repr(name) for name in degrees])
     cell = f"{float(grid.unit):g}"
     return InvalidInput(
         f"these columns look like degrees: {named}; this map takes metres east and north of its south-west corner, in "
         f"cells of {cell} x {cell}.",
-        "Make the map of a box of degrees (or rename the columns, if they are metres):\n"
-        f"dc.Grid.from_box(south, west, north, east, cell={cell})   or   --grid SOUTH,WEST,NORTH,EASTx{cell}",
+        f"Make the map of a box of degrees (or rename the columns, if they are metres):\n{_box(grid)}",
         argument="column",
     )
+
+
+def _box(grid: Grid) -> str:
+    """What to type for a map of a box."""
+    cell = f"{float(grid.unit):g}"
+    return f"dc.Grid.from_box(south, west, north, east, cell={cell})   or   --grid SOUTH,WEST,NORTH,EASTx{cell}"

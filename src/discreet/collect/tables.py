@@ -22,9 +22,10 @@ from ..exact.arrays import Array
 from ..mechanism import Mechanism
 from ..sources.files import open_files
 from ..sources.sql import quoted, text_literal
-from ..spaces import Labels, Space
+from ..spaces import Grid, Labels, Space
 from ..wording import first_of
 from .columns import REPORT, Batch, ColumnSource, Devices, Tally, Tell, no_mechanism
+from .places import Corner
 from .readings import Reading
 
 if TYPE_CHECKING:
@@ -325,9 +326,13 @@ def _fill(store: Any, source: Source, devices: Devices, tell: Tell | None) -> in
     chosen = "" if source.group is None else f"{quoted(source.group)} VARCHAR, "
     store.execute(f"CREATE TABLE reports ({chosen}{REPORT} {kind})")
     total = 0
-    for batch in source.batches(devices.truths, devices.names, tell):
+    truths = devices.truths
+    corner = Corner(truths) if isinstance(truths, Grid) and len(source.columns) == 2 else None
+    for batch in source.batches(truths, devices.names, tell):
         if isinstance(batch, DiscreetError):
             return batch
+        if corner is not None:
+            corner.see(batch.indices)
         columns: dict[str, Array] = {}
         if batch.groups is not None:
             columns["g"] = np.array(devices.names, object)[batch.groups]
@@ -336,4 +341,5 @@ def _fill(store: Any, source: Source, devices: Devices, tell: Tell | None) -> in
         store.execute(f"INSERT INTO reports SELECT {', '.join(columns)} FROM batch")
         store.unregister("batch")
         total += len(batch.indices)
-    return total or source.no_rows()
+    misread = None if corner is None else corner.refusal()
+    return misread or total or source.no_rows()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..errors import Unsupported, arg
+from ..exact.projective import Projective
 from ..spaces import Counts, Grid
 from .algebra import single_threaded_blas
 from .interior import Solution
@@ -25,7 +26,8 @@ def estimate(problem: Problem, tolerance: float | None, seed: int) -> Estimate:
         if problem.people >= smoothing.FOLDS:
             return stop_early(Likelihood(problem, tolerance), seed)
         return _maximum(problem, tolerance, "There are too few reports to smooth the map.")
-    if not isinstance(problem.truths, Counts):
+    if not isinstance(problem.truths, Counts) or any(isinstance(one.kernel, Projective) for one in problem.groups):
+        # projective response is for names, also where these are numbered
         return _maximum(problem, tolerance, "These values have no order, so there is nothing to smooth.")
     if size < FEWEST_COUNTS:
         return _maximum(problem, tolerance, f"With {size} values there is nothing to smooth.")

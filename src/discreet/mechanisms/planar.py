@@ -175,7 +175,7 @@ def _step(grid: Grid, epsilon: Fraction, border: Border) -> float:
             f"the exact weights of {grid.size} cells at epsilon * cell = {float(step):.3g} would take "
             f"{size / 2**20:.0f} MiB; at most {LARGEST_WEIGHTS / 2**20:.0f} are allowed.",
             "Use fewer cells or a smaller epsilon.",
-            argument="epsilon",
+            argument="grid",
         )
     return float(step if border == "normalise" else step * (1 - EPSILON_SLACK))
 

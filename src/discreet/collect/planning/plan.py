@@ -19,8 +19,9 @@ from .options import shown
 from .trials import Trial
 from .wanted import Wanted
 
-#: An error of the estimate itself that is larger than the one wished for by this factor is mentioned.
-MENTIONED = 1.25
+#: A root mean square error of the estimate itself above this share of the error wished for is mentioned: about half
+#: of it is what a 95% interval says.
+MENTIONED = 0.75
 
 
 @dataclass(frozen=True)
@@ -158,11 +159,15 @@ class CollectionPlan(Result):
             found.append(f"{self._title(self.recommended)} needs less for the same: see the table.")
         if self.check.off is not None and self.check.off > MENTIONED * self.wanted.error:
             found.append(
-                f"In {percent(self.level)} of the simulated surveys the estimate itself was within "
-                f"{self.wanted.show(self.check.off)} of the truth, which is more than its interval says: with so many "
-                "values, read the interval and not the estimate alone."
+                f"The root mean square error of the estimate itself is {self._off}, which is more than its interval "
+                "says: with so many values, read the interval and not the estimate alone."
             )
         return tuple(found)
+
+    @property
+    def _off(self) -> str:
+        """The error of the estimate itself, which has no sign."""
+        return "" if self.check.off is None else self.wanted.show(self.check.off).removeprefix("±")
 
     @staticmethod
     def _title(family: str) -> str:
@@ -183,11 +188,10 @@ class CollectionPlan(Result):
             plan_lines.append(("formula", f"{self.wanted.show(self.formula)}, by the Fisher information"))
         surveys = plural(check.surveys, "simulated survey")
         plan_lines.append(("simulated", f"{self.wanted.show(check.error)} on average in {surveys} of as many people"))
-        if check.covered is not None and check.off is not None:
+        if check.covered is not None:
             plan_lines.append(("", f"{percent(check.covered)} of the intervals contained the truth"))
-            plan_lines.append(
-                ("", f"{percent(self.level)} of the estimates were within {self.wanted.show(check.off)} of the truth")
-            )
+        if check.off is not None:
+            plan_lines.append(("", f"the root mean square error of the estimates was {self._off}"))
         asked = f"{self.wanted.text} at epsilon {privacy}" if self.solved_for == "people" else self.wanted.text
         title = f"{plural(self.people, 'person', 'people')} for {asked}"
         if self.solved_for == "epsilon":
@@ -248,5 +252,5 @@ def _trial_json(trial: Trial) -> dict[str, Json]:
         "standard_error": error,
         "surveys": trial.surveys,
         "intervals_with_the_truth": trial.covered,
-        "estimates_within": trial.off,
+        "root_mean_square_error": trial.off,
     }

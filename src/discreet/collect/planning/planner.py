@@ -155,14 +155,19 @@ def _error_of(need: FamilyNeed) -> float:
 
 @dataclass(frozen=True)
 class Effort:
-    """How many surveys are simulated: in each step of the search, to check its end, and for each dot of the picture."""
+    """How many surveys are simulated.
+
+    In each step of the search, to check its end, of these with an estimate by the default method (which can take a
+    hundred times as long as an interval), and for each dot of the picture.
+    """
 
     searched: int
     checked: int
+    shown: int
     drawn: int
 
 
-FEW_VALUES, MORE_VALUES = Effort(24, 100, 12), Effort(8, 12, 3)
+FEW_VALUES, MORE_VALUES = Effort(24, 100, 12, 12), Effort(8, 12, 2, 3)
 
 
 @dataclass(frozen=True)
@@ -238,7 +243,9 @@ class _Study:
         if self.wanted.kind != "map" and math.isfinite(surveys.variance):
             start = self._people_by_formula(surveys)
         rough = cache(lambda number: surveys.simulate(number, self.effort.searched, self.seed))
-        fine = cache(lambda number: surveys.simulate(number, self.effort.checked, self.seed + 1, as_reported=True))
+        fine = cache(
+            lambda number: surveys.simulate(number, self.effort.checked, self.seed + 1, by_default=self.effort.shown)
+        )
         trials = (lambda x: rough(_round_up(x)), lambda x: fine(_round_up(x)))
         found = self._meet(trials, start, (FEWEST, MOST_PEOPLE), -0.5)
         if found is None:
@@ -263,7 +270,11 @@ class _Study:
         low, high = map(float, option.range)
         at = cache(lambda epsilon: self._surveys(option, epsilon))
         rough = cache(lambda epsilon: at(epsilon).simulate(people, self.effort.searched, self.seed))
-        fine = cache(lambda epsilon: at(epsilon).simulate(people, self.effort.checked, self.seed + 1, as_reported=True))
+        fine = cache(
+            lambda epsilon: at(epsilon).simulate(
+                people, self.effort.checked, self.seed + 1, by_default=self.effort.shown
+            )
+        )
         trials = (lambda x: rough(typed(x)), lambda x: fine(typed(x)))
         found = self._meet(trials, self._start(option, people, low, high), (low, high), -1.0)
         if found is None:

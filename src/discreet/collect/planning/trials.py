@@ -41,7 +41,7 @@ class Trial:
     covered
         The share of the intervals that contained the truth; None for a map.
     off
-        The estimate itself: 95% of them (or the level) were at most so far from the truth; None for a map.
+        The root mean square error of the estimate itself, as it is made by default; None where it was not looked at.
     """
 
     people: int
@@ -103,41 +103,43 @@ class Surveys:
     def _weights(self, statistic: Statistic) -> FloatArray:
         return Wanted(self._wanted.kind, 1.0, "", statistic).weights(self.mechanism.inputs)
 
-    def simulate(self, people: int, surveys: int, seed: int, *, as_reported: bool = False) -> Trial:
+    def simulate(self, people: int, surveys: int, seed: int, *, by_default: int = 0) -> Trial:
         """Simulate surveys and measure their errors.
 
         Parameters
         ----------
         people, surveys, seed
             How many people in each, how many surveys, and where they start.
-        as_reported
-            Whether estimates are made by the method that is used by default. Intervals do not depend on the method, and
-            the maximum of the likelihood takes least time.
+        by_default
+            In how many of them the estimate itself is looked at too, made by the default method. Intervals do not
+            depend on the method, and for them the maximum of the likelihood takes least time.
         """
         rng = np.random.default_rng(seed)
         errors: list[float] = []
         off: list[float] = []
         covered: list[bool] = []
-        for _ in range(surveys):
+        for number in range(surveys):
             counts = rng.multinomial(people, self._chances)
-            by_default = as_reported or self._wanted.kind == "map"
-            found = estimate(counts, self.mechanism) if by_default else estimate(counts, self.mechanism, method="mle")
             if self._wanted.kind == "map":
-                p = np.maximum(found.distribution, 0)
+                p = np.maximum(estimate(counts, self.mechanism).distribution, 0)
                 errors.append(kantorovich(p / p.sum(), self._guess, self.mechanism.inputs))
-            else:
-                errors.append(float(np.mean([self._measure(found, one, off, covered) for one in self._statistics])))
+                continue
+            found = estimate(counts, self.mechanism, method="mle")
+            errors.append(float(np.mean([self._margin(found, one, covered) for one in self._statistics])))
+            if number < by_default:
+                shown = estimate(counts, self.mechanism).distribution
+                off += [float(self._weights(one) @ (shown - self._guess)) for one in self._statistics]
         deviation = float(np.std(errors, ddof=1) / math.sqrt(surveys)) if surveys > 1 else math.nan
-        if self._wanted.kind == "map":
-            return Trial(people, float(np.mean(errors)), deviation, surveys)
-        distance = float(np.quantile(off, self._level))
-        return Trial(people, float(np.mean(errors)), deviation, surveys, float(np.mean(covered)), distance)
+        share = float(np.mean(covered)) if covered else None
+        return Trial(
+            people, float(np.mean(errors)), deviation, surveys, share,
+            float(np.sqrt(np.mean(np.square(off)))) if off else None,
+        )  # fmt: skip
 
-    def _measure(self, found: Estimate, statistic: Statistic, off: list[float], covered: list[bool]) -> float:
+    def _margin(self, found: Estimate, statistic: Statistic, covered: list[bool]) -> float:
+        """The error that an interval states; and whether it contains the truth, which is noted."""
         weights = self._weights(statistic)
-        truth = float(weights @ self._guess)
-        interval = found.interval(statistic, self._level)
-        off.append(abs(float(weights @ found.distribution) - truth))
+        truth, interval = float(weights @ self._guess), found.interval(statistic, self._level)
         covered.append(interval.low <= truth <= interval.high)
         return margin(interval, (float(weights.min()), float(weights.max())))
 

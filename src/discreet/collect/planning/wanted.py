@@ -101,17 +101,11 @@ def read_wanted(text: object, space: Space) -> Wanted:
     written = " ".join(text.lower().split())
     if found := _MEAN.fullmatch(written):
         if not isinstance(space, Counts):
-            raise Unsupported(
-                f"a mean is for counts, and these values are {space.noun}s.", f"Ask for {EXAMPLES}.", argument="wanted"
-            )
+            raise Unsupported(f"a mean is for counts, and these values are {space.noun}s.", f"Ask for {EXAMPLES}.")
         return Wanted("mean", _margin(found["margin"], text), text, "mean")
     if found := _MAP.fullmatch(written):
         if not isinstance(space, Grid):
-            raise Unsupported(
-                f"a map needs a grid of cells, and these values are {space.noun}s.",
-                f"Ask for {EXAMPLES}.",
-                argument="wanted",
-            )
+            raise Unsupported(f"a map needs a grid, and these values are {space.noun}s.", f"Ask for {EXAMPLES}.")
         return Wanted("map", _margin(found["margin"], text) * (1000 if found["unit"] == "km" else 1), text)
     if found := _POINTS.fullmatch(written):
         margin = _margin(found["margin"], text) / 100

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import Unsupported
-from ...spaces import Counts
+from ...spaces import Counts, Grid
 from ..intervals.questions import Answers, Interval, quantile_name
 from ..statistics import indicator
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 #: Up to so many values a summary has intervals; they would take long.
 MOST_VALUES = 5000
 
-#: Up to so many labels or places, all have an interval at once, by which they are ranked.
-MOST_RANKED = 1000
+#: Up to so many labels, all have an interval at once, by which they are ranked; and up to so many places.
+MOST_RANKED, MOST_RANKED_PLACES = 200, 30
 
 #: Where counts are many, those of so small a share of the people together are one range.
 HARDLY_ANYBODY = 0.001
 
-#: The same for the variance, whose interval takes thirty times as long.
+#: The same for the variance, whose interval takes thirty times as long, and for the ranges of a table, which are many.
 MOST_FOR_VARIANCE = 500
 
 
@@ -161,7 +161,7 @@ def _in_order(of: Answers, most: int, level: float) -> list[Likely]:
     lines = []
     for first, after in zip(starts, [*starts[1:], size], strict=True):
         last = after - 1
-        ends = of.interval(("range", first, last), level) if size <= MOST_VALUES else None
+        ends = of.interval(("range", first, last), level) if size <= MOST_FOR_VARIANCE else None
         written = f"{first} to {last}" if last > first else first
         probability = float(of.distribution[first:after].sum())
         lines.append(Likely(first, last, written, probability, None if ends is None else (ends.low, ends.high)))
@@ -177,7 +177,8 @@ def likeliest(of: Answers, most: int, level: float) -> list[Likely]:
     p = of.distribution
     least = 0.5 * 10.0 ** -decimals(of)
     chosen = [k for k in np.argsort(-p, kind="stable")[:most].tolist() if len(p) <= most or abs(p[k]) >= least]
-    if len(p) > MOST_RANKED and not of.cells_are_quick:
+    most_ranked = MOST_RANKED_PLACES if isinstance(of.space, Grid) else MOST_RANKED
+    if len(p) > most_ranked and not of.cells_are_quick:
         return [Likely(k, k, of.space.value(k), float(p[k])) for k in chosen]
     try:
         band = of.band(level, simultaneous=True, of="cells")

@@ -40,6 +40,9 @@ MOST_VALUES = 200
 #: The deviations of the smooth part that are tried, from nearly uniform to nearly free.
 DEVIATIONS = tuple(10.0 ** (k / 2) for k in range(-5, 13))
 
+#: So many of the first are tried for smooth priors alone.
+SKIPPED = 2
+
 #: A kind of prior is left once its evidence has fallen by so much.
 FALL = 12.0
 
@@ -235,7 +238,7 @@ def _along(reports: _Reports, kind: Kind) -> Iterator[_Found]:
     """The estimates of one kind of prior, from nearly uniform on, each begun where the last one ended."""
     vectors, _ = _curves(reports.size)
     theta, own, top = np.zeros(reports.size), 0.0, -math.inf
-    for deviation in DEVIATIONS:
+    for deviation in DEVIATIONS[SKIPPED * (kind.price > 0) :]:
         prior = _prior(reports, kind, deviation)
         curve = theta.copy()
         curve[0] -= own
