@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import discreet as dc
-from discreet.estimation import pictures, reporting
+from discreet.estimation.describing import pictures, reporting
 from discreet.estimation.statistics import never_falling
 
 WIDE = dc.geometric(30, epsilon="0.2")
