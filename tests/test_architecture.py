@@ -261,11 +261,6 @@ SENTENCES = {
     "a linear program that no solver solved": {"optimise.lp.refinement": 2, "optimise.noise.programs": 1},
 }  # fmt: skip
 
-#: Modules and packages whose errors are still to be given their parts; they go by how their names begin.
-WITHOUT_PARTS = (
-    "cli.collector", "collect.",
-)  # fmt: skip
-
 
 def test_every_refusal_carries_its_argument_or_its_advice():
     allowed = {name: most for names in SENTENCES.values() for name, most in names.items()}
@@ -275,8 +270,7 @@ def test_every_refusal_carries_its_argument_or_its_advice():
         refusals = [made for made in calls if isinstance(made.func, ast.Name) and made.func.id in REFUSALS]
         alone = [made.lineno for made in refusals if not _carries_parts(made)]
         checked += len(refusals)
-        if not name.startswith(WITHOUT_PARTS):
-            assert len(alone) <= allowed.get(name, 0), f"{name}, lines {alone}: say the argument or the advice apart"
+        assert len(alone) <= allowed.get(name, 0), f"{name}, lines {alone}: say the argument or the advice apart"
     assert set(allowed) <= set(MODULES) and checked > 350
 
 

@@ -224,7 +224,7 @@ class DiscreetError(Exception):
 
     @classmethod
     def because(cls, what: str, cause: DiscreetError) -> Self:
-        """The error of something that fails by another error: that one's parts, after a few words on what it is in.
+        """The error of something that fails by another error: that one's parts, after words on what it is in, if any.
 
         >>> cause = InvalidInput.must_be("epsilon", "positive", 0, "Try 1.")
         >>> problem = UnreadableFile.because("request.json", cause)
@@ -232,9 +232,11 @@ class DiscreetError(Exception):
         request.json: epsilon must be positive; got 0. Try 1.
         >>> problem.argument, problem.given, problem.allowed, problem.advice
         ('epsilon', 0, 'positive', 'Try 1.')
+        >>> print(WrongType.because("", cause))
+        epsilon must be positive; got 0. Try 1.
         """
         return cls(
-            f"{what}: {cause._problem}",
+            f"{what}: {cause._problem}" if what else cause._problem,
             cause._advice or "",
             argument=cause.argument,
             given=cause._given,

@@ -66,16 +66,13 @@ class Box:
         for name in ("west", "east"):
             self._within(name, 180, "a longitude")
         if not self.south < self.north:
-            raise InvalidInput.must_be(
-                "south", f"below north ({self.north:g})", self.south, f"The order is {ORDER}.", argument="south"
-            )
+            raise InvalidInput.must_be("south", f"below north ({self.north:g})", self.south, f"The order is {ORDER}.")
         if not self.west < self.east:
             raise InvalidInput.must_be(
                 "west",
                 f"less than east ({self.east:g})",
                 self.west,
                 f"The order is {ORDER}. A box cannot cross the 180th meridian.",
-                argument="west",
             )
         if self.error > LARGEST_ERROR:
             raise InvalidInput.must_be(
@@ -89,9 +86,7 @@ class Box:
     def _within(self, name: str, limit: int, what: str) -> None:
         value = getattr(self, name)
         if not abs(value) <= limit:
-            raise InvalidInput.must_be(
-                name, f"{what} between -{limit} and {limit}", value, f"The order is {ORDER}.", argument=name
-            )
+            raise InvalidInput.must_be(name, f"{what} between -{limit} and {limit}", value, f"The order is {ORDER}.")
 
     @property
     def _scale(self) -> tuple[float, float]:

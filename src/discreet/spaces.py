@@ -164,7 +164,7 @@ class Counts(_Line):
 
     def _foreign(self, which: str) -> ForeignValue:
         return ForeignValue(
-            f"{which} is not a count in 0..{self.n}. Give values in that range, or build for a larger n."
+            f"{which} is not a count in 0..{self.n}.", "Give values in that range, or build for a larger n."
         )
 
     def neighbours(self) -> tuple[Array, Array]:
@@ -209,7 +209,7 @@ class Integers(_Line):
             if least < low or largest > LARGEST_INTEGER:
                 which = _first((array < low) | (array > LARGEST_INTEGER))
                 raise ForeignValue(
-                    f"{which} is not in this space: integers from {low} to 2**62. Give values in that range."
+                    f"{which} is not in this space: integers from {low} to 2**62.", "Give values in that range."
                 )
         return array
 
@@ -317,8 +317,8 @@ class Grid:
             which = _first((array >= self.size) | (array < 0))
             place = "x, y" if self.box is None else "latitude, longitude"
             raise ForeignValue(
-                f"{which} is not a cell number in 0..{self.size - 1} (row * {self.cols} + col). "
-                f"Use grid.locate({place}) to find the cell of a place."
+                f"{which} is not a cell number in 0..{self.size - 1} (row * {self.cols} + col).",
+                f"Use grid.locate({place}) to find the cell of a place.",
             )
         return array
 
@@ -346,7 +346,7 @@ class Grid:
         inside = (col >= 0) & (col < self.cols) & (row >= 0) & (row < self.rows)
         if not np.all(inside):
             raise ForeignValue(
-                f"a place lies outside the grid, which spans {self._span}. Drop or move such places first."
+                f"a place lies outside the grid, which spans {self._span}.", "Drop or move such places first."
             )
         cells = (row * self.cols + col).astype(np.int64)
         return int(cells) if cells.ndim == 0 else cells

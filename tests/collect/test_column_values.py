@@ -67,6 +67,27 @@ def test_what_is_no_number_in_a_column_of_floats_is_missing_or_refused(tmp_path:
         assert "row 2 of column 'visits'" in problem and words in problem
 
 
+def test_an_error_about_a_row_says_what_to_do_apart_and_holds_no_value(tmp_path: Path) -> None:
+    for wrong, advice in (
+        ("", "Drop such rows, or decide what they are."),
+        ("x4711", "Convert them deliberately first."),
+        ("4711", "Give values in that range, or build for a larger n."),
+    ):
+        (tmp_path / "people.csv").write_text(f'visits\n3\n"{wrong}"\n', encoding="utf-8")
+        problem = read_problem(tmp_path / "people.csv")
+        assert str(problem).startswith("row 2 of column 'visits'") and str(problem).endswith(advice)
+        assert problem.advice == advice and problem.given is None
+
+
+def test_the_argument_of_a_column_that_is_not_there_is_named_only_where_it_is_known(tmp_path: Path) -> None:
+    """A column of groups is asked for by --group or by --by."""
+    (tmp_path / "people.csv").write_text("visits,sex\n3,f\n", encoding="utf-8")
+    for arguments, argument in (({"column": "sx"}, "column"), ({"column": "visits", "group": "sx"}, None)):
+        with pytest.raises(InvalidInput, match="no column 'sx'; did you mean 'sex'") as failure:
+            tables.Source(tmp_path / "people.csv", **arguments)
+        assert failure.value.argument == argument
+
+
 SPOILT = {
     "fewer fields": b"name,visits\np,3\nsecret4711\np,4\n",
     "no UTF-8": b"name,visits\np,3\np,secret\xff4711\n",

@@ -9,11 +9,11 @@ from functools import cache
 
 import numpy as np
 import pytest
-from battery import truth
 from hypothesis import given
 from hypothesis import strategies as st
 
 import discreet as dc
+from battery import truth
 from discreet.estimation import interior
 from discreet.estimation.model.models import Dense
 from discreet.estimation.model.problem import Group, Problem, read

@@ -71,7 +71,9 @@ def perturb(
     from ..wording import plural
 
     if by is not None and group is not None:
-        raise InvalidInput("the column of --group is written beside the reports already. Leave --by out.")
+        raise InvalidInput(
+            "the column of --group is written beside the reports already.", "Leave --by out.", argument="by"
+        )
     made = _mechanisms(mechanism, group)
     words = {name: local_guarantee(one) for name, one in made.items()}
     source = open_column(data, columns, table, group=group or by, values=next(iter(made.values())).inputs)
@@ -108,8 +110,9 @@ def _mechanisms(given: list[str], group: str | None) -> dict[str, Mechanism]:
     if group is None:
         if len(given) > 1:
             raise InvalidInput(
-                "one --mechanism is used for everybody; for several, say with --group which column names them, and "
-                "give --mechanism NAME=FILE for each."
+                "one --mechanism is used for everybody.",
+                "For several, say with --group which column names them, and give --mechanism NAME=FILE for each.",
+                argument="mechanism",
             )
         return {"": _one_column(given[0])}
     made: dict[str, Mechanism] = {}
@@ -118,7 +121,9 @@ def _mechanisms(given: list[str], group: str | None) -> dict[str, Mechanism]:
         if not sign or not name or not file:
             raise InvalidInput.must_be("mechanism", "NAME=FILE for each with --group", text)
         if name in made:
-            raise InvalidInput(f"the group {name!r} has two mechanisms; give one for each group.")
+            raise InvalidInput(
+                f"the group {name!r} has two mechanisms.", "Give one for each group.", argument="mechanism"
+            )
         made[name] = _one_column(file)
     return made
 
@@ -131,8 +136,9 @@ def _one_column(file: str) -> Mechanism:
     found = load(file)
     if found.factors:
         raise Unsupported(
-            f"{file} is for {len(found.factors)} answers of each person, and files are read one column at a time. In "
-            "Python: m.release(table) and dc.estimate(reports=table, mechanism=m), with a column for each answer."
+            f"{file} is for {len(found.factors)} answers of each person, and files are read one column at a time.",
+            "In Python: m.release(table) and dc.estimate(reports=table, mechanism=m), with a column for each answer.",
+            argument="mechanism",
         )
     return found
 
@@ -188,7 +194,9 @@ def estimate(
     from ..spaces import Counts
 
     if html is not None:
-        raise InvalidInput(f"there is no --html; a page is written by --report {html.with_suffix('.html')}")
+        raise InvalidInput(
+            f"there is no --html; a page is written by --report {html.with_suffix('.html')}", argument="html"
+        )
     refuse_unwritable(report, (".html", ".png", ".svg", ".json"), "a report", (".png", ".svg"))
     refuse_unwritable(page, (".html",), "a page")
     read_share(level, "level", inside=True)
@@ -198,7 +206,9 @@ def estimate(
     if over is not None:
         options["over"] = Counts(over)
     if by is not None and (group is not None or len(mechanism) > 1):
-        raise InvalidInput("--by compares people who used one mechanism. Give one --mechanism, and no --group.")
+        raise InvalidInput(
+            "--by compares people who used one mechanism.", "Give one --mechanism, and no --group.", argument="by"
+        )
     made = _of_files(mechanism, len(reports)) if group is None else _mechanisms(mechanism, group)
     for one in made.values():
         _refuse_range(one, over)
@@ -268,12 +278,15 @@ def _refuse_range(mechanism: Mechanism, over: int | None) -> None:
     family = FAMILIES.title(mechanism.family)
     if mechanism.inputs.size is None and over is None:
         raise InvalidInput(
-            f"the range of true counts is missing: {family} has no largest count. Add --over N for counts from 0 to N."
+            f"the range of true counts is missing: {family} has no largest count.",
+            "Add --over N for counts from 0 to N.",
+            argument="over",
         )
     if mechanism.inputs.size is not None and over not in (None, mechanism.inputs.size - 1):
         raise InvalidInput(
-            f"--over does not fit this mechanism: {family} has {mechanism.inputs.size:,} true values already. Leave "
-            "--over out."
+            f"--over does not fit this mechanism: {family} has {mechanism.inputs.size:,} true values already.",
+            "Leave --over out.",
+            argument="over",
         )
 
 
@@ -286,8 +299,9 @@ def _of_files(given: list[str], files: int) -> dict[str, Mechanism]:
 
     if len(given) not in (1, files):
         raise InvalidInput(
-            f"give one --mechanism, or one for each of the {files} files of reports; got {len(given)}. For people of "
-            "several mechanisms in one file, say with --group which column names them."
+            f"give one --mechanism, or one for each of the {files} files of reports; got {len(given)}.",
+            "For people of several mechanisms in one file, say with --group which column names them.",
+            argument="mechanism",
         )
     return {str(number): _one_column(file) for number, file in enumerate(given)}
 

@@ -127,7 +127,7 @@ def _run() -> NoReturn:
         traceback.print_exc()
         typer.echo("discreet: this should not have happened; please report it.", err=True)
         sys.exit(70)
-    sys.exit(code)
+    sys.exit(code or 0)
 
 
 #: What Typer raises at a wrong command line. Of these classes it exports one that is derived from it, and no other.

@@ -120,7 +120,8 @@ class ColumnSource(ABC):
         group: str | None,
     ) -> None:
         self.place, self._shared_names = place, set(shared_names)
-        self.group = None if group is None else self._find_column(group, names)
+        # several options of the command line name a column of groups, so its errors are about none of them
+        self.group = None if group is None else self._find_column(group, names, argument=None)
         given = [column] if isinstance(column, str) else list(column or ())
         if given:
             self.columns = tuple(self._find_column(name, names) for name in given)
@@ -141,8 +142,10 @@ class ColumnSource(ABC):
             raise self._shared(min(self._shared_names))
         raise InvalidInput(f"{self.place} has {len(names)} columns; name one with {arg('column')}: {first_of(names)}.")
 
-    def _shared(self, name: str) -> InvalidInput:
-        return InvalidInput(f"{self.place} has several columns called {name!r}; give each a name of its own.")
+    def _shared(self, name: str, argument: str | None = "column") -> InvalidInput:
+        return InvalidInput(
+            f"{self.place} has several columns called {name!r}.", "Give each a name of its own.", argument=argument
+        )
 
     def _refuse_one_column_twice(self) -> None:
         """The column of groups is written as it is, so it must never be one of true values, in whatever case."""
@@ -157,17 +160,19 @@ class ColumnSource(ABC):
                 "It names each person's mechanism, and is written as it is.",
             )
 
-    def _find_column(self, given: str, names: Sequence[str]) -> str:
+    def _find_column(self, given: str, names: Sequence[str], argument: str | None = "column") -> str:
         """The column of that name: exactly, or the only one that differs in case."""
         alike = [name for name in names if name.casefold() == given.casefold()]
         if given in names or len(alike) == 1:
             return given if given in names else alike[0]
         if given.casefold() in self._shared_names:
-            raise self._shared(given)
+            raise self._shared(given, argument)
         self._refuse_data_as_heading(names, f" has no column {given!r}")
         near = nearest(given, names)
         meant = f"did you mean {near!r}? Its" if near else "its"
-        raise InvalidInput(f"{self.place} has no column {given!r}; {meant} columns are {first_of(list(names))}.")
+        raise InvalidInput(
+            f"{self.place} has no column {given!r}; {meant} columns are {first_of(list(names))}.", argument=argument
+        )
 
     @property
     def column(self) -> str:
@@ -212,12 +217,15 @@ class ColumnSource(ABC):
         found = self._distinct_groups(MOST_GROUPS + 1)
         if len(found) > MOST_GROUPS:
             raise InvalidInput(
-                f"column {self.group!r} of {self.place} names more than {MOST_GROUPS} groups. Use fewer."
+                f"column {self.group!r} of {self.place} names more than {MOST_GROUPS} groups.",
+                "Use fewer.",
+                argument="group",
             )
         if None in found:
             raise InvalidInput(
-                f"some rows of {self.place} have nothing in column {self.group!r}. Give them a name there, or leave "
-                "them out."
+                f"some rows of {self.place} have nothing in column {self.group!r}.",
+                "Give them a name there, or leave them out.",
+                argument="group",
             )
         return sorted(map(str, found))
 
@@ -246,7 +254,11 @@ class ColumnSource(ABC):
             Called with how much has been read.
         """
         if len({is_text(space) for space in spaces}) > 1:
-            raise InvalidInput("some of the mechanisms report whole numbers and others text; estimate them apart.")
+            raise InvalidInput(
+                "some of the mechanisms report whole numbers and others text.",
+                "Estimate them apart.",
+                argument="mechanism",
+            )
         found = self._tally(spaces, [self.reading(space) for space in spaces], groups, tell)
         if found.wrong:
             raise self.of_rows(found.wrong)
@@ -259,13 +271,16 @@ class ColumnSource(ABC):
 
     def no_rows(self) -> InvalidInput:
         """The column is empty."""
-        return InvalidInput(f"column {self.column!r} of {self.place} has no rows.")
+        return InvalidInput(f"column {self.column!r} of {self.place} has no rows.", argument="data")
 
     def of_rows(self, wrong: Mapping[Problem, int]) -> DiscreetError:
         """What is wrong with how many rows, the most common first."""
         (kind, words), *others = sorted(wrong, key=lambda one: (-wrong[one], one[1]))
         also = "".join(f" Of {plural(wrong[one], 'row')} more: {one[1]}" for one in others)
-        return kind(f"{plural(wrong[kind, words], 'row')} of column {self.column!r} of {self.place}: {words}{also}")
+        return kind(
+            f"{plural(wrong[kind, words], 'row')} of column {self.column!r} of {self.place}: {words}{also}",
+            argument="column",
+        )
 
 
 #: The most groups of people that are estimated one by one.
@@ -276,7 +291,9 @@ def no_mechanism(column: str, groups: Iterable[str | None]) -> InvalidInput:
     """The error for a group that nobody gave a mechanism for."""
     return InvalidInput(
         f"the group, in column {column!r}, has no mechanism. Groups with one are "
-        f"{first_of([str(name) for name in groups])}. Give its mechanism too, or drop such rows."
+        f"{first_of([str(name) for name in groups])}.",
+        "Give its mechanism too, or drop such rows.",
+        argument="mechanism",
     )
 
 
@@ -308,11 +325,14 @@ class Devices:
         for other in others:
             if other != first:
                 raise InvalidInput(
-                    f"all mechanisms must take the same true values; one takes {first!r} and another {other!r}."
+                    f"all mechanisms must take the same true values; one takes {first!r} and another {other!r}.",
+                    argument="mechanism",
                 )
         if group is not None and group.casefold() == REPORT:
             raise InvalidInput(
-                f"the group column cannot be called {group!r}, the name of the reports' column. Rename it."
+                f"the group column cannot be called {group!r}, the name of the reports' column.",
+                "Rename it.",
+                argument="group",
             )
         return devices
 

@@ -55,7 +55,9 @@ def coordinates(grid: Grid, columns: Sequence[str], kinds: Sequence[str]) -> tup
     if len(columns) == 2:
         first, second = (_parts(name) for name in columns)
         if (first & _NORTH and second & _EAST) or (first & _LATITUDE and second & _LONGITUDE):
-            raise InvalidInput("a place is given as east, then north.", f"Type: {columns[1]} {columns[0]}")
+            raise InvalidInput(
+                "a place is given as east, then north.", f"Type: {columns[1]} {columns[0]}", argument="column"
+            )
     return tuple(columns)
 
 
@@ -106,7 +108,9 @@ def _in_box(columns: Sequence[str]) -> tuple[str, ...]:
     named = [_parts(name) for name in columns]
     if len(columns) == 1 and named[0] & (_LATITUDE | _LONGITUDE | _DEGREES):
         raise InvalidInput(
-            f"a place has a latitude and a longitude; only {columns[0]!r} was given.", "Give both columns."
+            f"a place has a latitude and a longitude; only {columns[0]!r} was given.",
+            "Give both columns.",
+            argument="column",
         )
     metres = [name for name, words in zip(columns, named, strict=True) if words & (_NORTH | _EAST)]
     if len(columns) == 2 and metres:
@@ -114,6 +118,7 @@ def _in_box(columns: Sequence[str]) -> tuple[str, ...]:
             f"these columns look like metres: {listed([repr(name) for name in metres])}; this map takes a latitude and "
             "a longitude.",
             "Give those columns (or rename these, if they are degrees).",
+            argument="column",
         )
     if len(columns) == 2 and (named[0] & _LONGITUDE or named[1] & _LATITUDE):
         return columns[1], columns[0]
@@ -155,6 +160,7 @@ def _misread(grid: Grid, degrees: Sequence[str]) -> InvalidInput:
         f"these columns look like degrees: {named}; this map takes metres east and north of its south-west corner, in "
         f"cells of {cell} x {cell}.",
         f"Make the map of a box of degrees (or rename the columns, if they are metres):\n{_box(grid)}",
+        argument="column",
     )
 
 

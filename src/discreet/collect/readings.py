@@ -59,7 +59,9 @@ def reading_of(space: Space, columns: Sequence[str], kinds: Sequence[str], typed
             return _Places(space, ordered, kinds, typed, where)
     if len(columns) != 1:
         allowed = "one column" + (f", or two for {_place(space)}" if isinstance(space, Grid) else "")
-        raise InvalidInput(f"this mechanism takes {allowed}; got {len(columns)}: {', '.join(columns)}.")
+        raise InvalidInput(
+            f"this mechanism takes {allowed}; got {len(columns)}: {', '.join(columns)}.", argument="column"
+        )
     if isinstance(space, Labels):
         return _Names(space, columns[0], kinds[0], typed)
     return _Whole(space, columns[0], kinds[0], typed, where)
@@ -97,11 +99,11 @@ class Reading(ABC):
 
 
 def _missing() -> WrongType:
-    return WrongType("the value is missing. Drop such rows, or decide what they are.")
+    return WrongType("the value is missing.", "Drop such rows, or decide what they are.")
 
 
 def _again() -> WrongType:
-    return WrongType("it repeats the name of the column, as files joined with their headings do. Drop such rows.")
+    return WrongType("it repeats the name of the column, as files joined with their headings do.", "Drop such rows.")
 
 
 def _fractions(name: str, kind: str) -> str | None:
@@ -137,7 +139,9 @@ class _Whole(Reading):
         else:
             found = _fractions(name, kind)
             if found is None:
-                raise WrongType(f"{where} holds {kind}; whole numbers are needed. Convert it first.")
+                raise WrongType(
+                    f"{where} holds {kind}; whole numbers are needed.", "Convert it first.", argument="column"
+                )
             sql = found
         self.expressions = [sql]
 
@@ -154,8 +158,9 @@ class _Whole(Reading):
             return _again()
         if row[0] == _UNREADABLE:
             return WrongType(
-                "the value is not a whole number of at most 64 bits, such as 3 or 3.0. Other numbers are not rounded, "
-                "and text is not guessed at; convert them deliberately first."
+                "the value is not a whole number of at most 64 bits, such as 3 or 3.0. Other numbers are not "
+                "rounded, and text is not guessed at.",
+                "Convert them deliberately first.",
             )
         return _refusal(self._space, row[0])
 
@@ -170,7 +175,10 @@ class _Names(Reading):
         self._space, self._heading = space, None if typed else column
         self._labels = {str(label): label for label in space.labels}
         if len(self._labels) < space.size:
-            raise InvalidInput("some labels are written alike, such as 1 and '1', and a file cannot tell them apart.")
+            raise InvalidInput(
+                "some labels are written alike, such as 1 and '1', and a file cannot tell them apart.",
+                argument="labels",
+            )
         self._places = {text: space.index(label) for text, label in self._labels.items()}
         whole = None if is_text(space) else _fractions(quoted(column), kind)
         self.expressions = [f"CAST({whole or quoted(column)} AS VARCHAR)"]
@@ -199,7 +207,7 @@ class _Places(Reading):
             number = kind in (*_EXACT, *_FLOATS) or _LONGER.fullmatch(kind) or _DECIMALS.fullmatch(kind)
             if typed and not number:
                 unit = "in the unit of the map's cells" if grid.box is None else "in degrees"
-                raise WrongType(f"{where} holds {kind}; numbers are needed, {unit}.")
+                raise WrongType(f"{where} holds {kind}; numbers are needed, {unit}.", argument="column")
         self.expressions = [
             f"CASE WHEN {name} IS NOT NULL THEN coalesce(TRY_CAST({name} AS DOUBLE), CAST('nan' AS DOUBLE)) END"
             for name in map(quoted, columns)
@@ -216,14 +224,14 @@ class _Places(Reading):
         if None in row[:2]:
             return _missing()
         if any(np.isnan(row[:2])):
-            return WrongType("a coordinate is not a number. Write it with a decimal point, without a unit.")
+            return WrongType("a coordinate is not a number.", "Write it with a decimal point, without a unit.")
         try:
             self._grid.locate(*row[:2])
         except DiscreetError as problem:
-            words = problem.message
+            afresh = ForeignValue.because("", problem)  # without frames that hold the place
         else:
             return None
-        return ForeignValue(words)
+        return afresh
 
     def value(self, row: Row) -> Any:
         return int(self._grid.locate(*row[:2]))
@@ -235,7 +243,7 @@ def _refusal(space: Space, value: object) -> DiscreetError | None:
         space.index(value)
     except DiscreetError as problem:
         kind = type(problem) if isinstance(problem, ForeignValue | WrongType) else InvalidInput
-        words = problem.message
+        afresh = kind.because("", problem)
     else:
         return None
-    return kind(words)
+    return afresh

@@ -80,12 +80,20 @@ class Source(ColumnSource):
         """A first line with numbers or labels in it is taken for somebody's row, and not quoted."""
         names = [*names, *self._files.shared_names]
         if not self._files.typed and any(_NUMBER.fullmatch(name) or name.casefold() in self._labels for name in names):
-            raise InvalidInput(f"{self.path}{problem}: {_NO_HEADING}")
+            raise self._no_heading(problem)
 
     def _refuse_value_as_heading(self, space: Space) -> None:
         """A label instead of a heading, where nobody said that it is one."""
         if not self._named and not self._files.typed and self.columns[0].casefold() in _label_texts(space):
-            raise InvalidInput(f"{self.path}: {_NO_HEADING}")
+            raise self._no_heading()
+
+    def _no_heading(self, problem: str = "") -> InvalidInput:
+        return InvalidInput(
+            f"{self.path}{problem}: the first line must be a heading, the names of the columns; this one looks like a "
+            "row of values, which are not shown.",
+            "Put a heading above it; if it is one, name the column.",
+            argument="column",
+        )
 
     def _find_table(self, name: str | None) -> str:
         names = self._files.tables()
@@ -164,7 +172,7 @@ class Source(ColumnSource):
     def _at(self, place: int, problem: DiscreetError) -> DiscreetError:
         """A problem with a row, named by the row's number."""
         below = "" if self._files.typed else " (the heading is not counted)"
-        return type(problem)(f"row {place + 1:,} of column {self.column!r}{below}: {problem.message}")
+        return type(problem).because(f"row {place + 1:,} of column {self.column!r}{below}", problem)
 
     def _failure(self, problem: Exception) -> UnreadableFile:
         """What may be quoted of the engine's message: the rest of it quotes rows."""
@@ -180,7 +188,8 @@ class Source(ColumnSource):
         if isinstance(problem, duckdb.OutOfMemoryException):
             return UnreadableFile(
                 f"{self.path}: the engine needs more memory than {MEMORY} for it. It does not spill to a disk, where "
-                "true values would be left. Name a table instead of a view, or split the file."
+                "true values would be left.",
+                "Name a table instead of a view, or split the file.",
             )
         return UnreadableFile(f"{self.path}: the engine could not read it to its end; it may be damaged. {withheld}")
 
@@ -242,11 +251,6 @@ def _report_progress(engine: duckdb.DuckDBPyConnection, tell: Tell | None) -> It
 #: A number, as a name of a column hardly is one.
 _NUMBER = re.compile(r"\s*[+-]?\d+([.,]\d*)?\s*")
 
-_NO_HEADING = (
-    "the first line must be a heading, the names of the columns; this one looks like a row of values, which are not "
-    "shown. Put a heading above it; if it is one, name the column."
-)
-
 
 def _label_texts(space: Space | None) -> set[str]:
     """Labels as a file may have them, in one case."""
@@ -297,9 +301,11 @@ def perturb_column(
             "output", "a .parquet, .csv, .tsv (.gz) or .duckdb file", file.name, meaning="where reports go"
         )
     if file.exists():
-        raise InvalidInput(f"{file} exists already; it is not overwritten. Choose another name, or remove it.")
+        raise InvalidInput(
+            f"{file} exists already; it is not overwritten.", "Choose another name, or remove it.", argument="output"
+        )
     if not file.parent.is_dir():
-        raise InvalidInput(f"cannot write {file.name}: there is no folder {file.parent}.")
+        raise InvalidInput(f"cannot write {file.name}: there is no folder {file.parent}.", argument="output")
     devices = Devices.of(mechanism, source.group)
     with tempfile.TemporaryDirectory(dir=file.parent or None, prefix=".discreet-") as folder:
         made = Path(folder) / f"reports{ending if not _COPY_OPTIONS[ending] else '.duckdb'}"

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InvalidInput, arg, named
+from ..errors import InvalidInput, InWords, arg, named
 from ..plots import Chart
 from ..plots.counts import label
 from ..plots.reconstruction import cumulative_lines, share_dots
@@ -374,7 +374,7 @@ def _split(reports: Any, by: Any) -> dict[str, list[object]]:
     values = reports.tolist() if hasattr(reports, "tolist") else list(reports)
     groups = by.tolist() if hasattr(by, "tolist") else list(by)
     if len(values) != len(groups):
-        raise InvalidInput(f"{named('by')} must be one group for each report; got {len(groups):,} for {len(values):,}.")
+        raise InvalidInput.must_be("by", "one group for each report", InWords(f"{len(groups):,} for {len(values):,}"))
     found: dict[str, list[object]] = {}
     for value, group in zip(values, groups, strict=True):
         if group is None or group != group:

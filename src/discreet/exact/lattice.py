@@ -296,7 +296,7 @@ class Lattice:
             return cls(palette, np.array(description["codes"], np.int32), description["border"])
         except (KeyError, TypeError, ValueError, OverflowError) as problem:
             raise UnreadableFile(
-                f"this does not describe a lattice: {problem}. Save it again with to_json()."
+                f"this does not describe a lattice: {problem}.", "Save it again with to_json()."
             ) from None
 
 

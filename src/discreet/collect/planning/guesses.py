@@ -102,12 +102,12 @@ def _from_file(path: Path) -> object:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as problem:
         why = getattr(problem, "strerror", None) or "the file is not UTF-8 text"
-        raise UnreadableFile(f"Cannot read the guess in {path}: {why}.") from None
+        raise UnreadableFile(f"Cannot read the guess in {path}: {why}.", argument="guess") from None
     if path.suffix.lower() == ".json":
         try:
             content = json.loads(text)
         except ValueError:
-            raise UnreadableFile(f"Cannot read the guess in {path}: it is not JSON.") from None
+            raise UnreadableFile(f"Cannot read the guess in {path}: it is not JSON.", argument="guess") from None
         if isinstance(content, dict) and "distribution" in content:  # what an estimate saved
             return [max(0.0, _number(one)) for one in content["distribution"]]
         return content
@@ -117,7 +117,9 @@ def _from_file(path: Path) -> object:
     if all(len(row) == 1 for row in rows):
         return [_number(row[0]) for row in rows]
     if any(len(row) != 2 for row in rows):
-        raise UnreadableFile(f"Cannot read the guess in {path}: each line holds a number, or a value and a number.")
+        raise UnreadableFile(
+            f"Cannot read the guess in {path}: each line holds a number, or a value and a number.", argument="guess"
+        )
     return dict(rows)
 
 

@@ -48,8 +48,9 @@ def check_executors(session: SparkSession) -> None:
 def _refusal(problem: str) -> Unsupported:
     python = ".".join(platform.python_version_tuple()[:2])
     return Unsupported(
-        f"the executors need Python {python} with discreet {__version__}, {listed(list(PACKAGES))}; {problem}. Install "
-        f"there: pip install 'discreet[spark]=={__version__}', and name that Python in the variable PYSPARK_PYTHON."
+        f"the executors need Python {python} with discreet {__version__}, {listed(list(PACKAGES))}; {problem}.",
+        f"Install there: pip install 'discreet[spark]=={__version__}', and name that Python in the variable "
+        "PYSPARK_PYTHON.",
     )
 
 

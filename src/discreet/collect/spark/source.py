@@ -80,7 +80,9 @@ class SparkSource(ColumnSource):
         except Exception:
             pass
         kinds = ", ".join(kind for _, kind in self.frame.dtypes)
-        raise WrongType(f"{self.place}: columns of these types cannot be read: {kinds}. Convert them first.")
+        raise WrongType(
+            f"{self.place}: columns of these types cannot be read: {kinds}.", "Convert them first.", argument="column"
+        )
 
     def rows(self, spaces: Sequence[Space], readings: Sequence[Reading], groups: Sequence[str | None]) -> Rows:
         """How tasks read the rows."""
@@ -144,7 +146,9 @@ def refuse_settings(session: SparkSession, wanted: dict[str, str]) -> None:
         )
         if found is not None:
             raise Unsupported(
-                f"the session has {name} = {found}, and {value} is needed. Give a session with that setting."
+                f"the session has {name} = {found}, and {value} is needed.",
+                "Give a session with that setting.",
+                argument="data",
             )
 
 
@@ -159,8 +163,9 @@ def _open(data: object, table: str | None) -> tuple[DataFrame, str]:
         place = read_place(data)
         if place.kind == "csv":
             raise Unsupported(
-                f"{data}: on Spark, true values and reports are read from Parquet, ORC and tables. Without Spark, "
-                ".csv files are read as they are."
+                f"{data}: on Spark, true values and reports are read from Parquet, ORC and tables.",
+                "Without Spark, .csv files are read as they are.",
+                argument="data",
             )
         return _read(start_session(place.master), place.kind, place.name, str(data)), str(data)
     if isinstance(data, driver.SparkSession):
@@ -172,9 +177,13 @@ def _open(data: object, table: str | None) -> tuple[DataFrame, str]:
             "data", "an address, a DataFrame or a SparkSession of Spark", InWords(f"a {type(data).__name__}")
         )
     if not hasattr(data, "_jdf"):
-        raise Unsupported("a DataFrame of Spark Connect is not supported. Give one of a session of this process.")
+        raise Unsupported(
+            "a DataFrame of Spark Connect is not supported.", "Give one of a session of this process.", argument="data"
+        )
     if data.isStreaming:
-        raise Unsupported("a streaming DataFrame has no end. Give a table that does not grow while it is read.")
+        raise Unsupported(
+            "a streaming DataFrame has no end.", "Give a table that does not grow while it is read.", argument="data"
+        )
     return data, "the DataFrame"
 
 
@@ -186,4 +195,6 @@ def _read(session: SparkSession, kind: str, name: str, place: str) -> DataFrame:
     except Exception as problem:  # no row has been read
         condition = getattr(problem, "getCondition", lambda: None)()
         reason = "" if condition is None else f" ({condition})"
-    raise UnreadableFile(f"cannot read {place}: Spark finds no such data there, or may not read it{reason}.")
+    raise UnreadableFile(
+        f"cannot read {place}: Spark finds no such data there, or may not read it{reason}.", argument="data"
+    )

@@ -155,7 +155,7 @@ class _Folder:
             return
         except Exception:
             pass
-        raise InvalidInput(f"cannot write to {name}: Spark does not know such a place.")
+        raise InvalidInput(f"cannot write to {name}: Spark does not know such a place.", argument="output")
 
     def _path(self, name: str) -> Any:
         return self._java.org.apache.hadoop.fs.Path(self._folder, name)
@@ -176,14 +176,18 @@ class _Folder:
         with suppress(Exception):
             made = self._system.createNewFile(self._path(_CLAIM))
         if made is None:
-            raise InvalidInput(f"cannot write to {self.name}: this user may not, or there is no room.")
+            raise InvalidInput(
+                f"cannot write to {self.name}: this user may not, or there is no room.", argument="output"
+            )
         if not made:
             raise self._exists()
 
     def _exists(self) -> InvalidInput:
         unfinished = self._system.exists(self._path(_CLAIM))
         left = ": another run is writing it, or was stopped" if unfinished else "; it is not overwritten"
-        return InvalidInput(f"{self.name} exists already{left}. Choose another name, or remove it.")
+        return InvalidInput(
+            f"{self.name} exists already{left}.", "Choose another name, or remove it.", argument="output"
+        )
 
     def is_complete(self) -> bool:
         """Whether the committer has moved all files into place."""
