@@ -100,7 +100,7 @@ def test_terminal_page_picture_and_numbers_say_so(tmp_path: Path) -> None:
         page = e.save(tmp_path / "page.html").read_text(encoding="utf-8")
         head = unescape(page[: page.index("<table")])
         assert (spikes.MEANING in head) is said
-        assert ("--method smoothed" in head) is said
+        assert ("leave --method out" in head) is said
         assert (spikes.MEANING in " ".join(str(e).split())) is said and e.to_json()["spiky"] is said
         assert ("artefacts" in str(e.plot(band=False).spec)) is said
 

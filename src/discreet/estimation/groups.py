@@ -60,6 +60,14 @@ class Difference:
         The difference by the method of the estimates.
     low, high
         An interval for it, from the intervals of both.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> m = dc.randomized_response(["no", "yes"], epsilon=2)
+    >>> found = dc.estimate_by({"women": [600, 400], "men": [500, 500]}, m).differences()[0]
+    >>> found.statistic, found.first, found.second, found.found
+    ('P(no)', 'men', 'women', True)
     """
 
     statistic: str
@@ -96,6 +104,14 @@ class GroupEstimates(Result):
         By the name of the group.
     column
         What the groups are by: the name of a column, or empty.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> m = dc.randomized_response(["no", "yes"], epsilon=2)
+    >>> both = dc.estimate_by({"women": [600, 400], "men": [500, 500]}, m, column="sex")
+    >>> both.largest, both.people, both["men"].distribution.round(2).tolist()
+    ('women', 2000, [0.5, 0.5])
     """
 
     estimates: Mapping[str, Estimate] = field(repr=False)
