@@ -41,7 +41,9 @@ def lines(rows: int = 10_000_000) -> Iterator[Line]:
         file = Path(folder) / "t.parquet"
         write_rows(file, rows)
         for by in (("site",), ("county", "health")):
-            ours, bare = measure.in_turn(_ours(file, by), _bare(session, file, by, "*"), rounds=5)
+            ours, bare = measure.in_turn(
+                _ours(file, by), _bare(session, file, by, "*"), rounds=15
+            )  # warm: Java compiles what is run often
             what = f"Spark: count {rows:.0e} rows by {' and '.join(by)}"
             yield measure.at_most(what, f"{ours:.3g} s", f"bare GROUP BY {bare:.3g} s", ours / bare, 1.2)
         for by in (("site",), ("county",), ("health",), ("year",)):

@@ -47,7 +47,7 @@ SKIPPED = 2
 FALL = 12.0
 
 #: What a prior that is not smooth pays, in units of log evidence.
-PRICE = 3.0
+PRICE = 1.0
 
 #: Of large deviations less is expected, a priori, in proportion to their root; of those below this one all the same.
 HARDLY = 0.3
