@@ -100,6 +100,7 @@ def test_raw_reports_and_their_groups_are_counted() -> None:
         ({"reports": ["yes", "no"]}, "give counts of each group"),
         ({"counts": {"a": [3, 4], "b": [1, 2]}, "by": ["a"]}, "go without counts"),
         ({"counts": [[3, 4], [1, 2]]}, "counts of each group by its name"),
+        ({"counts": {"a": [3, 4], "b": [1, 2]}, "method": "inverse"}, "one that gives distributions"),
     ],
 )
 def test_what_cannot_be_compared_is_refused(arguments: dict[str, object], words: str) -> None:

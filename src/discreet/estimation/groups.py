@@ -365,6 +365,10 @@ def estimate_by(
     >>> e.difference("old", "young").found
     True
     """
+    if method == "inverse":
+        raise InvalidInput.must_be(
+            "method", "one that gives distributions", method, "An inverse may have negative entries, and no quantiles."
+        )
     given = counts
     if counts is None:
         if reports is None or by is None:
