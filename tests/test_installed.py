@@ -156,6 +156,7 @@ TRIED: dict[str, list[str]] = {
         "--ledger study.ledger --json",
         "verify by_health --ledger study.ledger",
     ],
+    "study": ["study bounded --list", "study bounded --figure numbers --quick --formats json --json"],
     "perturb": [
         "perturb doctor_visits --data visits.csv --mechanism m.json -o a.csv",
         "perturb doctor_visits --data visits.parquet --mechanism m.json -o a.parquet --json",

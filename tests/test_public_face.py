@@ -37,6 +37,7 @@ NAMES = {
     *("plan_release", "Plan", "release_counts", "Release", "ReleaseRequest", "Ledger", "verify_bundle", "BundleReport"),
     *("estimate", "Estimate", "Interval", "Band", "Fit", "Homogeneity", "Stratified", "Distance"),
     *("estimate_by", "GroupEstimates", "Difference"),
+    *("study", "StudyResult"),
     *("plan_collection", "CollectionPlan", "ProductSpace", "Joint", "Margin"),
     *("reconstruction_loss", "ReconstructionLoss", "compare_reconstruction", "LossComparison"),
 }

@@ -136,6 +136,7 @@ RESULTS: dict[str, tuple[str, Callable[[Path], Result]]] = {
             [[9, 5, 7], [8, 6, 4]], dc.randomized_response(2, epsilon=1) * dc.geometric(2, epsilon=1)
         ),
     ),
+    "study": ("study", lambda folder: dc.study("bounded", "numbers", quick=True)),
     "collection plan": (
         "collection-plan",
         lambda folder: dc.plan_collection(["yes", "no"], "±5 points", epsilon=1, surveys=10),

@@ -54,6 +54,7 @@ _ROOMS = {
     ".release.publish.audit": ("verify_bundle", "BundleReport"),
     ".collect.client": ("perturb",),
     ".collect.planning.planner": ("plan_collection",),
+    ".studies.running": ("study", "StudyResult"),
     ".collect.planning.plan": ("CollectionPlan",),
     ".estimation.methods": ("estimate",),
     ".estimation.result": ("Estimate",),
@@ -100,6 +101,8 @@ __all__ = [
     "random_rounding", "suppression",
     # tables of noise of statistics offices
     "PTable", "read_ptable", "design_ptable",
+    # the papers
+    "study", "StudyResult",
     # rooms
     "errors", "losses", "papers", "plots", "properties", "requirements", "utility",
 ]  # fmt: skip

@@ -143,6 +143,25 @@ def test_columns_may_be_called_as_a_query_calls_its_own(engine: Engine, unit: st
     assert counts.sum(axis=0).tolist() == [12, 6] and counts.max() == 1
 
 
+@every_engine
+@pytest.mark.parametrize("sites", [("a", "b", "c", "d"), tuple("abcd") + tuple(f"s{i}" for i in range(70))])
+@pytest.mark.parametrize("conditions", [0, 1, 2])
+def test_people_are_counted_by_texts_with_any_number_of_conditions(
+    engine: Engine, sites: tuple[str, ...], conditions: int, tmp_path: Path
+) -> None:
+    """Few groups fit in a word of bits, many are ranked; k is below the number of groups and equal to it."""
+    rows = [(f"p{i % 9}", "abcdz"[i % 5], i % 4) for i in range(40)]
+    schema = pa.schema({"person": pa.string(), "site": pa.string(), "x": pa.int32()})
+    source = engine.store(tmp_path, rows, schema)
+    counted = ", ".join(["COUNT(*)", *(f"COUNT_IF(x > {i}) AS more{i}" for i in range(conditions))])
+    question = read_question(f"SELECT site, {counted} FROM t GROUP BY site", unit="person")
+    groups = groups_from({"site": sites}, question.by)
+    asked = [Counting(question, groups, "person", k, KEY) for k in (1, 2, len(sites))]
+    plain = [dict(zip(schema.names, row, strict=True)) for row in rows]
+    for counting, counts in zip(asked, source.count(list(map(engine.asked, asked))), strict=True):
+        np.testing.assert_array_equal(counts, count_rows(plain, counting))
+
+
 def countings(engine: Engine) -> list[Counting]:
     asked = []
     for unit in ("row", "person"):

@@ -14,7 +14,7 @@ import typer
 
 from ..errors import DiscreetError, InvalidInput
 from ..report import Refusal
-from . import collector, design, judge, ledger, planning, release
+from . import collector, design, judge, ledger, planning, release, studies
 from .output import in_options, print_json, writer
 
 app = typer.Typer(
@@ -75,6 +75,7 @@ app.add_typer(ledger.app, name="ledger")
 app.command()(collector.perturb)
 app.command()(collector.estimate)
 app.add_typer(planning.app, name="collect")
+app.command()(studies.study)
 
 
 def main() -> None:

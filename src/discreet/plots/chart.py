@@ -106,6 +106,10 @@ class Chart:
             drawn,
         )
 
+    def pdf(self) -> bytes:
+        """The picture as a PDF page of its size, for print."""
+        return bytes(_converter().vegalite_to_pdf(_drawable(self.spec)))
+
     def html(self) -> str:
         """A page that draws the picture, with every script inside: it needs no network."""
         # Not vl-convert's own page: a title or label that contains "</script>" breaks out of that one.
@@ -113,7 +117,7 @@ class Chart:
         return _PAGE.format(title=html.escape(self._title), scripts=_converter().javascript_bundle(), spec=spec)
 
     def save(self, path: str | Path, scale: float = 3) -> Path:
-        """Write the picture to a file; the ending decides: .png, .svg, .html or .json (the specification).
+        """Write the picture to a file; the ending decides: .png, .svg, .pdf, .html or .json (the specification).
 
         Parameters
         ----------
@@ -133,13 +137,15 @@ class Chart:
                 path.write_bytes(self.png(scale))
             case ".svg":
                 path.write_text(self.svg(), encoding="utf-8")
+            case ".pdf":
+                path.write_bytes(self.pdf())
             case ".html":
                 path.write_text(self.html(), encoding="utf-8")
             case ".json":
                 path.write_text(json.dumps(self.spec) + "\n", encoding="utf-8")
             case _:
                 raise InvalidInput.must_be(
-                    "path", "a .png, .svg, .html or .json file for a picture", InWords(f"the name {path.name!r}")
+                    "path", "a .png, .svg, .pdf, .html or .json file for a picture", InWords(f"the name {path.name!r}")
                 )
         return path
 

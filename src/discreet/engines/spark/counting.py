@@ -79,7 +79,7 @@ def _sets(counting: Counting, rows: str) -> str:
     """One bit for each group that was chosen, and whether a condition was missed there, with the number of people.
 
     What a person's rows hold is a word of bits. Of these, the lowest one from the start on is taken, or the lowest of
-    all if there is none, k times. (After the word ARRAY, Spark's parser reads no >> any more; STACK does the same.)
+    all if there is none, k times. (After a bare ARRAY, Spark's parser reads no >> any more; STACK does the same.)
     """
     size, c, k = counting.groups.size, len(counting.conditions), counting.max_groups
     people = f"SELECT unit, bit_or(CAST(1 AS BIGINT) << CAST(v AS INT)) AS held FROM ({rows}) AS r GROUP BY unit"

@@ -37,7 +37,8 @@ class SparkDialect(Dialect):
     most_listed = 100
 
     def place_in_list(self, text: str, listed: Sequence[str]) -> str:
-        return f"(array_position(array({', '.join(map(self.text, listed))}), {text}) - 1)"
+        # quoted: after the bare word ARRAY, Spark's parser reads no >> in the rest of a query
+        return f"(array_position(`array`({', '.join(map(self.text, listed))}), {text}) - 1)"
 
     def quoted(self, name: str) -> str:
         return "`" + name.replace("`", "``") + "`"

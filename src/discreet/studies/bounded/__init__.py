@@ -1,0 +1,1 @@
+"""[S]: bounded, unbiased noise on counts, its delta and its variance."""

@@ -1,0 +1,1 @@
+"""[C]: mechanisms for counts with the properties that people expect, and what they cost."""

@@ -1,0 +1,1 @@
+"""[A]: places, reported with noise that depends on distance, and their distribution."""

@@ -1,0 +1,1 @@
+"""[F]: how well the distribution of counts is reconstructed from k-RR and from the geometric mechanism."""
