@@ -1,0 +1,122 @@
+"""Small groups of people with one bit each, counted by [C]'s four mechanisms: expected, and in repetitions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+
+import numpy as np
+
+from ...exact.arrays import FloatArray, IntArray
+from ...losses import Loss
+from ...mechanism import Mechanism
+from ...mechanisms.fair import explicit_fair, uniform
+from ...mechanisms.geometric import geometric
+from ...optimise.design.designing import design
+from ...report import Json
+from ...spaces import Counts
+from ...utility import expected_loss
+
+#: [C]'s names of the mechanisms, in the order of its legends.
+NAMES = ("GM", "WM", "EM", "UM")
+
+#: What WM is: weak honesty with both monotonicities, and symmetric, since its optimum is not unique.
+WEAKLY_HONEST = ("WH", "RM", "CM", "S")
+
+
+@cache
+def mechanism(name: str, n: int, alpha: Fraction) -> Mechanism:
+    """One of [C]'s four mechanisms for groups of n people.
+
+    >>> mechanism("EM", 4, Fraction(1, 2)).inputs
+    Counts(4)
+    """
+    if name == "GM":
+        return geometric(n, alpha=alpha)
+    if name == "EM":
+        return explicit_fair(n, alpha=alpha)
+    if name == "UM":
+        return uniform(n)
+    return design(n, alpha=alpha, loss="L0", properties=WEAKLY_HONEST)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """An error of groups' counts.
+
+    Attributes
+    ----------
+    expected
+        Exactly, over all noise (and over all data where the data is a law).
+    mean, deviation
+        Of the runs: the mean, and the standard deviation of one run.
+    runs
+        How many.
+    """
+
+    expected: float
+    mean: float
+    deviation: float
+    runs: int
+
+    @property
+    def standard_error(self) -> float:
+        """Of the mean of the runs."""
+        return self.deviation / self.runs**0.5
+
+    def row(self, **columns: Json) -> dict[str, Json]:
+        """A row of data: the columns, what is expected, the runs, and one standard error each way."""
+        found = {"expected": self.expected, "mean": self.mean}
+        ends = {"low": self.mean - self.standard_error, "high": self.mean + self.standard_error}
+        return {**columns, **{name: round(value, 10) for name, value in (found | ends).items()}, "runs": self.runs}
+
+
+def outcome(
+    mechanism: Mechanism, loss: Loss, law: FloatArray, runs: Sequence[IntArray], seed: int, *, root: bool = False
+) -> Outcome:
+    """What a mechanism does to counts of groups.
+
+    Parameters
+    ----------
+    mechanism
+        What makes the reports.
+    loss
+        What a report costs.
+    law
+        How often each count comes up.
+    runs
+        The true counts of the groups, for each run.
+    seed
+        Of the noise.
+    root
+        Whether the error is the root of the mean loss, as RMSE is.
+    """
+    costs = loss.of(mechanism.inputs, mechanism.outputs)
+    shape = [len(counts) for counts in runs]
+    truths = np.concatenate(list(runs))
+    reports = np.asarray(mechanism.simulate(truths, seed=seed))
+    means = np.array([part.mean() for part in np.split(costs[truths, reports], np.cumsum(shape)[:-1])])
+    expected = float(law @ expected_loss(mechanism, loss))
+    if root:
+        means, expected = np.sqrt(means), expected**0.5
+    return Outcome(expected, float(means.mean()), float(means.std(ddof=1)), len(runs))
+
+
+def group_counts(bits: IntArray, n: int) -> IntArray:
+    """How many of each n people in a row have the bit; a rest of fewer people is left out.
+
+    >>> group_counts(np.array([1, 0, 1, 1, 1]), 2).tolist()
+    [1, 2]
+    """
+    groups = len(bits) // n
+    counts: IntArray = bits[: groups * n].reshape(groups, n).sum(axis=1)
+    return counts
+
+
+def law_of(counts: IntArray, n: int) -> FloatArray:
+    """How often each count from 0 to n comes up."""
+    space = Counts(n)
+    assert space.size is not None
+    return np.bincount(counts, minlength=space.size) / len(counts)
