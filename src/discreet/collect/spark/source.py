@@ -88,7 +88,9 @@ class SparkSource(ColumnSource):
         """How tasks read the rows."""
         named = ", ".join(f"c{k} AS {quoted(name)}" for k, name in enumerate(self.needed))
         sql = self.select(readings[0], f"(SELECT {named} FROM {BATCH}) AS named")
-        return Rows(sql, tuple(spaces), tuple(readings), tuple(groups), self.group)
+        plain = self.group is None and list(readings[0].expressions) == list(map(quoted, self.needed))
+        direct = tuple(f"c{k}" for k in range(len(self.needed))) if plain else ()
+        return Rows(sql, tuple(spaces), tuple(readings), tuple(groups), self.group, direct)
 
     def _distinct_groups(self, most: int) -> list[str | None]:
         group = self.frame.selectExpr(f"CAST(c{len(self.columns)} AS STRING) AS name")

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from pyspark import Accumulator
 
     Batches = Iterator[RecordBatch]
+
+T = TypeVar("T")
 
 #: The name under which a connection finds the rows of a batch.
 BATCH = "batch"
@@ -74,6 +77,8 @@ class Rows:
         The groups by name; None where there are none.
     group
         The column that names them.
+    direct
+        The columns of a batch that are the values as they stand, where no expression reads them; none if empty.
     """
 
     sql: str
@@ -81,10 +86,15 @@ class Rows:
     readings: tuple[Reading, ...]
     names: tuple[str | None, ...]
     group: str | None
+    direct: tuple[str, ...] = ()
 
-    def batch(self, engine: duckdb.DuckDBPyConnection) -> Batch | None:
-        """The registered batch as indices and numbers of groups; None if something is wrong with one of its rows."""
-        found = engine.sql(self.sql).to_arrow_table()
+    def batch(self, engine: duckdb.DuckDBPyConnection, table: Table) -> Batch | None:
+        """Rows as indices and numbers of groups; None if something is wrong with one of them."""
+        if self.direct:
+            found = table.select(list(self.direct))
+        else:
+            with _registered(engine, table):
+                found = engine.sql(self.sql).to_arrow_table()
         if any(column.null_count for column in found.columns):
             return None
         values = [column.combine_chunks().to_numpy(zero_copy_only=False) for column in found.columns]
@@ -124,13 +134,14 @@ class Counting:
         tally = Tally()
         with _opened() as engine:
             for table in _gathered(batches):
-                _with_rows(engine, table, lambda engine: self._add(tally, engine))
+                _guarded(partial(self._add, tally), engine, table)
         yield self._written(tally)
 
-    def _add(self, tally: Tally, engine: duckdb.DuckDBPyConnection) -> None:
-        batch = self.rows.batch(engine)
+    def _add(self, tally: Tally, engine: duckdb.DuckDBPyConnection, table: Table) -> None:
+        batch = self.rows.batch(engine, table)
         if batch is None:
-            distinct = engine.execute(f"SELECT *, count(*) FROM ({self.rows.sql}) AS t GROUP BY ALL").fetchall()
+            with _registered(engine, table):
+                distinct = engine.execute(f"SELECT *, count(*) FROM ({self.rows.sql}) AS t GROUP BY ALL").fetchall()
             tally.add(distinct, self.rows.readings, self.rows.names, self.rows.group)
             return
         if not self.by_value:
@@ -178,10 +189,10 @@ class Drawing:
     def __call__(self, batches: Batches) -> Batches:
         with _opened() as engine:
             for table in _gathered(batches):
-                yield _with_rows(engine, table, self._reports)
+                yield _guarded(self._reports, engine, table)
 
-    def _reports(self, engine: duckdb.DuckDBPyConnection) -> RecordBatch:
-        batch = self.rows.batch(engine)
+    def _reports(self, engine: duckdb.DuckDBPyConnection, table: Table) -> RecordBatch:
+        batch = self.rows.batch(engine, table)
         if batch is None:
             raise SourceFailed  # the job fails, and another one counts what is wrong, for the message
         names = [] if batch.groups is None else [np.array(self.devices.names, object)[batch.groups]]
@@ -215,13 +226,20 @@ def _gathered(batches: Batches) -> Iterator[Table]:
         yield pyarrow.Table.from_batches(waiting)
 
 
-def _with_rows(engine: duckdb.DuckDBPyConnection, table: Table, work: Callable[[Any], Any]) -> Any:
+@contextmanager
+def _registered(engine: duckdb.DuckDBPyConnection, table: Table) -> Iterator[None]:
+    """Some rows as the table :data:`BATCH` of a connection."""
+    engine.register(BATCH, table)
+    yield
+    engine.unregister(BATCH)
+
+
+def _guarded(
+    work: Callable[[duckdb.DuckDBPyConnection, Table], T], engine: duckdb.DuckDBPyConnection, table: Table
+) -> T:
     """Do something with some rows; what goes wrong is told where neither they nor its words are in reach."""
     try:
-        engine.register(BATCH, table)
-        done = work(engine)
-        engine.unregister(BATCH)
-        return done
+        return work(engine, table)
     except Exception:
         pass  # its words could quote a row
     del table
