@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from ...plots import Chart
 from ...plots.chart import ON_CELLS, OWN_SHAPE, RAMP, SHAPES, STROKES, Spec, finish, series
 from ..study import Row
 
 #: Of a panel that stands beside others, in nominal pixels.
-PANEL = 300
+PANEL, HEIGHT = 300, 240
 
 
 def lines(
@@ -27,6 +26,7 @@ def lines(
     zero: bool = False,
     dots: bool = True,
     marked: Sequence[tuple[float, str]] = (),
+    marked_at: float = 0,
     logarithmic: bool = False,
 ) -> Chart:
     """A line for each name.
@@ -39,6 +39,8 @@ def lines(
         Whether the vertical axis begins at zero.
     marked
         Places on the horizontal axis that get a dotted line, each with a word.
+    marked_at
+        How far from the top the words stand, as a share of the height.
     logarithmic
         Whether the horizontal axis is.
     """
@@ -59,7 +61,7 @@ def lines(
     layers: list[Spec] = []
     places = [float(str(row[x])) for row in rows]
     for place, word in marked:
-        layers.append(_marked(place, word, across, left=place > min(places) + 0.8 * (max(places) - min(places))))
+        layers.append(_marked(place, word, across, marked_at * HEIGHT, place > 0.2 * min(places) + 0.8 * max(places)))
     layers.append(
         {"mark": {"type": "line"}, "encoding": {"x": across, "y": up, **colour,
          **series(names, "strokeDash", legend=STROKES)}}
@@ -67,18 +69,18 @@ def lines(
     if dots:
         layers.append({"mark": {"type": "point", "tooltip": True, "size": 30},
                        "encoding": {"x": across, "y": up, **colour, **OWN_SHAPE}})  # fmt: skip
-    spec: Spec = {"data": {"values": data}, "layer": layers, "width": width, "height": 240}
+    spec: Spec = {"data": {"values": data}, "layer": layers, "width": width, "height": HEIGHT}
     return finish(spec, title, *sentences, width=width + 160)
 
 
-def _marked(place: float, word: str, across: Spec, left: bool) -> Spec:
+def _marked(place: float, word: str, across: Spec, height: float, left: bool) -> Spec:
     """A dotted line upright, with a word at its top, left or right of it."""
     rule = {"mark": {"type": "rule", "strokeDash": [2, 3], "color": "#777777"}}
     text = {
         "mark": {"type": "text", "align": "right" if left else "left", "baseline": "top", "dx": -4 if left else 4,
                  "dy": 2, "fontSize": 11,
                  "color": "#555555"},
-        "encoding": {"y": {"value": 0}, "text": {"value": word}},
+        "encoding": {"y": {"value": height}, "text": {"value": word}},
     }  # fmt: skip
     position = {"x": {**across, "field": "place"}}
     return {"data": {"values": [{"place": place}]}, "encoding": position, "layer": [rule, text]}
@@ -143,7 +145,7 @@ def grid(
     ]  # fmt: skip
     if text is not None:
         middle = {"field": colour, "type": "quantitative"}
-        bright: dict[str, Any] = {"value": ON_CELLS}
+        bright: Spec = {"value": ON_CELLS}
         if not names:
             low, high = (domain or (0, 1))[0], (domain or (0, 1))[-1]
             bright = {

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from itertools import combinations
-from typing import Any
 
 from ...optimise.design.chooser import choose
 from ...plots import Chart, beside
@@ -49,6 +49,20 @@ def flowchart(codes: Iterable[str], n: int, alpha: Fraction) -> str:
     return "GM"
 
 
+@dataclass(frozen=True)
+class Answered:
+    """One request: the flowchart's choice beside the linear program's answer."""
+
+    n: int
+    alpha: str
+    properties: str
+    chosen: str
+    cost: float
+    cost_of_program: float
+    equal: bool
+    gap_is_closed: bool
+
+
 def chooser(setting: Setting) -> Drawn:
     """Figure 5: all 128 requests answered by the flowchart and by the linear program."""
     settings = [
@@ -62,24 +76,29 @@ def chooser(setting: Setting) -> Drawn:
         ).items()
         for alpha in fractions(alphas)
     ]  # fmt: skip
-    rows: list[dict[str, Any]] = []
+    rows: list[Answered] = []
     for n, alpha in setting.progress(settings, "128 requests"):
         for codes in REQUESTS:
             name = flowchart(codes, n, alpha)
             answer = solved(n, alpha, codes)
             cost = raw(named(name, n, alpha))
             rows.append(
-                {
-                    "n": n, "alpha": str(alpha), "properties": "+".join(codes), "chosen": name,
-                    "cost": significant(cost), "cost_of_program": significant(answer.cost),
-                    "equal": cost == answer.cost, "gap": answer.gap <= CLOSE,
-                }
-            )  # fmt: skip
-    places = {(n, alpha): [row for row in rows if (row["n"], row["alpha"]) == (n, str(alpha))] for n, alpha in settings}
-    distinct = {place: len({row["cost_of_program"] for row in found}) for place, found in places.items()}
-    equal = sum(bool(row["equal"]) for row in rows)
+                Answered(
+                    n=n,
+                    alpha=str(alpha),
+                    properties="+".join(codes),
+                    chosen=name,
+                    cost=significant(cost),
+                    cost_of_program=significant(answer.cost),
+                    equal=cost == answer.cost,
+                    gap_is_closed=answer.gap <= CLOSE,
+                )
+            )
+    places = {(n, alpha): [row for row in rows if (row.n, row.alpha) == (n, str(alpha))] for n, alpha in settings}
+    distinct = {place: len({row.cost_of_program for row in found}) for place, found in places.items()}
+    equal = sum(row.equal for row in rows)
     small = [place for place in settings if place[1] <= Fraction(1, 2)]
-    at_small = {len({row["cost_of_program"] for row in places[place]}) for place in small}
+    at_small = {len({row.cost_of_program for row in places[place]}) for place in small}
     agreeing, asked = _agreement(settings)
     where = listed([f"({n}, {alpha})" for n, alpha in settings])
     claims = (
@@ -90,7 +109,7 @@ def chooser(setting: Setting) -> Drawn:
             "asked for.",
             f"Its cost is that of the linear program, as fractions, in {equal} of {len(rows)} requests (all 128 sets "
             f"at n, alpha = {where}). dc.choose takes the same branch in {agreeing} of {asked}.",
-            judged(equal == len(rows) and all(row["gap"] for row in rows) and agreeing == asked),
+            judged(equal == len(rows) and all(row.gap_is_closed for row in rows) and agreeing == asked),
         ),
         Claim(
             "section IV-D: at most four", "[C] sections I and IV-D",
@@ -113,7 +132,7 @@ def chooser(setting: Setting) -> Drawn:
         "The figure itself is lost in the scan; the flowchart is the one that section IV-D describes.",
         "Where GM is weakly honest but not column monotone, a request with CH or CM goes to the linear program.",
     )
-    return Drawn({"": chart}, {"": cells, "requests": rows}, claims, chosen)
+    return Drawn({"": chart}, {"": cells, "requests": [asdict(row) for row in rows]}, claims, chosen)
 
 
 def _agreement(settings: list[tuple[int, Fraction]]) -> tuple[int, int]:

@@ -166,7 +166,7 @@ def named_costs(setting: Setting) -> Drawn:
         lines(
             [row for row in rows if row["alpha"] == str(alpha) and row["mechanism"] != "UM"],
             [words for name, words in IN_WORDS.items() if name != "UM"], x="n", y="cost", x_title="n",
-            y_title=_Y_TITLE, title=f"alpha = {alpha}",
+            y_title=_Y_TITLE, title=f"alpha = {alpha}", marked_at=0.25,
             marked=[(float(weakly_honest_from(alpha)), f"n = {weakly_honest_from(alpha)}")]
             if weakly_honest_from(alpha) <= max(sizes) else [],
         )

@@ -166,7 +166,7 @@ def constrained(setting: Setting) -> Drawn:
         for loss, n in PANELS
     ]  # fmt: skip
     chart = _panels(
-        made, "With all seven properties, every value is reported and the truth most often",
+        made, "With all seven properties, every value is reported and none more often than the truth",
         f"Alpha = 0.62; the same losses and n as in figure 1. {_ROWS_ARE_TRUTHS}",
     )  # fmt: skip
     return Drawn({"": chart}, {"": _cells(made), "costs": rows}, claims, _CHOSEN_PANELS)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
+from dataclasses import asdict, dataclass
 from fractions import Fraction
-from typing import Any
 
 from ...checking import check
 from ...mechanism import Mechanism
@@ -28,9 +28,27 @@ def _sizes(setting: Setting) -> range:
 # ------------------------------------------------------------------------------------------------ figure 3
 
 
+@dataclass(frozen=True)
+class GeometricCheck:
+    """GM for one n and alpha, held to figure 3; the linear program's cost is None where it was not solved."""
+
+    n: int
+    alpha: str
+    x: float
+    y: float
+    as_printed: bool
+    only_best: bool
+    symmetric: bool
+    row_monotone: bool
+    cost: float
+    cost_as_stated: bool
+    cost_of_program: float | None
+    cost_is_the_programs: bool | None
+
+
 def geometric_structure(setting: Setting) -> Drawn:
     """Figure 3: the entries of GM, that it is the only best mechanism under L0, and what it costs."""
-    rows: list[dict[str, Any]] = []
+    rows: list[GeometricCheck] = []
     solved_sizes = range(1, setting.pick(6, 13))
     for n in setting.progress(_sizes(setting), "structure of GM"):
         for alpha in ALPHAS:
@@ -38,56 +56,66 @@ def geometric_structure(setting: Setting) -> Drawn:
             held = check(mechanism, "S+RM")
             program = solved(n, alpha).cost * Fraction(n + 1, n) if n in solved_sizes else None
             rows.append(
-                {
-                    "n": n, "alpha": str(alpha), "x": significant(mechanism.probability(0, 0)),
-                    "y": significant(_inner(mechanism, n, alpha)), "as_printed": _as_printed(mechanism, n, alpha),
-                    "only_best": _is_the_only_best(mechanism, n, alpha), "symmetric": bool(held["S"]),
-                    "row_monotone": bool(held["RM"]), "cost": significant(rescaled(mechanism)),
-                    "cost_is_2a_over_1_plus_a": rescaled(mechanism) == 2 * alpha / (1 + alpha),
-                    "cost_of_program": None if program is None else significant(program),
-                    "cost_is_the_programs": None if program is None else program == rescaled(mechanism),
-                }
-            )  # fmt: skip
+                GeometricCheck(
+                    n=n,
+                    alpha=str(alpha),
+                    x=significant(entry(mechanism, 0, 0)),
+                    y=significant(_inner(mechanism, n, alpha)),
+                    as_printed=_as_printed(mechanism, n, alpha),
+                    only_best=_is_the_only_best(mechanism, n, alpha),
+                    symmetric=bool(held["S"]),
+                    row_monotone=bool(held["RM"]),
+                    cost=significant(rescaled(mechanism)),
+                    cost_as_stated=rescaled(mechanism) == 2 * alpha / (1 + alpha),
+                    cost_of_program=None if program is None else significant(program),
+                    cost_is_the_programs=None if program is None else program == rescaled(mechanism),
+                )
+            )
     settings = f"{len(rows)} settings (n = 1 to {_sizes(setting)[-1]}, {len(ALPHAS)} alphas from 1/10 to 99/100)"
-    compared = [row for row in rows if row["cost_is_the_programs"] is not None]
-
-    def count(column: str) -> int:
-        return sum(bool(row[column]) for row in rows)
+    compared = [row for row in rows if row.cost_is_the_programs is not None]
+    printed, only = sum(row.as_printed for row in rows), sum(row.only_best for row in rows)
+    stated = sum(row.cost_as_stated for row in rows)
+    symmetric, monotone = sum(row.symmetric for row in rows), sum(row.row_monotone for row in rows)
 
     claims = (
         Claim(
             "figure 3: entries", "[C] figure 3, definition 4",
             "Reports 0 and n have probability x a^d, all others y a^d, with x = 1/(1+a), y = (1-a)/(1+a) and d the "
             "distance from the truth.",
-            f"Equal as fractions in {count('as_printed')} of {settings}.",
-            judged(count("as_printed") == len(rows)),
+            f"Equal as fractions in {printed} of {settings}.",
+            judged(printed == len(rows)),
         ),
         Claim(
             "theorem 3: the only best mechanism", "[C] theorem 3",
             "GM is the only best mechanism under L0 and privacy alone.",
-            f"The conditions of a proof hold exactly in {count('only_best')} of {settings}: GM[i, j] = a^d GM[j, j] "
+            f"The conditions of a proof hold exactly in {only} of {settings}: GM[i, j] = a^d GM[j, j] "
             "with a positive diagonal, so a private mechanism whose diagonal has the same sum has the same diagonal, "
             "and then the same entries. The linear program, solved without closed forms, has the cost of GM in "
-            f"{sum(bool(row['cost_is_the_programs']) for row in compared)} of {len(compared)} settings.",
-            judged(count("only_best") == len(rows) and all(row["cost_is_the_programs"] for row in compared)),
+            f"{sum(bool(row.cost_is_the_programs) for row in compared)} of {len(compared)} settings.",
+            judged(only == len(rows) and all(row.cost_is_the_programs for row in compared)),
         ),
         Claim(
             "section IV-B: the cost of GM", "[C] section IV-B",
             "The rescaled L0 cost of GM is 2a/(1+a), whatever n.",
-            f"Equal as fractions in {count('cost_is_2a_over_1_plus_a')} of {settings}.",
-            judged(count("cost_is_2a_over_1_plus_a") == len(rows)),
+            f"Equal as fractions in {stated} of {settings}.",
+            judged(stated == len(rows)),
         ),
         Claim(
             "section IV-B: symmetric and row monotone", "[C] section IV-B",
             "GM is always symmetric and row monotone.",
-            f"Symmetric in {count('symmetric')} and row monotone in {count('row_monotone')} of {settings}.",
-            judged(count("symmetric") == count("row_monotone") == len(rows)),
+            f"Symmetric in {symmetric} and row monotone in {monotone} of {settings}.",
+            judged(symmetric == monotone == len(rows)),
         ),
     )  # fmt: skip
     chart = heatmap(
         geometric(7, alpha="3/4"), False, "GM falls by the same factor in every step, but piles up at the ends"
     )
-    return Drawn({"": chart}, {"": rows}, claims, ("The picture has n = 7 and alpha = 3/4; the figure is in letters.",))
+    return Drawn(
+        {"": chart},
+        {"": [asdict(row) for row in rows]},
+        claims,
+        ("The picture has n = 7 and alpha = 3/4; the figure is in letters.",),
+    )
 
 
 def _inner(mechanism: Mechanism, n: int, alpha: Fraction) -> Fraction:
@@ -138,41 +166,65 @@ def printed_diagonal(n: int, alpha: Fraction) -> float:
     return (1 - a) / (1 + a - 2 * power)
 
 
+@dataclass(frozen=True)
+class FairCheck:
+    """EM for one n and alpha, held to figure 4 and (15); the program's cost is None where it was not solved."""
+
+    n: int
+    alpha: str
+    y: float
+    y_as_printed: float
+    as_printed: bool
+    largest_step: int
+    permuted: bool
+    all_seven: bool
+    private: bool
+    y_is_the_bound: bool
+    cost: float
+    cost_as_stated: bool
+    larger_inside: bool
+    smaller_at_ends: bool
+    cost_of_program: float | None
+    cost_is_the_programs: bool | None
+
+
 def fair_structure(setting: Setting) -> Drawn:
     """Figure 4: the entries of EM, that it has all seven properties, and that no fair mechanism is better."""
-    rows: list[dict[str, Any]] = []
+    rows: list[FairCheck] = []
     solved_sizes = range(2, setting.pick(6, 13))
     for n in setting.progress(_sizes(setting), "structure of EM"):
         for alpha in ALPHAS:
             mechanism, other = explicit_fair(n, alpha=alpha), geometric(n, alpha=alpha)
-            y = mechanism.probability(0, 0)
+            y = entry(mechanism, 0, 0)
             program = solved(n, alpha, ("F",)).cost * Fraction(n + 1, n) if n in solved_sizes else None
             bound = 1 / max(sum(alpha ** abs(i - j) for j in range(n + 1)) for i in range(n + 1))
             rows.append(
-                {
-                    "n": n, "alpha": str(alpha), "y": significant(y),
-                    "y_as_printed": significant(printed_diagonal(n, alpha)),
-                    "as_printed": _is_printed_fair(mechanism, n, alpha), "steps": _largest_step(n),
-                    "permuted": _has_permuted_rows(n), "seven": check(mechanism).holds,
-                    "private": mechanism.certificate.ratio == 1 / alpha, "y_is_the_bound": y == bound,
-                    "cost": significant(rescaled(mechanism)),
-                    "cost_as_stated": rescaled(mechanism) == Fraction(n + 1, n) * (1 - y),
-                    "larger_inside": n == 1 or y > other.probability(1, 1),
-                    "smaller_at_ends": n == 1 or y < other.probability(0, 0),
-                    "cost_of_program": None if program is None else significant(program),
-                    "cost_is_the_programs": None if program is None else program == rescaled(mechanism),
-                }
-            )  # fmt: skip
-    even, odd = ([row for row in rows if row["n"] % 2 == part] for part in (0, 1))
+                FairCheck(
+                    n=n,
+                    alpha=str(alpha),
+                    y=significant(y),
+                    y_as_printed=significant(printed_diagonal(n, alpha)),
+                    as_printed=_is_printed_fair(mechanism, n, alpha),
+                    largest_step=_largest_step(n),
+                    permuted=_has_permuted_rows(n),
+                    all_seven=check(mechanism).holds,
+                    private=mechanism.certificate.ratio == 1 / alpha,
+                    y_is_the_bound=y == bound,
+                    cost=significant(rescaled(mechanism)),
+                    cost_as_stated=rescaled(mechanism) == Fraction(n + 1, n) * (1 - y),
+                    larger_inside=n == 1 or y > entry(other, 1, 1),
+                    smaller_at_ends=n == 1 or y < entry(other, 0, 0),
+                    cost_of_program=None if program is None else significant(program),
+                    cost_is_the_programs=None if program is None else program == rescaled(mechanism),
+                )
+            )
+    even, odd = ([row for row in rows if row.n % 2 == part] for part in (0, 1))
     right = {
-        name: sum(abs(row["y"] - row["y_as_printed"]) <= 1e-9 for row in part)
+        name: sum(abs(row.y - row.y_as_printed) <= 1e-9 for row in part)
         for name, part in (("even", even), ("odd", odd))
     }
     settings = f"{len(rows)} settings (n = 1 to {_sizes(setting)[-1]}, {len(ALPHAS)} alphas from 1/10 to 99/100)"
-    compared = [row for row in rows if row["cost_is_the_programs"] is not None]
-
-    def all_of(*columns: str) -> bool:
-        return all(row[column] for row in rows for column in columns)
+    compared = [row for row in rows if row.cost_is_the_programs is not None]
 
     alpha = Fraction(10, 11)
     seven_row = sum(alpha ** exponent(0, j, 7) for j in range(8))
@@ -183,32 +235,38 @@ def fair_structure(setting: Setting) -> Drawn:
             "Every column of EM holds the same powers of alpha in another order, and neighbours in a row differ by at "
             "most one power.",
             f"True for every n from 1 to {_sizes(setting)[-1]}; the entries are those of (16) in {settings}.",
-            judged(all_of("as_printed", "permuted", "private") and max(row["steps"] for row in rows) <= 1),
+            judged(all(row.as_printed and row.permuted and row.private and row.largest_step <= 1 for row in rows)),
         ),
         Claim(
             "(15): the diagonal of EM", "[C] (15) and (16), lemma 4",
             "The diagonal of EM, and the largest of any fair mechanism, is y = (1-a)/(1+a-2a^(n/2+1)).",
             f"Right for {right['even']} of {len(even)} settings with even n and for {right['odd']} of {len(odd)} with "
             f"odd n. With the printed y at n = 7, alpha = 10/11 the probabilities of a row add up to {excess:.5f}.",
-            judged(right["even"] == len(even) and all_of("y_is_the_bound"), corrected=right["odd"] < len(odd)),
+            judged(
+                right["even"] == len(even) and all(row.y_is_the_bound for row in rows),
+                corrected=right["odd"] < len(odd),
+            ),
             "The formula is for even n. For odd n it is y = (1-a)/((1+a)(1-a^((n+1)/2))); in both cases one over the "
             "largest row sum of a^|i-j|, which no fair private mechanism exceeds.",
         ),
         Claim(
             "theorem 4: all seven, and best", "[C] theorem 4",
             "EM has all seven properties and the least L0 cost of all fair mechanisms, (n+1)/n (1-y).",
-            f"All seven, checked exactly, in {sum(bool(row['seven']) for row in rows)} of {settings}; the linear "
+            f"All seven, checked exactly, in {sum(row.all_seven for row in rows)} of {settings}; the linear "
             "program with F, solved without closed forms, has the cost of EM in "
-            f"{sum(bool(row['cost_is_the_programs']) for row in compared)} of {len(compared)}.",
-            judged(all_of("seven", "cost_as_stated") and all(row["cost_is_the_programs"] for row in compared)),
+            f"{sum(bool(row.cost_is_the_programs) for row in compared)} of {len(compared)}.",
+            judged(
+                all(row.all_seven and row.cost_as_stated for row in rows)
+                and all(row.cost_is_the_programs for row in compared)
+            ),
         ),
         Claim(
             "section IV-C: the diagonal beside GM", "[C] section IV-C",
             "Beside GM the diagonal of EM is a little larger, except at the two corners, where it is smaller.",
             f"For n from 2 on, larger inside and smaller at the corners in "
-            f"{sum(bool(row['larger_inside'] and row['smaller_at_ends']) for row in rows if row['n'] > 1)} of "
-            f"{sum(row['n'] > 1 for row in rows)} settings.",
-            judged(all_of("larger_inside", "smaller_at_ends")),
+            f"{sum(row.larger_inside and row.smaller_at_ends for row in rows if row.n > 1)} of "
+            f"{sum(row.n > 1 for row in rows)} settings.",
+            judged(all(row.larger_inside and row.smaller_at_ends for row in rows)),
         ),
         _large_n(setting),
         Claim(
@@ -239,7 +297,7 @@ def fair_structure(setting: Setting) -> Drawn:
                    "grows with every step, beyond the nearer end of the range with every other.",),
         step=(46, 34),
     )  # fmt: skip
-    return Drawn({"": chart}, {"": rows, "entries": cells}, claims)
+    return Drawn({"": chart}, {"": [asdict(row) for row in rows], "entries": cells}, claims)
 
 
 def _power(power: int) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
 from fractions import Fraction
-from typing import Any
 
 from ...checking import check
 from ...mechanism import Mechanism
@@ -28,32 +28,62 @@ ALPHAS = fractions(
 #: Those that are too close to others to be drawn.
 NOT_DRAWN = {"499/1000", "501/1000", "10/11"}
 
-Rows = list[dict[str, Any]]
-
 #: Weights that are not symmetric: small counts are likelier.
 SKEWED = {n: [Fraction(2 ** (n - j), 2 ** (n + 1) - 1) for j in range(n + 1)] for n in range(1, 9)}
+
+
+@dataclass(frozen=True)
+class LemmaCheck:
+    """Which properties GM has for one n and alpha, and what lemmas 2 and 3 say."""
+
+    n: int
+    alpha: str
+    alpha_value: float
+    weakly_honest: bool
+    column_honest: bool
+    column_monotone: bool
+    lemma_2: bool
+    lemma_3: bool
+
+    @property
+    def name(self) -> str:
+        """What GM has, for the legend."""
+        return "WH and CM" if self.column_monotone else "WH" if self.weakly_honest else "neither"
 
 
 def statements(setting: Setting) -> Drawn:
     """Lemmas 1 to 3, theorems 1 and 2, randomised response and the uniform mechanism."""
     sizes = range(1, setting.pick(13, 41))
-    rows: list[dict[str, Any]] = []
+    rows: list[LemmaCheck] = []
     for n in setting.progress(sizes, "lemmas 2 and 3"):
         for alpha in ALPHAS:
             held = check(geometric(n, alpha=alpha), "WH+CH+CM")
             rows.append(
-                {
-                    "n": n, "alpha": str(alpha), "alpha_value": significant(alpha),
-                    "weakly_honest": bool(held["WH"]), "column_honest": bool(held["CH"]),
-                    "column_monotone": bool(held["CM"]),
-                    "lemma_2": n >= weakly_honest_from(alpha), "lemma_3": alpha <= Fraction(1, 2),
-                    "name": "WH and CM" if held["CM"] else "WH" if held["WH"] else "neither",
-                }
-            )  # fmt: skip
+                LemmaCheck(
+                    n=n,
+                    alpha=str(alpha),
+                    alpha_value=significant(alpha),
+                    weakly_honest=bool(held["WH"]),
+                    column_honest=bool(held["CH"]),
+                    column_monotone=bool(held["CM"]),
+                    lemma_2=n >= weakly_honest_from(alpha),
+                    lemma_3=alpha <= Fraction(1, 2),
+                )
+            )
     claims = (
         _lemma_1(setting),
-        _lemma(rows, "2", "weakly_honest", "GM is weakly honest exactly when n >= 2a/(1-a)."),
-        _lemma(rows, "3", "column_monotone", "GM is column monotone exactly when alpha <= 1/2."),
+        _lemma(
+            rows,
+            "2",
+            "GM is weakly honest exactly when n >= 2a/(1-a).",
+            [row for row in rows if row.weakly_honest != row.lemma_2],
+        ),
+        _lemma(
+            rows,
+            "3",
+            "GM is column monotone exactly when alpha <= 1/2.",
+            [row for row in rows if row.column_monotone != row.lemma_3],
+        ),
         _proof_of_lemma_3(),
         _honest_like_monotone(rows),
         _theorem_1(setting),
@@ -62,13 +92,12 @@ def statements(setting: Setting) -> Drawn:
         _randomised_response(),
         _uniform(sizes),
     )
-    return Drawn({"": _regions(rows)}, {"": rows}, claims)
+    return Drawn({"": _regions(rows)}, {"": [asdict(row) for row in rows]}, claims)
 
 
-def _lemma(rows: Rows, number: str, column: str, statement: str) -> Claim:
-    """Lemma 2 or 3: the condition against an exact check."""
-    wrong = [row for row in rows if row[column] != row[f"lemma_{number}"]]
-    beyond = [row for row in wrong if row["n"] != 1]
+def _lemma(rows: list[LemmaCheck], number: str, statement: str, wrong: list[LemmaCheck]) -> Claim:
+    """Lemma 2 or 3, and where an exact check says otherwise."""
+    beyond = [row for row in wrong if row.n != 1]
     return Claim(
         f"lemma {number}", f"[C] lemma {number}", statement,
         f"Right in {len(rows) - len(wrong)} of {len(rows)} settings, checked exactly; of the {len(wrong)} others "
@@ -99,8 +128,8 @@ def _proof_of_lemma_3() -> Claim:
     )  # fmt: skip
 
 
-def _honest_like_monotone(rows: Rows) -> Claim:
-    same = sum(row["column_honest"] == row["column_monotone"] for row in rows)
+def _honest_like_monotone(rows: list[LemmaCheck]) -> Claim:
+    same = sum(row.column_honest == row.column_monotone for row in rows)
     return Claim(
         "section IV-B: column honesty of GM", "[C] sections IV-B and IV-D",
         "GM has the column properties together: for alpha <= 1/2.",
@@ -231,10 +260,10 @@ def _uniform(sizes: range) -> Claim:
     )  # fmt: skip
 
 
-def _regions(rows: Rows) -> Chart:
+def _regions(rows: list[LemmaCheck]) -> Chart:
     """Where GM is weakly honest and column monotone: checks as dots, lemmas as lines."""
     names = ["WH and CM", "WH", "neither"]
-    largest = max(row["n"] for row in rows)
+    largest = max(row.n for row in rows)
     x = {
         "field": "alpha_value", "type": "quantitative", "title": "alpha",
         "scale": {"domain": [0, 1], "nice": False}, "axis": {"tickCount": 10},
@@ -247,7 +276,7 @@ def _regions(rows: Rows) -> Chart:
     shape = {"domain": names, "range": list(SHAPES[:3])}
     legend = {"title": "GM has"}
     points: Spec = {
-        "data": {"values": [row for row in rows if row["alpha"] not in NOT_DRAWN]},
+        "data": {"values": [{**asdict(row), "name": row.name} for row in rows if row.alpha not in NOT_DRAWN]},
         "mark": {"type": "point", "size": 34, "tooltip": True},
         "encoding": {
             "x": x, "y": y,
