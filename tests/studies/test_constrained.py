@@ -30,12 +30,14 @@ VERDICTS = {
     "figure 1: off by more than one": FAILS,
     "figure 1: gaps": HOLDS,
     "figure 1: one alpha": FAILS,
+    "section III: a floor": CORRECTED,
     "figure 2: gaps and spikes": HOLDS,
     "figure 2: squared error": HOLDS,
     "EM costs 1 + 1/n times GM": CORRECTED,
     "the cost of fairness is small": HOLDS,
     "example 1: .47, .05, .53": HOLDS,
     "example 1: eighteen times": HOLDS,
+    "example 1: spikes without gaps": HOLDS,
     "example 1: the ends take all": HOLDS,
     "section IV-A: RM implies RH": HOLDS,
     "section IV-A: CM implies CH": HOLDS,
@@ -231,6 +233,12 @@ def test_figure_2_costs_are_those_of_an_independent_program(drawn):
         assert row["cost_without"] * (n + 1) == pytest.approx(oracle(n, 0.62, _losses(n, power)), abs=1e-7)
         assert row["cost_with"] * (n + 1) == pytest.approx(oracle(n, 0.62, _losses(n, power), SEVEN), abs=1e-7)
         assert row["cost_with"] > row["cost_without"]
+
+
+def test_a_floor_under_all_probabilities_leaves_gaps_hardly_filled():
+    made = heatmaps.with_floor("L2", 4)
+    assert made.probability(4, 0) == heatmaps.FLOOR and made.probability(0, 0) < 5 * heatmaps.FLOOR
+    assert min(made.matrix.ravel()) >= float(heatmaps.FLOOR)
 
 
 # ------------------------------------------------------------------------------------------------ example 1, figure 7

@@ -138,10 +138,9 @@ def chooser(setting: Setting) -> Drawn:
 def _agreement(settings: list[tuple[int, Fraction]]) -> tuple[int, int]:
     """How often ``dc.choose`` takes the branch of the flowchart, among requests of up to two properties."""
     called = {"EM": "EM", "GM": "GM", "WH": "WM", "WM": "WM"}
-    tried = [(n, alpha, codes) for n, alpha in settings[:3] for codes in REQUESTS if len(codes) <= 2]
+    tried = [(n, alpha, codes) for n, alpha in settings[-3:] for codes in REQUESTS if len(codes) <= 2]
     same = [
-        choose(n, alpha=alpha, properties=codes).name == called[flowchart(codes, n, alpha)] or n == 1
-        for n, alpha, codes in tried
+        choose(n, alpha=alpha, properties=codes).name == called[flowchart(codes, n, alpha)] for n, alpha, codes in tried
     ]
     return sum(same), len(tried)
 

@@ -114,6 +114,7 @@ def unconstrained(setting: Setting) -> Drawn:
             "" if together else "The sentences need alphas that exclude each other, so the panels had different ones.",
         )
     )
+    claims.append(_floor())
     charts = {
         "": _panels(made, "Without properties, the best mechanisms have gaps and spikes",
                     f"Alpha = 0.62. White columns are never reported. {_ROWS_ARE_TRUTHS}"),
@@ -127,6 +128,39 @@ def unconstrained(setting: Setting) -> Drawn:
         ),
     }  # fmt: skip
     return Drawn(charts, {"": _cells(made), "alpha": curves}, tuple(claims), _CHOSEN_PANELS)
+
+
+#: What no probability may fall below where section III tries that.
+FLOOR = Fraction(1, 1000)
+
+
+def with_floor(loss: str, n: int) -> Mechanism:
+    """The best mechanism at the printed alpha in which no probability is below the floor."""
+    at_least = Property(
+        "floor", "floor", f"Every probability is at least {FLOOR}.", "[C] section III",
+        lambda truths, reports: Rows(np.arange(truths * reports)[:, None], np.array([1]), ">=", FLOOR),
+    )  # fmt: skip
+    return design(n, alpha=PRINTED_ALPHA, loss=loss, properties=[at_least])
+
+
+def _floor() -> Claim:
+    """Section III: a floor under all probabilities does not help."""
+    filled = []
+    for loss, n in PANELS:
+        gaps = [place[1] for place in pathologies(designed(n, PRINTED_ALPHA, (), loss))["no gaps"].places]
+        made = with_floor(loss, n)
+        filled += [[entry(made, i, j) for i in range(n + 1)] for j in gaps]
+    least, most = {min(column) for column in filled}, max(map(max, filled))
+    return Claim(
+        "section III: a floor",
+        "[C] section III",
+        "Asking that no probability be 0 does not help: what was 0 gets the smallest value that is allowed.",
+        f"With a floor of {FLOOR}, each of the {len(filled)} reports that were never given has that probability under "
+        f"the truths furthest from it, and at most {rounded(most)} under the nearest.",
+        judged(least == {FLOOR} and most < Fraction(1, 50), corrected=most > FLOOR),
+        "Exactly the floor far from the truth only; nearer to it the probability grows as far as privacy allows, and "
+        "stays small.",
+    )
 
 
 def constrained(setting: Setting) -> Drawn:
@@ -282,6 +316,7 @@ def example_1(setting: Setting) -> Drawn:
     )
     limit = Fraction(9999, 10000)
     nearest = max(_inside(geometric(n, alpha=limit)) for n in (2, 4, 8))
+    flaws = pathologies(mechanism)
     place = "[C] section II-B, example 1"
     claims = (
         Claim(
@@ -295,6 +330,12 @@ def example_1(setting: Setting) -> Drawn:
             "example 1: eighteen times", place,
             "For a true 1 the truth is eighteen times less likely than a wrong report.",
             f"Exactly {times} times.", judged(times == 18),
+        ),
+        Claim(
+            "example 1: spikes without gaps", place,
+            "GM has no gaps, and spikes at the ends of the range.",
+            f"It is {'' if flaws['no gaps'] else 'not '}free of gaps; the worst spike: {flaws['no spikes'].where}.",
+            judged(bool(flaws["no gaps"]) and not flaws["no spikes"]),
         ),
         Claim(
             "example 1: the ends take all", place,

@@ -174,6 +174,7 @@ class FairCheck:
     alpha: str
     y: float
     y_as_printed: float
+    y_is_printed: bool
     as_printed: bool
     largest_step: int
     permuted: bool
@@ -186,6 +187,15 @@ class FairCheck:
     smaller_at_ends: bool
     cost_of_program: float | None
     cost_is_the_programs: bool | None
+
+
+def is_printed_diagonal(y: Fraction, n: int, alpha: Fraction) -> bool:
+    """Whether a diagonal entry is exactly what [C] (15) says; squared, so that odd n need no root.
+
+    >>> is_printed_diagonal(Fraction(1, 2), 2, Fraction(1, 2)), is_printed_diagonal(Fraction(2, 3), 1, Fraction(1, 2))
+    (True, False)
+    """
+    return ((1 + alpha - (1 - alpha) / y) / 2) ** 2 == alpha ** (n + 2)
 
 
 def fair_structure(setting: Setting) -> Drawn:
@@ -204,6 +214,7 @@ def fair_structure(setting: Setting) -> Drawn:
                     alpha=str(alpha),
                     y=significant(y),
                     y_as_printed=significant(printed_diagonal(n, alpha)),
+                    y_is_printed=is_printed_diagonal(y, n, alpha),
                     as_printed=_is_printed_fair(mechanism, n, alpha),
                     largest_step=_largest_step(n),
                     permuted=_has_permuted_rows(n),
@@ -219,10 +230,7 @@ def fair_structure(setting: Setting) -> Drawn:
                 )
             )
     even, odd = ([row for row in rows if row.n % 2 == part] for part in (0, 1))
-    right = {
-        name: sum(abs(row.y - row.y_as_printed) <= 1e-9 for row in part)
-        for name, part in (("even", even), ("odd", odd))
-    }
+    right = {"even": sum(row.y_is_printed for row in even), "odd": sum(row.y_is_printed for row in odd)}
     settings = f"{len(rows)} settings (n = 1 to {_sizes(setting)[-1]}, {len(ALPHAS)} alphas from 1/10 to 99/100)"
     compared = [row for row in rows if row.cost_is_the_programs is not None]
 
