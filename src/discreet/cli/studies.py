@@ -18,7 +18,7 @@ def study(
     name: Annotated[
         str,
         typer.Argument(
-            help="The paper: reconstruction [F], bounded [S], places [A], constrained [C], or all of them: all."
+            help="The paper: reconstruction [F], bounded [S], places [A], constrained [C]; or results (new); or all."
         ),
     ],
     figure: Annotated[str | None, typer.Option(help="One figure or table only, such as 3.")] = None,
