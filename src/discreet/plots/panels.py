@@ -54,8 +54,8 @@ class Axis:
             low, high = (math.log10(end) for end in self.domain)
             powers = range(math.ceil(low - 1e-9), math.floor(high + 1e-9) + 1)
             axis["values"] = [10.0**k for k in powers if k % -(-len(powers) // _MOST_POWERS) == 0]
-            plain = "datum.value >= 0.001 && datum.value <= 1000"
-            axis["labelExpr"] = f"{plain} ? format(datum.value, '~g') : format(datum.value, '~e')"
+            form = "datum.value < 0.001 || datum.value > 1e6 ? '~e' : datum.value >= 1 ? ',' : '~g'"
+            axis["labelExpr"] = f"format(datum.value, {form})"
         else:
             axis["tickCount"] = 6
         return {"field": field, "type": "quantitative", "title": self.title, "scale": scale, "axis": axis}
@@ -109,7 +109,7 @@ def panels(
         if head:
             panel["title"] = {"text": head, "fontSize": 12, "fontWeight": "normal", "offset": 6}
         shown.append(panel)
-    if len(shown) == 1:
+    if list(curves) == [""]:
         return finish(shown[0], title, *sentences, width=width)
     spec = {"concat": shown, "columns": columns, "spacing": 28}
     return finish(spec, title, *sentences, width=(width + 60) * columns)

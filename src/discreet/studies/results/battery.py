@@ -105,8 +105,8 @@ def _chart(rows: list[dict[str, Json]], sentence: str) -> Chart:
         head = {"text": f"{number:,} reports", "fontSize": 12, "fontWeight": "normal", "offset": 6}
         layers = {"layer": [one, bars, dots], "data": {"values": here}}
         panels.append({**layers, "title": head, "width": round(0.6 * WIDTH), "height": {"step": 11 * len(names)}})
-    spec = panels[0] if len(panels) == 1 else {"concat": panels, "columns": 3, "spacing": 28}
     width = (0.6 * WIDTH + 100) * len(panels)
+    spec: Spec = {"concat": panels, "columns": 3, "spacing": 28}
     return finish(spec, "The default estimate is nearer to the truth than the papers' updates", sentence, width=width)
 
 

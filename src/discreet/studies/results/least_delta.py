@@ -52,9 +52,9 @@ def draw(setting: Setting) -> Drawn:
         Axis("probability of the truth", (0, 1), values=(0, 0.2, 0.4, 0.6, 0.8, 1)),
         Axis("true delta", (1e-5, 1), log=True),
         "The least delta of bounded noise has a closed form",
-        "Counts from D on: the closed form is the optimum over all laws, but for the smallest probabilities of the "
-        "truth, where "
-        "it is a lower bound. Noise for every count has to cost more.",
+        "Counts from D on: the closed form is the optimum over all laws; at the left end, where p(1) > E eta, a lower "
+        "bound. "
+        "Noise for every count costs more.",
         columns=3,
         dots=(_NAMES["least_of_all"], _NAMES["every_count"]),
     )

@@ -28,6 +28,9 @@ CASES = ((Fraction(1, 3), 4), (Fraction(1, 2), 10), (Fraction(3, 4), 7), (Fracti
 #: Where two groups of one person are worked out over all pairs of counts.
 JOINT = ((Fraction(1, 3), 2), (Fraction(1, 2), 3))
 
+#: A curve has about twice so many dots at most.
+MOST_DOTS = 13
+
 #: What may be reported: a count, or that the group is not named.
 _Reports = dict[int | None, Fraction]
 
@@ -139,6 +142,7 @@ def draw(setting: Setting) -> Drawn:
             for column, name in names.items()
             for row in rows
             if row["alpha"] == str(alpha) and row["reach"] == reach
+            if column != "truncated" or int(str(row["people"])) % -(-reach // MOST_DOTS) == 0
         ]
         for alpha, reach in PANELS
     }
