@@ -100,7 +100,7 @@ def weakly_honest_share(n: int, alpha: Fraction) -> Fraction:
     as good as the bound allows; this one has the diagonal 1/(n+1) inside, the least that weak honesty lets pass.
 
     >>> weakly_honest_share(4, Fraction(9, 10))
-    Fraction(1691, 6715)
+    Fraction(551, 3645)
     """
     if n >= 2 * alpha / (1 - alpha):
         return Fraction(1)

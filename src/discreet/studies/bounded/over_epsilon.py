@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any
 
 from ... import papers
 from ...mechanisms.bounded import zeros_bound
 from ...mechanisms.gaussian import law_variance
-from ...optimise.noise.figures import EPSILONS
+from ...optimise.noise.figures import EPSILONS, Row
 from ...optimise.noise.tradeoff import POINTS
 from ...plots.panels import Axis, panels
 from ...wording import rounded
@@ -39,7 +37,7 @@ SIGNIFICANT = 0.5
 #: Where the noise for every count is worked out beside that for large counts: a linear program each.
 SMALL_COUNTS_AT = ("1.1", "1.5", "2.2")
 
-_Rows = list[dict[str, Any]]
+_Rows = list[Row]
 
 
 def _epsilons(setting: Setting) -> tuple[Fraction, ...]:
@@ -47,7 +45,7 @@ def _epsilons(setting: Setting) -> tuple[Fraction, ...]:
     return EPSILONS if setting.quick else tuple(sorted({*EPSILONS, *(Fraction(k, 20) for k in range(4, 61))}))
 
 
-def _points(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def _points(rows: _Rows) -> _Rows:
     return [{"name": name, "x": row["epsilon"], "y": row[column]} for column, name in CURVES.items() for row in rows]
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
 
 from ... import papers
 from ...mechanisms.bounded import PaperFormulas, paper_formulas
+from ...optimise.noise.figures import Row
 from ...optimise.noise.tradeoff import knee_of
 from ...plots.panels import Axis, panels
 from ...wording import rounded
@@ -24,7 +24,7 @@ COUNTEREXAMPLE = ("0.5", "0.1", 4)
 #: "Slightly after": within two percent of truth.
 SLIGHTLY = Fraction(2, 100)
 
-_Rows = list[dict[str, Any]]
+_Rows = list[Row]
 
 
 def draw(setting: Setting) -> Drawn:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -84,7 +83,7 @@ def _chart(rows: list[dict[str, Json]], sentence: str) -> Chart:
     """A dot with its bar for each population, a panel for each number of reports."""
     names = list(dict.fromkeys(str(row["mechanism"]) for row in rows))
     populations = list(dict.fromkeys(str(row["population"]) for row in rows))
-    shown: list[dict[str, Any]] = [{**row, "name": row["mechanism"]} for row in rows]
+    shown: list[Spec] = [{**row, "name": row["mechanism"]} for row in rows]
     largest, least = max(row["high"] for row in shown), min(row["low"] for row in shown)
     domain = [max(0.02, 0.9 * least), 1.1 * largest]
     scale = {"type": "log", "domain": domain, "nice": False}

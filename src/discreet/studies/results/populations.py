@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...exact.arrays import FloatArray
+from ...exact.arrays import Array, FloatArray
 from ...mechanism import Mechanism
 from ...mechanisms.fair import explicit_fair
 from ...mechanisms.geometric import geometric
@@ -22,7 +20,7 @@ N = 100
 _X: FloatArray = np.arange(N + 1, dtype=np.float64)
 
 
-def shares(weights: NDArray[Any]) -> FloatArray:
+def shares(weights: Array) -> FloatArray:
     """Weights divided by their sum."""
     return np.asarray(weights / weights.sum(), dtype=np.float64)
 
