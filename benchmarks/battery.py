@@ -11,42 +11,20 @@ from __future__ import annotations
 
 import csv
 import gzip
-import math
 import os
 import sys
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
 import numpy as np
 
 import discreet as dc
 import measure
+from discreet.studies.results.populations import N, counted, mechanisms, not_tuned_on, shares, tuned_on
 from estimation import UPDATES, updates
 from measure import Line
 
-DATA = Path(__file__).parent.parent / "data"
-N = 100
-X = np.arange(N + 1)
 PEOPLE = (500, 5_000, 100_000)
-
-
-def _shares(weights: np.ndarray) -> np.ndarray:
-    return np.asarray(weights / weights.sum())
-
-
-def _normal(mean: float, spread: float) -> np.ndarray:
-    return _shares(np.exp(-0.5 * ((X - mean) / spread) ** 2))
-
-
-def _points(where: dict[int, float]) -> np.ndarray:
-    return _shares(np.array([where.get(int(k), 0.0) for k in X]))
-
-
-def _counted(folder: Path, file: str, column: str) -> np.ndarray:
-    with gzip.open(folder / file, "rt", encoding="utf-8") as rows:
-        values = [min(int(row[column]), N) for row in csv.DictReader(rows)]
-    return _shares(np.bincount(values, minlength=N + 1).astype(float))
 
 
 def _adult() -> dict[str, np.ndarray]:
@@ -54,44 +32,10 @@ def _adult() -> dict[str, np.ndarray]:
     folder = os.environ.get("DISCREET_DATA")
     if folder is None or not (Path(folder) / "adult.csv.gz").is_file():
         return {}
+    with gzip.open(Path(folder) / "adult.csv.gz", "rt", encoding="utf-8") as file:
+        people = list(csv.DictReader(file))
     columns = {"hours": "hours_per_week", "ages": "age"}
-    return {name: _counted(Path(folder), "adult.csv.gz", column) for name, column in columns.items()}
-
-
-def tuned_on() -> dict[str, np.ndarray]:
-    """Real visits, ages and working hours (with their spike at 40), smooth ones, and few points."""
-    binomial = np.array([math.comb(N, int(k)) / 2.0**N for k in X])
-    return {
-        "visits": _counted(DATA, "doctor_visits.csv.gz", "doctor_visits"),
-        **_adult(),
-        "binomial": binomial,
-        "uniform": _shares(np.ones(N + 1)),
-        "four points": _points({10: 0.4, 35: 0.3, 60: 0.2, 90: 0.1}),
-        "two humps": 0.6 * _normal(25, 6) + 0.4 * _normal(70, 10),
-        "geometric": _shares(0.9**X),
-    }
-
-
-def not_tuned_on() -> dict[str, np.ndarray]:
-    """Heaped, stepped, zero-inflated, few points, and others."""
-    heaps = np.where(X % 10 == 0, 6.0, np.where(X % 5 == 0, 3.0, 0.6))
-    return {
-        "heaped": _shares(X * np.exp(-X / 30.0) * heaps),
-        "stepped": _shares(np.select([X < 20, X < 46, X < 80], [4.0, 1.0, 2.5], 0.3)),
-        "zero-inflated": 0.55 * (X == 0) + 0.45 * _normal(30, 12),
-        "six points": _points({0: 0.3, 5: 0.1, 20: 0.25, 21: 0.05, 50: 0.2, 100: 0.1}),
-        "gamma": _shares((X + 0.5) ** 1.5 * np.exp(-X / 12.0)),
-        "one point": _points({37: 1.0}),
-        "cliff": _shares(np.where(X <= 30, np.exp(X / 12.0), 1e-9)),
-        "spike on a hump": 0.8 * _normal(50, 18) + 0.2 * (X == 40),
-    }
-
-
-@cache
-def mechanisms() -> dict[str, dc.Mechanism]:
-    made = {f"geometric {e}": dc.geometric(N, epsilon=e) for e in ("0.03", "0.1", "0.3", "1")}
-    made |= {f"k-RR {e}": dc.randomized_response(N + 1, epsilon=e) for e in (2, 4)}
-    return made | {"explicit fair 0.1": dc.explicit_fair(N, epsilon="0.1")}
+    return {name: counted([person[column] for person in people]) for name, column in columns.items()}
 
 
 def _errors(p: np.ndarray, truth: np.ndarray) -> np.ndarray:
@@ -110,7 +54,7 @@ def ratios(
             for people in PEOPLE:
                 ours, plain = np.zeros(2), np.zeros(2)
                 for seed in range(first_seed, first_seed + surveys):
-                    counts = np.random.default_rng([seed, people]).multinomial(people, _shares(truth @ matrix))
+                    counts = np.random.default_rng([seed, people]).multinomial(people, shares(truth @ matrix))
                     seen = counts > 0
                     ours += _errors(dc.estimate(counts, mechanism).distribution, truth)
                     columns = np.ascontiguousarray(matrix[:, seen])
@@ -121,7 +65,7 @@ def ratios(
 
 def lines(surveys: int = 8) -> Iterator[Line]:
     """Geometric means and worst settings of both distances, then the time of a call."""
-    wanted = (("tuned on", tuned_on(), 0.5, 0.3, 1.5), ("not tuned on", not_tuned_on(), 0.7, 0.5, 1.6))
+    wanted = (("tuned on", tuned_on() | _adult(), 0.5, 0.3, 1.5), ("not tuned on", not_tuned_on(), 0.7, 0.5, 1.6))
     for name, truths, kantorovich, variation, worst in wanted:
         found = ratios(truths, surveys)
         together = np.exp(np.mean(np.log(np.maximum(list(found.values()), 1e-3)), axis=0))
@@ -140,9 +84,9 @@ def _times() -> Iterator[Line]:
     for n, wanted in ((N, None), (1000, 2.0)):
         mechanism = dc.geometric(n, epsilon="0.1")
         x = np.arange(n + 1)
-        truth = _shares(np.exp(-0.5 * ((x - 0.4 * n) / (0.08 * n)) ** 2))
+        truth = shares(np.exp(-0.5 * ((x - 0.4 * n) / (0.08 * n)) ** 2))
         matrix = np.array(mechanism.matrix)
-        counts = np.random.default_rng(1).multinomial(100_000, _shares(truth @ matrix))
+        counts = np.random.default_rng(1).multinomial(100_000, shares(truth @ matrix))
         times = UPDATES if n == N else 100
         ours, plain = measure.in_turn(
             lambda m=mechanism, c=counts: dc.estimate(c, m),

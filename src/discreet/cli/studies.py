@@ -18,7 +18,7 @@ def study(
     name: Annotated[
         str,
         typer.Argument(
-            help="The paper: reconstruction [F], bounded [S], places [A], constrained [C], or all of them: all."
+            help="The paper: reconstruction [F], bounded [S], places [A], constrained [C]; or results (new); or all."
         ),
     ],
     figure: Annotated[str | None, typer.Option(help="One figure or table only, such as 3.")] = None,
@@ -59,7 +59,7 @@ def study(
     if name == "all" and figure is not None:
         raise InvalidInput("a figure belongs to one paper.", "Name the paper instead of all.", argument="figure")
     wanted = running.read_formats(formats)
-    if wanted:
+    if set(wanted) - {"json"}:  # specifications need nothing to draw with
         refuse_undrawable()
     if download:
         if data is None:

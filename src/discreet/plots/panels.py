@@ -1,86 +1,178 @@
-"""Small multiples: the same lines over the same axes, one panel for each setting, with error bars."""
+"""Curves in panels: the same few series over one axis, a panel for each setting, with error bars where given."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
-from .chart import DASHES, PALETTE, SHAPES, STROKES, Chart, Spec, finish
+from .chart import INK, OWN_SHAPE, PALETTE, SHAPES, STROKES, WIDTH, Chart, Spec, finish, series
+
+#: The height of a panel over its width.
+_SHAPE = 0.72
+
+#: Logarithmic axes over more powers of ten than this name every second or third of them.
+_MOST_POWERS = 8
+
+
+@dataclass(frozen=True)
+class Axis:
+    """An axis of all panels.
+
+    Attributes
+    ----------
+    title
+        What it measures.
+    domain
+        From where to where; None leaves it to the data.
+    log
+        Whether steps of the same length are factors.
+    values
+        Where labels stand; None leaves it to the drawing program (a logarithmic axis with a domain: at powers of ten).
+    """
+
+    title: str
+    domain: tuple[float, float] | None = None
+    log: bool = False
+    values: Sequence[float] | None = None
+
+    def shows(self, value: object) -> bool:
+        """Whether a number lies between the ends of the axis."""
+        if self.domain is None:
+            return True
+        return isinstance(value, int | float) and self.domain[0] <= value <= self.domain[1]
+
+    def channel(self, field: str) -> Spec:
+        """The position channel of Vega-Lite."""
+        scale: Spec = {"type": "log" if self.log else "linear", "nice": self.domain is None, "zero": False}
+        axis: Spec = {"format": ".4~g"}
+        if self.domain is not None:
+            scale["domain"] = list(self.domain)
+        if self.values is not None:
+            axis["values"] = list(self.values)
+        elif self.log and self.domain is not None:
+            low, high = (math.log10(end) for end in self.domain)
+            powers = range(math.ceil(low - 1e-9), math.floor(high + 1e-9) + 1)
+            axis["values"] = [10.0**k for k in powers if k % -(-len(powers) // _MOST_POWERS) == 0]
+            form = "datum.value < 0.001 || datum.value > 1e6 ? '~e' : datum.value >= 1 ? ',' : '~g'"
+            axis["labelExpr"] = f"format(datum.value, {form})"
+        else:
+            axis["tickCount"] = 6
+        return {"field": field, "type": "quantitative", "title": self.title, "scale": scale, "axis": axis}
 
 
 def panels(
-    rows: Sequence[Mapping[str, object]],
+    curves: Mapping[str, Sequence[Mapping[str, object]]],
+    x: Axis,
+    y: Axis,
     title: str,
     *sentences: str,
-    x: str,
-    y: str,
-    across: str,
-    down: str | None = None,
-    x_title: str | None = None,
-    y_title: str | None = None,
-    size: tuple[int, int] = (170, 150),
-    log_x: bool = False,
-    log_y: bool = False,
-    zero: bool = False,
+    columns: int = 2,
+    dots: Collection[str] = (),
+    marked: bool = False,
+    rules: Mapping[str, float] | None = None,
 ) -> Chart:
-    """Lines by name in a panel for each value of ``across`` and ``down``; ``low`` and ``high`` are the error bars.
+    """Curves in panels, with one legend for all of them.
 
     Parameters
     ----------
-    rows
-        With the columns named here, ``name``, and ``low`` and ``high`` where there is an error bar. Names, and the
-        values of ``across`` and ``down``, come in the order in which they appear first.
-    title, sentences
-        Of the chart.
+    curves
+        By the title of each panel, its points: ``name`` of the series, ``x``, ``y``, and ``low`` and ``high`` where
+        there is an error bar. At most eight names in all. What is not positive is left out on a logarithmic axis.
     x, y
-        The columns of the axes.
-    across, down
-        The columns that tell panels apart.
-    x_title, y_title
-        Of the axes; the columns' names if not given.
-    size
-        Width and height of a panel.
-    log_x, log_y
-        Whether the axes are logarithmic.
-    zero
-        Whether the vertical axis begins at 0.
+        The axes.
+    title, sentences
+        What the picture is about, and what to see in it.
+    columns
+        How many panels stand side by side.
+    dots
+        The series that are drawn as dots instead of lines.
+    marked
+        Whether lines have a dot at each point.
+    rules
+        Where a thin horizontal line helps the eye, by its label.
+
+    Examples
+    --------
+    >>> points = [{"name": "one", "x": 1, "y": 0.1}, {"name": "one", "x": 2, "y": 0.01}]
+    >>> panels({"": points}, Axis("epsilon"), Axis("delta", log=True), "A curve", columns=1)
+    <Chart: A curve>
     """
-    names = list(dict.fromkeys(str(row["name"]) for row in rows))
-    horizontal: Spec = {
-        "field": x,
-        "type": "quantitative",
-        "title": x_title or x,
-        "scale": {"zero": False, "nice": True},
-    }
-    vertical: Spec = {"field": y, "type": "quantitative", "title": y_title or y, "scale": {"zero": zero, "nice": True}}
-    for axis, logarithmic in ((horizontal, log_x), (vertical, log_y)):
-        if logarithmic:
-            axis["scale"] = {"type": "log"}
-    color = {
-        "field": "name", "type": "nominal", "sort": None, "legend": {"title": None, **STROKES},
-        "scale": {"domain": names, "range": list(PALETTE[: len(names)])},
-    }  # fmt: skip
-    dash = {**color, "scale": {"domain": names, "range": list(DASHES[: len(names)])}}
-    shape = {**color, "legend": None, "scale": {"domain": names, "range": list(SHAPES[: len(names)])}}
-    layers: list[Spec] = [
-        {"mark": {"type": "line", "strokeWidth": 1.5}, "encoding": {"y": vertical, "color": color, "strokeDash": dash}},
-        {"mark": {"type": "point", "size": 28}, "encoding": {"y": vertical, "color": color, "shape": shape}},
+    named = list(dict.fromkeys(str(row["name"]) for rows in curves.values() for row in rows))
+    names = [*(name for name in named if name not in dots), *(name for name in named if name in dots)]
+    width = WIDTH if columns == 1 else round(0.62 * WIDTH)
+    shown = []
+    for head, rows in curves.items():
+        layers = [*_rules(rules or {}, width), *_layers(_drawable_rows(rows, names, x, y), names, x, y, dots, marked)]
+        encoding = {"x": x.channel("x"), "y": y.channel("y")}
+        panel: Spec = {"layer": layers, "encoding": encoding, "width": width, "height": round(_SHAPE * width)}
+        if head:
+            panel["title"] = {"text": head, "fontSize": 12, "fontWeight": "normal", "offset": 6}
+        shown.append(panel)
+    if list(curves) == [""]:
+        return finish(shown[0], title, *sentences, width=width)
+    spec = {"concat": shown, "columns": columns, "spacing": 28}
+    return finish(spec, title, *sentences, width=(width + 60) * columns)
+
+
+def _drawable_rows(
+    rows: Sequence[Mapping[str, object]], names: Sequence[str], x: Axis, y: Axis
+) -> list[dict[str, object]]:
+    """What a logarithmic axis can show, with the shape of each series."""
+    positive = [field for field, axis in (("x", x), ("y", y)) if axis.log]
+    return [
+        {**row, "shape": SHAPES[names.index(str(row["name"]))]}
+        for row in rows
+        if all(isinstance(number := row[field], int | float) and number > 0 for field in positive)
     ]
-    if any("low" in row for row in rows):
-        bars = {"y": {**vertical, "field": "low"}, "y2": {"field": "high"}, "color": color}
-        layers.append({"mark": {"type": "rule", "strokeWidth": 1.2}, "encoding": bars})
-    facet = {"column": _facet(rows, across)} | ({} if down is None else {"row": _facet(rows, down)})
-    width, height = size
-    columns = len(dict.fromkeys(str(row[across]) for row in rows))
-    spec: Spec = {
-        "data": {"values": [dict(row) for row in rows]},
-        "facet": facet,
-        "spec": {"width": width, "height": height, "encoding": {"x": horizontal}, "layer": layers},
-    }
-    return finish(spec, title, *sentences, width=width * columns + 140)
 
 
-def _facet(rows: Sequence[Mapping[str, object]], field: str) -> Spec:
+def _layers(
+    rows: list[dict[str, object]], names: Sequence[str], x: Axis, y: Axis, dots: Collection[str], marked: bool
+) -> list[Spec]:
+    """Lines, their error bars and dots, and the series of dots alone, which have a legend of their own."""
+    lines = [name for name in names if name not in dots]
+    lined = [row for row in rows if row["name"] in lines]
+    inside = [row for row in rows if all(axis.shows(row[field]) for field, axis in (("x", x), ("y", y)))]
+    points: Spec = {"type": "point", "tooltip": True}
+    colours = series(lines, "color", legend=STROKES)
+    layers: list[Spec] = []
+    if lined:
+        encoding = colours | series(lines, "strokeDash", legend=STROKES)
+        layers.append({"data": {"values": lined}, "mark": {"type": "line", "clip": True}, "encoding": encoding})
+    if whiskers := [row for row in lined if "low" in row]:
+        ends = {"y": {"field": "low", "type": "quantitative"}, "y2": {"field": "high"}, **colours}
+        layers.append({"data": {"values": whiskers}, "mark": {"type": "rule", "clip": True}, "encoding": ends})
+    if marked or whiskers:
+        own = [row for row in inside if row["name"] in lines]
+        layers.append({"data": {"values": own}, "mark": points, "encoding": colours | OWN_SHAPE})
+    if alone := [row for row in inside if row["name"] in dots]:
+        layers.append({"data": {"values": alone}, "mark": points, "encoding": _dots(names, dots)})
+    return layers
+
+
+def _dots(names: Sequence[str], dots: Collection[str]) -> Spec:
+    """Fill and shape of the series that are dots. Fill and not colour: so lines and dots have a legend each."""
+    places = [k for k, name in enumerate(names) if name in dots]
+    ranges: dict[str, Sequence[str]] = {"fill": PALETTE, "shape": SHAPES}
     return {
-        "field": field, "type": "nominal", "title": None,
-        "sort": list(dict.fromkeys(row[field] for row in rows)),
-    }  # fmt: skip
+        channel: {
+            "field": "name", "type": "nominal", "sort": None, "legend": {"title": None, "symbolStrokeWidth": 0},
+            "scale": {"domain": [names[k] for k in places], "range": [looks[k] for k in places]},
+        }
+        for channel, looks in ranges.items()
+    } | {"stroke": {"value": None}}  # fmt: skip
+
+
+def _rules(rules: Mapping[str, float], width: float) -> Iterator[Spec]:
+    """Thin horizontal lines with their labels at the right end."""
+    for label, height in rules.items():
+        at = {"y": {"datum": height}}
+        mark = {"type": "rule", "strokeDash": [2, 3], "color": INK, "opacity": 0.5}
+        yield {"data": {"values": [{}]}, "mark": mark, "encoding": {**at, "x": None}}
+        text = {"type": "text", "align": "right", "dx": -4, "dy": -6, "color": INK, "fontSize": 10}
+        yield {
+            "data": {"values": [{}]},
+            "mark": text,
+            "encoding": {**at, "x": {"value": width}, "text": {"value": label}},
+        }

@@ -1,4 +1,4 @@
-"""The studies, one for each paper."""
+"""The studies: one for each paper, and one for new results."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from .bounded.exhibits import BOUNDED
 from .constrained.exhibits import CONSTRAINED
 from .places.exhibits import PLACES
 from .reconstruction.exhibits import RECONSTRUCTION
+from .results.exhibits import RESULTS
 from .study import Study
 
-STUDIES: tuple[Study, ...] = (RECONSTRUCTION, BOUNDED, PLACES, CONSTRAINED)
+STUDIES: tuple[Study, ...] = (RECONSTRUCTION, BOUNDED, PLACES, CONSTRAINED, RESULTS)

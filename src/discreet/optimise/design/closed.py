@@ -83,7 +83,7 @@ def weakly_honest_cost(n: int, alpha: Fraction) -> Fraction:
 
     With y0 = 1/(n+1), y = (1-a)/(1+a) and n < 2a/(1-a): diagonal y0 inside and
     ``y0/(1-a) - (y0/y - 1)/s`` at both ends, s = 2 a^(n/2) for even n and a^((n-1)/2) + a^((n+1)/2) for odd n.
-    Otherwise the geometric mechanism is weakly honest.
+    Otherwise the geometric mechanism is weakly honest. A mixture reaches it: :func:`weakly_honest_share`.
     """
     if n >= 2 * alpha / (1 - alpha):
         return 2 * alpha / (1 + alpha) * Fraction(n, n + 1)
@@ -91,3 +91,18 @@ def weakly_honest_cost(n: int, alpha: Fraction) -> Fraction:
     s = 2 * alpha ** (n // 2) if n % 2 == 0 else alpha ** ((n - 1) // 2) + alpha ** ((n + 1) // 2)
     corner = guess / (1 - alpha) - (guess / y - 1) / s
     return 1 - (2 * corner + (n - 1) * guess) * guess
+
+
+def weakly_honest_share(n: int, alpha: Fraction) -> Fraction:
+    """How much of GM, mixed with EM, has the least L0 cost under weak honesty.
+
+    Both have the middle truth's row filled to the brim, sum_j a^|i-j| P[j, j] = 1, which makes them and their mixtures
+    as good as the bound allows; this one has the diagonal 1/(n+1) inside, the least that weak honesty lets pass.
+
+    >>> weakly_honest_share(4, Fraction(9, 10))
+    Fraction(551, 3645)
+    """
+    if n >= 2 * alpha / (1 - alpha):
+        return Fraction(1)
+    fair, inside = fair_diagonal(n, alpha), (1 - alpha) / (1 + alpha)
+    return (fair - Fraction(1, n + 1)) / (fair - inside)

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from ..study import Study
+from ..study import Exhibit, Study
+from . import example, numbers, over_epsilon, over_truth
 
 BOUNDED = Study(
     "bounded",
     "S",
     "Sadeghi, Asoodeh, Calmon, Differentially Private Mechanisms for Count Queries",
-    (),
+    (
+        Exhibit("1", "the noise beside the discrete Gaussian", example.draw),
+        Exhibit("2", "delta over epsilon", over_epsilon.draw_figure_2),
+        Exhibit("3", "delta over the probability of the truth", over_truth.draw),
+        Exhibit("4", "delta beside the discrete Gaussian", over_epsilon.draw_figure_4),
+        Exhibit("numbers", "the numbers of the text", numbers.draw),
+    ),
 )

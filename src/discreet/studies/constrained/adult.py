@@ -10,11 +10,12 @@ import numpy as np
 from ... import losses
 from ...exact.arrays import IntArray
 from ...plots import Chart
-from ...plots.panels import panels
+from ...plots.multiples import small_multiples
 from ...wording import listed
 from ..claims import Claim, judged
 from ..study import Drawn, Row, Setting
-from .small_groups import NAMES, group_counts, law_of, mechanism, outcome
+from .named import named
+from .small_groups import NAMES, group_counts, law_of, outcome
 
 #: The paper's alpha is lost in the scan. It is below .9, since the text says "higher values" of .9 to .99.
 ALPHA = Fraction(2, 3)
@@ -93,7 +94,7 @@ def _errors(
             counts = group_counts(of_people, n)
             for name in NAMES:
                 seed = int(setting.generator("adult", target, n, name, str(alpha), d).integers(2**31))
-                found = outcome(mechanism(name, n, alpha), loss, law_of(counts, n), [counts] * runs, seed)
+                found = outcome(named(name, n, alpha), loss, law_of(counts, n), [counts] * runs, seed)
                 rows.append(found.row(target=target, size=n, name=name, groups=len(counts)))
     return rows
 
@@ -103,7 +104,7 @@ def _decimal(alpha: Fraction) -> str:
 
 
 def _chart(rows: Sequence[Row], title: str, y: str) -> Chart:
-    return panels(
+    return small_multiples(
         rows, title, f"Groups of people with alpha {ALPHA}; bars are one standard error of the repetitions.",
         x="size", y="mean", across="target", x_title="people in a group", y_title=y,
     )  # fmt: skip
@@ -111,7 +112,7 @@ def _chart(rows: Sequence[Row], title: str, y: str) -> Chart:
 
 def _by_alpha(rows: Sequence[Row], data: str) -> Chart:
     numbered = [{**row, "number": float(str(row["alpha"]).removeprefix("alpha "))} for row in rows]
-    return panels(
+    return small_multiples(
         numbered, f"At strong privacy little is better than guessing on {data}",
         "Groups of 8 people; bars are one standard error of the repetitions.",
         x="number", y="mean", across="target", x_title="alpha", y_title="share of groups reported wrongly",

@@ -4,42 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
-from functools import cache
 
 import numpy as np
 
 from ...exact.arrays import FloatArray, IntArray
 from ...losses import Loss
 from ...mechanism import Mechanism
-from ...mechanisms.fair import explicit_fair, uniform
-from ...mechanisms.geometric import geometric
-from ...optimise.design.designing import design
 from ...report import Json
 from ...spaces import Counts
 from ...utility import expected_loss
 
 #: [C]'s names of the mechanisms, in the order of its legends.
 NAMES = ("GM", "WM", "EM", "UM")
-
-#: What WM is: weak honesty with both monotonicities, and symmetric, since its optimum is not unique.
-WEAKLY_HONEST = ("WH", "RM", "CM", "S")
-
-
-@cache
-def mechanism(name: str, n: int, alpha: Fraction) -> Mechanism:
-    """One of [C]'s four mechanisms for groups of n people.
-
-    >>> mechanism("EM", 4, Fraction(1, 2)).inputs
-    Counts(4)
-    """
-    if name == "GM":
-        return geometric(n, alpha=alpha)
-    if name == "EM":
-        return explicit_fair(n, alpha=alpha)
-    if name == "UM":
-        return uniform(n)
-    return design(n, alpha=alpha, loss="L0", properties=WEAKLY_HONEST)
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,11 @@ import numpy as np
 from ... import losses
 from ...exact.arrays import FloatArray, IntArray
 from ...losses import Loss
-from ...plots.panels import panels
+from ...plots.multiples import small_multiples
 from ..claims import Claim, judged
 from ..study import Drawn, Row, Setting
-from .small_groups import NAMES, mechanism, outcome
+from .named import named
+from .small_groups import NAMES, outcome
 
 #: People of a population, as the paper has them.
 PEOPLE = 10_000
@@ -44,7 +45,7 @@ def figure_11(setting: Setting) -> Drawn:
     ps = setting.pick((0.05, 0.2, 0.5, 0.8, 0.95), tuple(np.round(np.arange(0.05, 0.96, 0.05), 2).tolist()))
     cases = [(alpha, n, p, 1) for alpha in (HIGH, LOW) for n in (4, 8, 12) for p in ps]
     rows = _measured(setting, "figure 11", cases, lambda d: losses.beyond(d))
-    chart = panels(
+    chart = small_multiples(
         rows, "Fair noise suffers least where counts are in the middle",
         "The share of groups whose report is off by more than 1; bars are one standard error of the repetitions.",
         x="p", y="mean", across="groups of", down="alpha", x_title="share p of people with the bit",
@@ -57,7 +58,7 @@ def figure_12(setting: Setting) -> Drawn:
     """The share of groups of 8 off by more than d, over d, for even and skewed data."""
     cases = [(alpha, 8, p, d) for p in (0.5, 0.1) for alpha in (HIGH, MIDDLE, LOW) for d in range(8)]
     rows = _measured(setting, "figure 12", cases, lambda d: losses.beyond(d))
-    chart = panels(
+    chart = small_multiples(
         rows, "EM's tails are the lightest where counts are in the middle",
         "Groups of 8: the share whose report is off by more than d; bars are one standard error of the repetitions.",
         x="d", y="mean", across="alpha", down="data", x_title="d", y_title="off by more than d",
@@ -71,7 +72,7 @@ def figure_13(setting: Setting) -> Drawn:
     ps = setting.pick((0.1, 0.5, 0.9), tuple(np.round(np.arange(0.1, 0.91, 0.1), 2).tolist()))
     cases = [(alpha, n, p, 0) for alpha in (HIGH, MIDDLE, LOW) for n in (4, 8, 12) for p in ps]
     rows = _measured(setting, "figure 13", cases, lambda d: losses.power(2), root=True)
-    chart = panels(
+    chart = small_multiples(
         rows, "Root mean square error: larger groups, larger error",
         "Bars are one standard error of the repetitions.",
         x="p", y="mean", across="groups of", down="alpha", x_title="share p of people with the bit", y_title="RMSE",
@@ -94,9 +95,9 @@ def _measured(
         runs: list[IntArray] = [data.binomial(n, p, PEOPLE // n) for _ in range(repetitions)]
         for name in NAMES:
             seed = int(setting.generator(figure, name, str(alpha), n, p, d).integers(2**31))
-            found = outcome(mechanism(name, n, alpha), loss(d), law, runs, seed, root=root)
-            named = {"alpha": f"alpha {alpha}", "groups of": f"groups of {n}", "data": f"p = {p:g}"}
-            rows.append(found.row(**named, p=p, d=d, name=name))
+            found = outcome(named(name, n, alpha), loss(d), law, runs, seed, root=root)
+            setting_of = {"alpha": f"alpha {alpha}", "groups of": f"groups of {n}", "data": f"p = {p:g}"}
+            rows.append(found.row(**setting_of, p=p, d=d, name=name))
     return rows
 
 
