@@ -8,7 +8,7 @@ from pathlib import Path
 #: (``make test-cores``), and so are marked ``numerical``.
 NUMERICAL = (
     "contracts", "estimation", "exact", "optimise", "power", "privacy", "release/test_accuracy.py",
-    "release/test_margins.py", "release/test_noise.py", "slow", "test_bounded.py", "test_comparison.py",
+    "release/test_margins.py", "release/test_noise.py", "slow", "studies", "test_bounded.py", "test_comparison.py",
     "test_checking.py", "test_counterexamples.py", "test_families.py", "test_losses.py", "test_oracles.py",
     "test_planar.py", "test_practice.py", "test_properties.py", "test_ptables.py", "test_requirements.py",
     "test_utility.py",
