@@ -451,3 +451,13 @@ def test_smoothing_refuses_what_it_cannot_do_and_does_the_rest() -> None:
             dc.estimate([9] * 5, m, method="smoothed", seed=seed)  # type: ignore[arg-type]
     e = dc.estimate([10**9] * 5, m, method="smoothed")  # more than NumPy deals into folds of one size
     assert e.distribution.sum() == pytest.approx(1)
+
+
+def test_a_map_with_many_reports_has_an_inverse() -> None:
+    """Its likelihood is handled by Fourier transforms, which have none; the matrix has."""
+    grid = dc.Grid(30, 30, cell=150.0)
+    m = dc.planar_geometric(grid, epsilon=0.01, border="normalise")
+    p = np.random.default_rng(5).dirichlet(np.full(900, 3.0))
+    counts = np.rint(1e13 * m.forward(p)).astype(np.int64)
+    found = dc.estimate(counts, m, method="inverse")
+    assert np.allclose(found.distribution, p, rtol=0, atol=1e-9)

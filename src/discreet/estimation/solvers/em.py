@@ -17,6 +17,7 @@ from itertools import count
 import numpy as np
 
 from ...exact.arrays import FloatArray
+from ..algebra import product
 from ..interior import Products, Solution
 
 #: Momentum multiplies or divides a probability by no more than this.
@@ -43,6 +44,32 @@ def iterate(model: Products, iterations: int, start: FloatArray | None = None) -
     p = p / p.sum()
     _, log_likelihood, gap = update(model, p)
     return Solution(p, gap, (*trace, (log_likelihood, gap)))
+
+
+def iterate_each(A: FloatArray, shares: FloatArray, iterations: int) -> tuple[FloatArray, FloatArray]:
+    """A fixed number of updates from the uniform distribution for several sets of reports by one mechanism, together.
+
+    Parameters
+    ----------
+    A
+        How likely each report is for each truth; a row for each truth.
+    shares
+        The shares of the reports; a row for each set.
+    iterations
+        How many updates.
+
+    Returns
+    -------
+    tuple
+        The distribution of each set, in rows; and how much log-likelihood per report each lacks at most (its gap).
+    """
+    p = np.full((len(shares), len(A)), 1 / len(A))
+    back = np.ascontiguousarray(A.T)
+    for _ in range(iterations):
+        p = p * product(shares / product(p, A), back)
+    p = p / p.sum(axis=1, keepdims=True)
+    factors = product(shares / product(p, A), back)
+    return p, np.maximum(0.0, np.log(factors.max(axis=1)))
 
 
 def path(model: Products, grid: list[int]) -> Iterator[FloatArray]:

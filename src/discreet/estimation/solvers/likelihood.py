@@ -149,9 +149,7 @@ class Likelihood:
         model = self.model
         if isinstance(model, Response):
             return response.maximum(model.q, model.other / model.gain)
-        if isinstance(self.problem.groups[0].kernel, Projective) and isinstance(model, Structured):
-            return None  # with rare values some entry is negative
-        if isinstance(model, Banded):
+        if isinstance(model, Banded | Structured):
             return None  # noise that has an inverse without negatives is hardly any: steps are cheaper than to try
         if isinstance(model, Dense) and model.A.shape != (self.problem.size, self.problem.groups[0].outputs.size):
             return None  # a report that did not occur has chance 0 under the inverse, and hardly ever under a truth
@@ -172,7 +170,7 @@ class Likelihood:
             return model.unfold(model.q / model.factors)
         if isinstance(model, Response):
             return np.asarray((model.q - model.other) / model.gain)
-        if isinstance(model, Structured) or (isinstance(model, Banded) and group.size**3 > MOST_WORK):
+        if isinstance(model, Structured | Banded) and group.size**3 > MOST_WORK:
             return None
         with single_threaded_blas(self.problem.places):
             try:
