@@ -24,14 +24,16 @@ needs_data = pytest.mark.skipif(DATA is None and "CI" not in os.environ, reason=
 ADULT = (
     "39, State-gov, 77516, Bachelors, 13, Never-married, Adm-clerical, Not-in-family, White, Male, 2174, 0, 40, "
     "United-States, <=50K\n"
-    "28, Private, 338409, Bachelors, 13, Married-civ-spouse, Prof-specialty, Wife, Black, Female, 0, 0, 40, Cuba, >50K\n"
+    "28, Private, 338409, Bachelors, 13, Married-civ-spouse, Sales, Wife, Black, Female, 0, 0, 40, Cuba, >50K\n"
     "\n"
 )
 HEADED = (
     "age,workclass,fnlwgt,education,education_num,marital_status,occupation,relationship,race,sex,capital_gain,"
     "capital_loss,hours_per_week,native_country,income\n" + ADULT.replace(", ", ",").strip() + "\n"
 )
-SNAP = "7\t2010-10-19T23:55:27Z\t48.8583\t2.3478\t22847\n9\t2010-10-18T22:17:43Z\t30.2691029532\t-97.7493953705\t420315\n"
+SNAP = (
+    "7\t2010-10-19T23:55:27Z\t48.8583\t2.3478\t22847\n9\t2010-10-18T22:17:43Z\t30.2691029532\t-97.7493953705\t420315\n"
+)
 
 
 @pytest.mark.parametrize(
@@ -71,7 +73,7 @@ def test_what_comes_with_the_package_needs_no_folder(monkeypatch) -> None:
 @pytest.mark.parametrize("folder", [None, "empty"])
 def test_missing_data_is_named_with_what_to_do(folder: str | None, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.delenv(datasets.FOLDER, raising=False)
-    with pytest.raises(InvalidInput, match="adult.csv.gz.*DISCREET_DATA.*--download"):
+    with pytest.raises(InvalidInput, match=r"adult.csv.gz.*DISCREET_DATA.*--download"):
         Datasets(None if folder is None else tmp_path).adult()
     with pytest.raises(InvalidInput, match="loc-gowalla"):
         Datasets(None if folder is None else tmp_path).gowalla()
@@ -146,7 +148,7 @@ def test_anything_else_that_arrives_is_refused_and_not_kept(content: bytes | Non
 
 
 def test_no_server_is_an_error_in_words(tmp_path: Path) -> None:
-    with pytest.raises(SourceFailed, match="could not be fetched.*DISCREET_DATA"):
+    with pytest.raises(SourceFailed, match=r"could not be fetched.*DISCREET_DATA"):
         download_adult(tmp_path, "http://127.0.0.1:1/adult.data", seconds=2)
 
 

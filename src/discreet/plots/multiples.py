@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from .chart import DASHES, PALETTE, SHAPES, STROKES, Chart, Spec, finish
+from .chart import OWN_SHAPE, SHAPES, STROKES, Chart, Spec, finish, series
 
 
 def small_multiples(
@@ -55,24 +55,19 @@ def small_multiples(
     for axis, logarithmic in ((horizontal, log_x), (vertical, log_y)):
         if logarithmic:
             axis["scale"] = {"type": "log"}
-    color = {
-        "field": "name", "type": "nominal", "sort": None, "legend": {"title": None, **STROKES},
-        "scale": {"domain": names, "range": list(PALETTE[: len(names)])},
-    }  # fmt: skip
-    dash = {**color, "scale": {"domain": names, "range": list(DASHES[: len(names)])}}
-    shape = {**color, "legend": None, "scale": {"domain": names, "range": list(SHAPES[: len(names)])}}
+    color, dash = series(names, "color", legend=STROKES), series(names, "strokeDash", legend=STROKES)
     layers: list[Spec] = [
-        {"mark": {"type": "line", "strokeWidth": 1.5}, "encoding": {"y": vertical, "color": color, "strokeDash": dash}},
-        {"mark": {"type": "point", "size": 28}, "encoding": {"y": vertical, "color": color, "shape": shape}},
+        {"mark": {"type": "line", "strokeWidth": 1.5}, "encoding": {"y": vertical, **color, **dash}},
+        {"mark": {"type": "point", "size": 28}, "encoding": {"y": vertical, **color, **OWN_SHAPE}},
     ]
     if any("low" in row for row in rows):
-        bars = {"y": {**vertical, "field": "low"}, "y2": {"field": "high"}, "color": color}
+        bars = {"y": {**vertical, "field": "low"}, "y2": {"field": "high"}, **color}
         layers.append({"mark": {"type": "rule", "strokeWidth": 1.2}, "encoding": bars})
     facet = {"column": _facet(rows, across)} | ({} if down is None else {"row": _facet(rows, down)})
     width, height = size
     columns = len(dict.fromkeys(str(row[across]) for row in rows))
     spec: Spec = {
-        "data": {"values": [dict(row) for row in rows]},
+        "data": {"values": [{**row, "shape": SHAPES[names.index(str(row["name"]))]} for row in rows]},
         "facet": facet,
         "spec": {"width": width, "height": height, "encoding": {"x": horizontal}, "layer": layers},
     }

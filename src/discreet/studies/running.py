@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ..errors import InvalidInput
 from ..plots import Chart
-from ..report import Bullets, Fact, Json, Part, Picture, Prose, Report, Result, Section, Table, stamped
+from ..report import Bullets, Fact, Json, Part, Picture, Prose, Report, Result, Section, Table, Terms, stamped
 from ..wording import listed, plural
 from .claims import Claim, Verdict
 from .datasets import SOURCES, Datasets
@@ -98,10 +98,12 @@ class StudyResult(Result):
         by_verdict = {verdict: [c for c in self.claims if c.verdict is verdict] for verdict in Verdict}
         facts = tuple(Fact(str(len(found)), verdict.value) for verdict, found in by_verdict.items())
         run = f"{'A quick run' if self.quick else 'A full run'}; the seed is {self.seed}."
-        parts: list[Part] = [Prose(f"{self.study.paper}, cited as [{self.study.letter}]. {run}")]
-        if self.claims:
-            parts.append(claims_table(self.claims))
-        sections = [Section("Claims", tuple(parts))]
+        counted = Terms(tuple((verdict.value, plural(len(found), "claim")) for verdict, found in by_verdict.items()))
+        sections = [Section("", (Prose(f"{self.study.paper}, cited as [{self.study.letter}]. {run}"), counted))]
+        for verdict in (Verdict.FAILS, Verdict.CORRECTED):
+            said = tuple(_in_full(claim) for claim in by_verdict[verdict])
+            sections += [Section(verdict.value.capitalize(), (Bullets(said),))] if said else []
+        sections += [Section("All claims", (claims_table(self.claims),), "pages")] if self.claims else []
         sections += [self._section(e) for e in self.study.exhibits if e.key in self.drawn]
         notes = tuple(f"{_called(key)} was left out: {why}" for key, why in self.left_out.items())
         return Report(f"Study: {self.study.name}", "A paper, reproduced and judged", facts, tuple(sections), notes)
@@ -216,6 +218,10 @@ def _find_exhibit(study: Study, figure: str) -> Exhibit:
         keys = listed([exhibit.key for exhibit in study.exhibits], "and")
         raise InvalidInput.must_be("figure", f"one of {keys} for {study.name}", figure)
     return found
+
+
+def _in_full(claim: Claim) -> str:
+    return f"{claim.place}: {claim.statement} Measured: {claim.measured} {claim.why}".strip()
 
 
 def _called(key: str) -> str:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from ..study import Exhibit, Study
-from .adult import draw_adult, draw_visits
 from .choosing import chooser
 from .costs import named_costs, nine_requests
 from .derivability import from_geometric
+from .experiments.adult import draw_adult, draw_visits
+from .experiments.synthetic import figure_11, figure_12, figure_13
 from .fair import beside_exponential, beside_geometric
 from .heatmaps import constrained, example_1, small_groups, unconstrained
 from .lattice import implications, table_of_properties
 from .structure import fair_structure, geometric_structure
-from .synthetic import figure_11, figure_12, figure_13
 from .theorems import statements
 
 #: What needs no data: the mechanisms themselves (sections I to V-A).

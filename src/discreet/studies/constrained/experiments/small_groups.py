@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...exact.arrays import FloatArray, IntArray
-from ...losses import Loss
-from ...mechanism import Mechanism
-from ...report import Json
-from ...spaces import Counts
-from ...utility import expected_loss
+from ....exact.arrays import FloatArray, IntArray
+from ....losses import Loss
+from ....mechanism import Mechanism
+from ....report import Json
+from ....spaces import Counts
+from ....utility import expected_loss
 
 #: [C]'s names of the mechanisms, in the order of its legends.
 NAMES = ("GM", "WM", "EM", "UM")
@@ -40,7 +40,7 @@ class Outcome:
     @property
     def standard_error(self) -> float:
         """Of the mean of the runs."""
-        return self.deviation / self.runs**0.5
+        return float(self.deviation / self.runs**0.5)
 
     def row(self, **columns: Json) -> dict[str, Json]:
         """A row of data: the columns, what is expected, the runs, and one standard error each way."""

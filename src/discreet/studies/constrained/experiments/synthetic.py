@@ -8,13 +8,13 @@ from itertools import pairwise
 
 import numpy as np
 
-from ... import losses
-from ...exact.arrays import FloatArray, IntArray
-from ...losses import Loss
-from ...plots.multiples import small_multiples
-from ..claims import Claim, judged
-from ..study import Drawn, Row, Setting
-from .named import named
+from .... import losses
+from ....exact.arrays import FloatArray, IntArray
+from ....losses import Loss
+from ....plots.multiples import small_multiples
+from ...claims import Claim, judged
+from ...study import Drawn, Row, Setting
+from ..named import named
 from .small_groups import NAMES, outcome
 
 #: People of a population, as the paper has them.
@@ -37,7 +37,7 @@ def binomial(n: int, p: float) -> FloatArray:
     from scipy.stats import binom
 
     law: FloatArray = binom.pmf(np.arange(n + 1), n, p)
-    return law / law.sum()
+    return np.asarray(law / law.sum())
 
 
 def figure_11(setting: Setting) -> Drawn:
@@ -88,7 +88,8 @@ def _measured(
     *,
     root: bool = False,
 ) -> list[Row]:
-    repetitions, rows = setting.pick(5, 30), []
+    repetitions = setting.pick(5, 30)
+    rows: list[Row] = []
     for alpha, n, p, d in setting.progress(cases, figure):
         law = binomial(n, p)
         data = setting.generator(figure, str(alpha), n, p)
