@@ -15,7 +15,7 @@ from ....wording import listed
 from ...claims import Claim, judged
 from ...study import Drawn, Row, Setting
 from ..named import named
-from .small_groups import NAMES, group_counts, law_of, outcome
+from .small_groups import NAMES, WEAKLY_HONEST_MEANS, group_counts, law_of, outcome
 
 #: The paper's alpha is lost in the scan. GM is worse than uniform guessing, as the text says, from about .9 on only.
 ALPHA = Fraction(9, 10)
@@ -73,7 +73,7 @@ def _draw(setting: Setting, bits: Mapping[str, IntArray], data: str, chosen: tup
         *chosen,
         f"Alpha is {ALPHA}: the figure's is not legible, and GM is worse than uniform guessing only from about there "
         "on (`by_alpha` shows other values).",
-        f"WM is the optimum with {listed(('weak honesty', 'row and column monotonicity', 'symmetry'), 'and')}.",
+        WEAKLY_HONEST_MEANS,
     )
     charts = {
         "wrong": _chart(wrong, f"Fair noise is right most often on {data}", "share of groups reported wrongly"),
@@ -159,7 +159,7 @@ def _claims(
         Claim("figure 10: UM does not depend on the data", _PLACE, "UM is wrong with probability 1 - 1/(n+1).",
               f"Largest deviation {uniform:.1e} over {total} settings. {exact}", judged(uniform < 1e-9)),
         Claim("figure 10: GM is worse than UM", _PLACE, "On this data GM does appreciably worse than uniform guessing.",
-              f"GM is wrong more often than UM in {worse} of {total} settings at alpha {ALPHA}. For groups of 8, out of "
+              f"GM is wrong more often than UM in {worse} of {total} settings at alpha {ALPHA}. For groups of 8, of "
               f"{len(shares)} targets: {listed(at, 'and')}.",
               judged(2 * worse > total, corrected=worse < total),
               "" if worse == total else "It depends on the target, the group size and alpha."),

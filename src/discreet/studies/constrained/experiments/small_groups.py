@@ -17,6 +17,12 @@ from ....utility import expected_loss
 #: [C]'s names of the mechanisms, in the order of its legends.
 NAMES = ("GM", "WM", "EM", "UM")
 
+#: What is said of WM wherever it is shown.
+WEAKLY_HONEST_MEANS = (
+    "WM is the best mechanism with weak honesty and row and column monotonicity. It is not unique: this is the one that "
+    "`dc.design` gives."
+)
+
 
 @dataclass(frozen=True)
 class Outcome:
