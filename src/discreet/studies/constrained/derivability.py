@@ -41,7 +41,7 @@ def derivable_property(alpha: Fraction) -> Property:
 def from_geometric(setting: Setting) -> Drawn:
     """Which of the named mechanisms are derivable from GM, over n and alpha."""
     sizes = setting.pick((2, 4, 8), (2, 3, 4, 6, 8, 12, 16, 20))
-    alphas = fractions(["1/3", "1/2", "2/3", "9/10", "10/11", "99/100"])
+    alphas = fractions(["1/2", "2/3", "7/10", "3/4", "9/10", "10/11", "99/100"])
     settings = [(n, alpha) for n in sizes for alpha in alphas]
     rows: list[Row] = []
     violations: dict[str, list[Fraction]] = {name: [] for name in _COLUMNS}
@@ -136,7 +136,7 @@ def _reason(codes: tuple[str, ...], some_are_not: bool) -> str:
     """Why WM can be derived after all."""
     is_geometric = "from n = 2a/(1-a) on" if codes == WEAK_ALONE else "for alpha <= 1/2"
     rest = (
-        "It holds where the table says no."
+        "It holds for larger n and alpha only; the table says where."
         if some_are_not
         else "Elsewhere several mechanisms are best, and one of them can be derived wherever it was tried, if not the "
         "one that a solver finds first."
