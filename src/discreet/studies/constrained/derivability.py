@@ -19,6 +19,9 @@ from .named import WEAK_ALONE, WEAK_WITH_COLUMNS, designed, entry, fractions, na
 #: Differences of costs up to this are none.
 NOTHING = 1e-9
 
+#: A cell of the chart names up to this many n.
+MOST_NAMED = 2
+
 _COLUMNS = {"GM": "GM", "WM (WH)": "WH", "WM (WH, RM, CM)": "WM", "EM": "EM", "UM": "UM"}
 
 
@@ -81,7 +84,9 @@ def _which_n(
     by_place: dict[tuple[str, int, Fraction], bool], name: str, sizes: tuple[int, ...], alpha: Fraction
 ) -> str:
     yes = [n for n in sizes if by_place[name, n, alpha]]
-    return f"n >= {yes[0]}" if yes == [n for n in sizes if n >= yes[0]] else f"n = {', '.join(map(str, yes))}"
+    if yes == [n for n in sizes if n >= yes[0]]:
+        return f"n >= {yes[0]}"
+    return f"n = {', '.join(map(str, yes))}" if len(yes) <= MOST_NAMED else f"{len(yes)} of {len(sizes)} n"
 
 
 def _fair(by_place: dict[tuple[str, int, Fraction], bool], settings: list[tuple[int, Fraction]]) -> Claim:
