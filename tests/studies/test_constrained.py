@@ -215,15 +215,15 @@ def test_figure_1_no_optimum_at_alpha_0_62_has_the_spikes_of_the_text(drawn):
     """A bound over all mechanisms of least cost, not only the one that was made."""
     for spike in heatmaps.SPIKES:
         share = spike.share(heatmaps.PRINTED_ALPHA)
-        assert share <= heatmaps._most_of_any_optimum(spike, heatmaps.PRINTED_ALPHA) + 1e-9
-        assert heatmaps._most_of_any_optimum(spike, heatmaps.PRINTED_ALPHA) < spike.at_least
+        assert share <= heatmaps.most_of_any_optimum(spike, heatmaps.PRINTED_ALPHA) + 1e-9
+        assert heatmaps.most_of_any_optimum(spike, heatmaps.PRINTED_ALPHA) < spike.at_least
     found = [row for row in drawn["1"].tables["alpha"] if row["share"] >= row["stated"]]
     assert {row["name"] for row in found} == {spike.words for spike in heatmaps.SPIKES}  # each is true somewhere
 
 
 def test_the_bound_over_all_optima_sees_a_spike_where_there_is_one():
     spike = heatmaps.SPIKES[0]
-    assert heatmaps._most_of_any_optimum(spike, Fraction(9, 10)) == pytest.approx(1, abs=1e-6)
+    assert heatmaps.most_of_any_optimum(spike, Fraction(9, 10)) == pytest.approx(1, abs=1e-6)
 
 
 def test_figure_2_costs_are_those_of_an_independent_program(drawn):
@@ -251,8 +251,8 @@ def test_example_1_prints_47_5_and_53_hundredths(drawn):
 
 
 def test_figure_7_has_alpha_10_11_not_0_9():
-    assert heatmaps._largest_difference(4, Fraction(10, 11)) < 0.0006
-    assert heatmaps._largest_difference(4, Fraction(9, 10)) > 0.002
+    assert heatmaps.largest_difference(4, Fraction(10, 11)) < 0.0006
+    assert heatmaps.largest_difference(4, Fraction(9, 10)) > 0.002
 
 
 def test_figure_7_truth_is_reported_with_0_224_and_0_238(drawn):
@@ -356,9 +356,9 @@ def test_theorem_3_by_an_independent_program():
 
 def test_the_proof_of_uniqueness_rejects_other_mechanisms():
     alpha = Fraction(3, 4)
-    assert structure._is_the_only_best(dc.geometric(4, alpha=alpha), 4, alpha)
-    assert not structure._is_the_only_best(dc.explicit_fair(4, alpha=alpha), 4, alpha)
-    assert not structure._is_the_only_best(dc.geometric(4, alpha="1/2"), 4, alpha)
+    assert structure.is_the_only_best(dc.geometric(4, alpha=alpha), 4, alpha)
+    assert not structure.is_the_only_best(dc.explicit_fair(4, alpha=alpha), 4, alpha)
+    assert not structure.is_the_only_best(dc.geometric(4, alpha="1/2"), 4, alpha)
 
 
 # ------------------------------------------------------------------------------------------------ figure 5

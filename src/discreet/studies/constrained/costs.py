@@ -111,11 +111,11 @@ def nine_requests(setting: Setting) -> Drawn:
     charts = [
         lines(
             _curves(costs, part), [IN_WORDS["GM"], _ALONE, _COLUMNS, IN_WORDS["EM"]], x=x, y="cost", x_title=x,
-            y_title=_Y_TITLE, title=title, width=PANEL + 40, marked=marked,
+            y_title=_Y_TITLE, title=title, width=PANEL + 40, marked=marked, marked_at=height,
         )
-        for part, x, title, marked in (
-            ("over n", "n", "alpha = 0.76", [(float(threshold), "n = 6.33")]),
-            ("over alpha", "alpha", f"n = {size}", [(size / (size + 2), "alpha = 0.8")]),
+        for part, x, title, marked, height in (
+            ("over n", "n", "alpha = 0.76", [(float(threshold), "n = 6.33")], 0.15),
+            ("over alpha", "alpha", f"n = {size}", [(size / (size + 2), "alpha = 0.8")], 0.6),
         )
     ]  # fmt: skip
     chart = beside(

@@ -19,6 +19,9 @@ from .named import WEAK_ALONE, WEAK_WITH_COLUMNS, designed, entry, fractions, na
 #: Differences of costs up to this are none.
 NOTHING = 1e-9
 
+#: A cell of the chart names up to this many n.
+MOST_NAMED = 2
+
 _COLUMNS = {"GM": "GM", "WM (WH)": "WH", "WM (WH, RM, CM)": "WM", "EM": "EM", "UM": "UM"}
 
 
@@ -41,7 +44,7 @@ def derivable_property(alpha: Fraction) -> Property:
 def from_geometric(setting: Setting) -> Drawn:
     """Which of the named mechanisms are derivable from GM, over n and alpha."""
     sizes = setting.pick((2, 4, 8), (2, 3, 4, 6, 8, 12, 16, 20))
-    alphas = fractions(["1/3", "1/2", "2/3", "9/10", "10/11", "99/100"])
+    alphas = fractions(["1/2", "2/3", "7/10", "3/4", "9/10", "10/11", "99/100"])
     settings = [(n, alpha) for n in sizes for alpha in alphas]
     rows: list[Row] = []
     violations: dict[str, list[Fraction]] = {name: [] for name in _COLUMNS}
@@ -81,7 +84,9 @@ def _which_n(
     by_place: dict[tuple[str, int, Fraction], bool], name: str, sizes: tuple[int, ...], alpha: Fraction
 ) -> str:
     yes = [n for n in sizes if by_place[name, n, alpha]]
-    return f"n >= {yes[0]}" if yes == [n for n in sizes if n >= yes[0]] else f"n = {', '.join(map(str, yes))}"
+    if yes == [n for n in sizes if n >= yes[0]]:
+        return f"n >= {yes[0]}"
+    return f"n = {', '.join(map(str, yes))}" if len(yes) <= MOST_NAMED else f"{len(yes)} of {len(sizes)} n"
 
 
 def _fair(by_place: dict[tuple[str, int, Fraction], bool], settings: list[tuple[int, Fraction]]) -> Claim:
@@ -136,7 +141,7 @@ def _reason(codes: tuple[str, ...], some_are_not: bool) -> str:
     """Why WM can be derived after all."""
     is_geometric = "from n = 2a/(1-a) on" if codes == WEAK_ALONE else "for alpha <= 1/2"
     rest = (
-        "It holds where the table says no."
+        "It holds for larger n and alpha only; the table says where."
         if some_are_not
         else "Elsewhere several mechanisms are best, and one of them can be derived wherever it was tried, if not the "
         "one that a solver finds first."

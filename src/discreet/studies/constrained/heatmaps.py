@@ -211,7 +211,7 @@ _ROWS_ARE_TRUTHS = "Rows are true counts here; the paper prints the transpose."
 
 def _spike_claim(spike: Spike, alphas: Sequence[Fraction]) -> Claim:
     at_printed = spike.share(PRINTED_ALPHA)
-    best = _most_of_any_optimum(spike, PRINTED_ALPHA)
+    best = most_of_any_optimum(spike, PRINTED_ALPHA)
     holding = [alpha for alpha in alphas if spike.share(alpha) >= spike.at_least]
     where = f"those in {listed(_runs(alphas, holding))}" if holding else "none"
     also = ""
@@ -242,7 +242,7 @@ def _runs(places: Sequence[Fraction], chosen: Sequence[Fraction]) -> list[str]:
     return [f"{float(run[0]):g}" if len(run) == 1 else f"{float(run[0]):g} to {float(run[-1]):g}" for run in runs]
 
 
-def _most_of_any_optimum(spike: Spike, alpha: Fraction) -> float:
+def most_of_any_optimum(spike: Spike, alpha: Fraction) -> float:
     """The most that any mechanism of least cost gives to these reports under the worst truth: optima need not be one.
 
     Another linear program: the cost is held at its least value (but for 1e-9 of it) and the probability of all other
@@ -384,7 +384,7 @@ PRINTED_TRUTH = {"EM": 0.224, "GM": 0.238}
 def small_groups(setting: Setting) -> Drawn:
     """Figure 7: GM, WM and EM for four people."""
     n, alphas = 4, fractions(["9/10", "10/11"])
-    off = {alpha: _largest_difference(n, alpha) for alpha in alphas}
+    off = {alpha: largest_difference(n, alpha) for alpha in alphas}
     fitting = [alpha for alpha in alphas if off[alpha] <= Fraction(1, 1000)]
     alpha = Fraction(10, 11)
     made = {name: named(name, n, alpha) for name in ("GM", "EM", "WH", "WM", "UM")}
@@ -466,7 +466,7 @@ def small_groups(setting: Setting) -> Drawn:
     return Drawn({"": chart}, {"": rows, "summary": summary}, claims, chosen)
 
 
-def _largest_difference(n: int, alpha: Fraction) -> float:
+def largest_difference(n: int, alpha: Fraction) -> float:
     """How far the cells that the scan shows are from ours at most."""
     return max(
         abs(float(named(name, n, alpha).probability(truth, report)) - printed)

@@ -203,7 +203,7 @@ def table_of_properties(setting: Setting) -> Drawn:
         rows, x="mechanism", y="property", colour="share", text="text", x_title="", y_title="property",
         title="Which named mechanism has which property",
         sentences=(f"n = {sizes[0]} to {sizes[-1]} and {len(alphas)} alphas from 1/4 to 99/100, {len(settings)} "
-                   "settings, checked exactly. The paper's figure 6 has yes, no and a dash for it depends.",),
+                   "settings, checked exactly. The paper says all, none or it depends.",),
         step=(118, 30),
     )  # fmt: skip
     chosen = (

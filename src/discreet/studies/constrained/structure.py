@@ -62,7 +62,7 @@ def geometric_structure(setting: Setting) -> Drawn:
                     x=significant(entry(mechanism, 0, 0)),
                     y=significant(_inner(mechanism, n, alpha)),
                     as_printed=_as_printed(mechanism, n, alpha),
-                    only_best=_is_the_only_best(mechanism, n, alpha),
+                    only_best=is_the_only_best(mechanism, n, alpha),
                     symmetric=bool(held["S"]),
                     row_monotone=bool(held["RM"]),
                     cost=significant(rescaled(mechanism)),
@@ -133,7 +133,7 @@ def _as_printed(mechanism: Mechanism, n: int, alpha: Fraction) -> bool:
     )
 
 
-def _is_the_only_best(mechanism: Mechanism, n: int, alpha: Fraction) -> bool:
+def is_the_only_best(mechanism: Mechanism, n: int, alpha: Fraction) -> bool:
     """Whether the conditions of a proof hold that no other private mechanism has as large a diagonal.
 
     Privacy gives P[i, j] >= a^|i-j| P[j, j] for any private P, so its diagonal d has K d <= 1, K[i, j] = a^|i-j|. If GM
@@ -150,7 +150,7 @@ def _is_the_only_best(mechanism: Mechanism, n: int, alpha: Fraction) -> bool:
 
 
 def exponent(truth: int, report: int, n: int) -> int:
-    """The power of alpha in EM, [C] (16).
+    """The power of alpha in EM as [C] (16) prints it: what the mechanism is held to.
 
     >>> [exponent(0, report, 7) for report in range(8)]
     [0, 1, 1, 2, 2, 3, 3, 4]
@@ -303,7 +303,7 @@ def fair_structure(setting: Setting) -> Drawn:
         y_title="true count", title="EM for n = 7: every row has the same powers of alpha in its own order",
         sentences=("y is the probability of the truth, the same for every truth; a is alpha. Near the truth the power "
                    "grows with every step, beyond the nearer end of the range with every other.",),
-        step=(46, 34),
+        step=(54, 34),
     )  # fmt: skip
     return Drawn({"": chart}, {"": [asdict(row) for row in rows], "entries": cells}, claims)
 

@@ -25,7 +25,8 @@ ALPHAS = fractions(
      "19/20"]
 )  # fmt: skip
 
-#: Those that are too close to others to be drawn.
+#: The largest n that is drawn, and the alphas that are too close to others.
+MOST_DRAWN = 20
 NOT_DRAWN = {"499/1000", "501/1000", "10/11"}
 
 #: Weights that are not symmetric: small counts are likelier.
@@ -263,7 +264,8 @@ def _uniform(sizes: range) -> Claim:
 def _regions(rows: list[LemmaCheck]) -> Chart:
     """Where GM is weakly honest and column monotone: checks as dots, lemmas as lines."""
     names = ["WH and CM", "WH", "neither"]
-    largest = max(row.n for row in rows)
+    shown = [row for row in rows if row.n <= MOST_DRAWN and row.alpha not in NOT_DRAWN]
+    largest = max(row.n for row in shown)
     x = {
         "field": "alpha_value", "type": "quantitative", "title": "alpha",
         "scale": {"domain": [0, 1], "nice": False}, "axis": {"tickCount": 10},
@@ -276,7 +278,7 @@ def _regions(rows: list[LemmaCheck]) -> Chart:
     shape = {"domain": names, "range": list(SHAPES[:3])}
     legend = {"title": "GM has"}
     points: Spec = {
-        "data": {"values": [{**asdict(row), "name": row.name} for row in rows if row.alpha not in NOT_DRAWN]},
+        "data": {"values": [{**asdict(row), "name": row.name} for row in shown]},
         "mark": {"type": "point", "size": 34, "tooltip": True},
         "encoding": {
             "x": x, "y": y,
