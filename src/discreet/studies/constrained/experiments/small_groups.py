@@ -19,8 +19,8 @@ NAMES = ("GM", "WM", "EM", "UM")
 
 #: What is said of WM wherever it is shown.
 WEAKLY_HONEST_MEANS = (
-    "WM is the best mechanism with weak honesty and row and column monotonicity. It is not unique: this is the one that "
-    "`dc.design` gives."
+    "WM is the best mechanism with weak honesty and row and column monotonicity. It is not unique: this is the one "
+    "that `dc.design` gives."
 )
 
 
