@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,7 +49,7 @@ class StudyResult(Result):
         return tuple(claim for drawn in self.drawn.values() for claim in drawn.claims)
 
     def save(self, folder: str | Path, formats: Sequence[str] = FORMATS) -> Path:
-        """Write charts, data, claims and a page into a folder, which is made if it is not there.
+        """Write charts, data, claims (also as JSON) and a page into a folder, which is made if it is not there.
 
         Parameters
         ----------
@@ -64,13 +65,14 @@ class StudyResult(Result):
         """
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
-        for key, drawn in self.drawn.items():
+        for exhibit, drawn in self._exhibits():
             for name, chart in drawn.charts.items():
                 for ending in formats:
-                    chart.save(folder / f"{_file(key, name)}.{ending}")
+                    chart.save(folder / f"{exhibit.file(name)}.{ending}")
             for name, rows in drawn.tables.items():
-                _write_csv(folder / f"{_file(key, name)}.csv", rows)
+                _write_csv(folder / f"{exhibit.file(name)}.csv", rows)
         _write_csv(folder / "claims.csv", [_plain(claim) for claim in self.claims])
+        (folder / "study.json").write_text(json.dumps(self.to_json(), ensure_ascii=False) + "\n", encoding="utf-8")
         return self.report().save(folder / "index.html")
 
     def to_json(self) -> dict[str, Json]:
@@ -79,13 +81,11 @@ class StudyResult(Result):
             {
                 "figure": exhibit.key,
                 "title": exhibit.title,
-                "chosen": list(self.drawn[exhibit.key].chosen),
-                "tables": {
-                    name or "data": [dict(row) for row in rows] for name, rows in self.drawn[exhibit.key].tables.items()
-                },
+                "chosen": list(drawn.chosen),
+                "charts": [exhibit.file(name) for name in drawn.charts],
+                "tables": {exhibit.file(name): [dict(row) for row in rows] for name, rows in drawn.tables.items()},
             }
-            for exhibit in self.study.exhibits
-            if exhibit.key in self.drawn
+            for exhibit, drawn in self._exhibits()
         ]
         said: dict[str, Json] = {
             "study": self.study.name, "paper": self.study.paper, "quick": self.quick, "seed": self.seed,
@@ -104,20 +104,22 @@ class StudyResult(Result):
             said = tuple(_in_full(claim) for claim in by_verdict[verdict])
             sections += [Section(verdict.value.capitalize(), (Bullets(said),))] if said else []
         sections += [Section("All claims", (claims_table(self.claims),), "pages")] if self.claims else []
-        sections += [self._section(e) for e in self.study.exhibits if e.key in self.drawn]
-        notes = tuple(f"{_called(key)} was left out: {why}" for key, why in self.left_out.items())
+        sections += [self._section(exhibit, drawn) for exhibit, drawn in self._exhibits()]
+        called = {exhibit.key: exhibit.called for exhibit in self.study.exhibits}
+        notes = tuple(f"{called[key]} was left out: {why}" for key, why in self.left_out.items())
         return Report(f"Study: {self.study.name}", "A paper, reproduced and judged", facts, tuple(sections), notes)
 
-    def _section(self, exhibit: Exhibit) -> Section:
-        drawn = self.drawn[exhibit.key]
+    def _exhibits(self) -> Iterator[tuple[Exhibit, Drawn]]:
+        return ((exhibit, self.drawn[exhibit.key]) for exhibit in self.study.exhibits if exhibit.key in self.drawn)
+
+    @staticmethod
+    def _section(exhibit: Exhibit, drawn: Drawn) -> Section:
         parts: list[Part] = [Picture("vega-lite", chart.spec, _title(chart)) for chart in drawn.charts.values()]
         if drawn.chosen:
             parts += [Prose("Chosen here, since the paper does not say:"), Bullets(drawn.chosen)]
-        named = [
-            f"`{_file(exhibit.key, name)}.csv` ({plural(len(rows), 'row')})" for name, rows in drawn.tables.items()
-        ]
+        named = [f"`{exhibit.file(name)}.csv` ({plural(len(rows), 'row')})" for name, rows in drawn.tables.items()]
         parts.append(Prose(f"Data: {listed(named, 'and')}."))
-        return Section(f"{_called(exhibit.key)}: {exhibit.title}", tuple(parts), "pages")
+        return Section(f"{exhibit.called}: {exhibit.title}", tuple(parts), "pages")
 
 
 def study(
@@ -222,15 +224,6 @@ def _find_exhibit(study: Study, figure: str) -> Exhibit:
 
 def _in_full(claim: Claim) -> str:
     return f"{claim.place}: {claim.statement} Measured: {claim.measured} {claim.why}".strip()
-
-
-def _called(key: str) -> str:
-    return f"Figure {key}" if key[0].isdigit() else key.replace("-", " ").capitalize()
-
-
-def _file(key: str, name: str) -> str:
-    stem = f"figure_{key}" if key[0].isdigit() else key
-    return f"{stem}_{name}".strip("_").replace("-", "_")
 
 
 def _title(chart: Chart) -> str:

@@ -108,6 +108,20 @@ class Exhibit:
     needs: tuple[str, ...] = ()
     by_cell: bool = False
 
+    @property
+    def called(self) -> str:
+        """What it is called in a heading: "Figure 3", "Example 1"."""
+        return f"Figure {self.key}" if self.key[0].isdigit() else self.key.replace("-", " ").capitalize()
+
+    def file(self, name: str) -> str:
+        """The name of the files of one of its charts or tables, without an ending.
+
+        >>> Exhibit("10-visits", "", lambda setting: Drawn({}, {})).file("by_alpha")
+        'figure_10_visits_by_alpha'
+        """
+        stem = f"figure_{self.key}" if self.key[0].isdigit() else self.key
+        return f"{stem}_{name}".strip("_").replace("-", "_")
+
 
 @dataclass(frozen=True)
 class Study:
