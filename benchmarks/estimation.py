@@ -80,7 +80,10 @@ def _beside_updates(name: str, mechanism: dc.Mechanism, times: int, wanted: floa
 
 
 def _closed_form() -> Line:
-    """At k = 101 reading the arguments takes longer than the answer: the answer alone, with its certificate."""
+    """At k = 101 reading the arguments takes longer than the answer: the answer alone, with its certificate.
+
+    The closed form is also that of Pinzón, Palamidessi et al. (AAAI 2026, arXiv 2601.08603).
+    """
     mechanism = dc.randomized_response(101, epsilon=math.log(2))
     counts = _reports(mechanism, _population(101))
     likelihood = dc.estimate(counts, mechanism)._likelihood

@@ -114,5 +114,9 @@ def draw(folder: Path) -> None:
 
     plots.tradeoff(dc.noise_tradeoff(2.2, [4, 6, 8])).save(folder / "tradeoff.svg")
 
+    for key, drawn in dc.study("results", quick=True).drawn.items():
+        for chart in drawn.charts.values():
+            chart.save(folder / f"result_{key}.svg")
+
 
 draw(HERE / "_generated")

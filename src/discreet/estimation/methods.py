@@ -80,7 +80,8 @@ def estimate(
 
     References
     ----------
-    [F] definition 1, proposition 3; [A] section V.
+    [F] definition 1, proposition 3; [A] section V. The closed form for randomised response is also in Pinzón,
+    Palamidessi et al. (AAAI 2026, arXiv 2601.08603).
 
     Examples
     --------

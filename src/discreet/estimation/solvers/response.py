@@ -20,6 +20,10 @@ def maximum(q: FloatArray, b: float) -> FloatArray:
         The shares of the reports.
     b
         The probability of one false report over the probability that the report is kept on purpose: other / gain.
+
+    References
+    ----------
+    The same closed form was found independently by Pinzón, Palamidessi et al. (AAAI 2026, arXiv 2601.08603).
     """
     falling = np.sort(q)[::-1]
     sums = np.cumsum(falling)
