@@ -85,10 +85,13 @@ def mean_lines(
     x = {
         "field": "at", "type": "quantitative", "title": sizes,
         "scale": {"type": "log", "domain": [ticks[0] / 1.4, ticks[-1] * 1.4], "nice": False},
-        "axis": {"grid": False, "format": ",.0f", "values": ticks if len(ticks) <= 4 else round_ticks},
+        "axis": {
+            "grid": False, "format": "~s" if ticks[-1] >= 10_000 else ",.0f",
+            "values": ticks if len(ticks) <= 4 else round_ticks,
+        },
     }  # fmt: skip
     scale: Spec = {"type": "log", "domain": [floor, 1.2 * top], "nice": False} if logarithmic else {"zero": True}
-    axis: Spec = {"format": ".3~g", "tickCount": 5}
+    axis: Spec = {"format": ",.3~r", "tickCount": 5}
     if logarithmic:
         axis["values"] = _powers(floor, 1.2 * top, (1, 3) if top > 30 * floor else (1, 2, 5))
     y = {"type": "quantitative", "title": values, "scale": scale, "axis": axis}

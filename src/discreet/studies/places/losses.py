@@ -27,6 +27,9 @@ QUICK_SIZES = (100, PRINTED_NUMBER, 10 * PRINTED_NUMBER)
 #: Data sets grow by so many check-ins.
 STEP = 10
 
+#: The picture of one run ends here, in metres: only the smallest data sets lie above.
+HIGHEST = 500
+
 _PLACE = "[A] section VI, figure 2"
 
 
@@ -203,10 +206,15 @@ def _path_chart(paths: Mapping[str, Mapping[int, float]]) -> Chart:
     ]
     spec: Spec = {
         "data": {"values": rows},
-        "mark": {"type": "line", "strokeWidth": 1.2},
+        "mark": {"type": "line", "strokeWidth": 1.2, "clip": True},
         "encoding": {
             "x": {"field": "checkins", "type": "quantitative", "title": "check-ins", "axis": {"format": ",.0f"}},
-            "y": {"field": "metres", "type": "quantitative", "title": "Kantorovich distance, metres"},
+            "y": {
+                "field": "metres",
+                "type": "quantitative",
+                "title": "Kantorovich distance, metres",
+                "scale": {"domain": [0, HIGHEST]},
+            },
             **series(NAMES, "color", "strokeDash", legend=STROKES),
         },
         "width": WIDTH,

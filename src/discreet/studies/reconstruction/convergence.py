@@ -249,7 +249,7 @@ def _heights_chart(climbs: Mapping[tuple[str, str], Climb]) -> Chart:
     }
     facet = {"column": {"field": "shape", "type": "nominal", "title": None, "sort": [BINOMIAL, POINTS]}}
     return finish(
-        {"data": {"values": rows}, "facet": facet, "spec": panel},
+        {"data": {"values": rows}, "facet": facet, "spec": panel, "resolve": {"scale": {"y": "independent"}}},
         "The first updates make most of the rise",
         f"Log-likelihood per report above that of the uniform distribution, over the first {most} updates, {PEOPLE:,} "
         "people. For k-RR the whole rise is small.",
@@ -277,6 +277,7 @@ def _missing_chart(climbs: Mapping[tuple[str, str], Climb], shown: list[int]) ->
         "encoding": {"x": x, "y": y, **series((GEOMETRIC, RESPONSE), "color", "strokeDash", legend=STROKES)},
     }
     limit: Spec = {
+        "data": {"values": [{}]},
         "mark": {"type": "rule", "color": "#888888", "strokeDash": [3, 3]},
         "encoding": {"y": {"datum": NOTICEABLE, "type": "quantitative"}},
     }
@@ -285,6 +286,6 @@ def _missing_chart(climbs: Mapping[tuple[str, str], Climb], shown: list[int]) ->
         {"data": {"values": rows}, "facet": facet, "spec": {"layer": [line, limit], "width": 260, "height": 200}},
         "Ten updates are far from the maximum",
         f"What is missing from the certified maximum of the log-likelihood of all {PEOPLE:,} reports. Below the dashed "
-        f"line ({NOTICEABLE:g}) no test could tell the two apart.",
+        f"line ({NOTICEABLE:g}) a likelihood ratio test cannot tell the two apart.",
         width=2 * 280 + 130,
     )

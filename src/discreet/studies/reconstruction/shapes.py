@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ...plots.chart import Chart, Spec, beside, finish
+import math
+
+from ...plots.chart import PALE, PALETTE, Chart, Spec, beside, finish
 from ..claims import Claim, judged
 from ..means import Mean, ten_digits
 from ..study import Drawn, Row, Setting
@@ -60,13 +62,13 @@ def draw_shapes(setting: Setting) -> Drawn:
 
 
 def _curves(shape: str, name: str, one: Surveys) -> list[Row]:
-    """The curves of the first run."""
-    noisy = one.reports[0] / one.people
+    """The curves of a typical run."""
+    noisy = one.reports[one.typical] / one.people
     return [
         {
             "distribution": shape, "mechanism": name, "value": k, "truth": ten_digits(float(one.population[k])),
             "sample": ten_digits(float(one.sample[k])), "reports": ten_digits(float(noisy[k])),
-            **{which: ten_digits(float(one.estimates(which)[0, k])) for which in ESTIMATES},
+            **{which: ten_digits(float(one.estimates(which)[one.typical, k])) for which in ESTIMATES},
         }
         for k in range(len(one.population))
     ]  # fmt: skip
@@ -129,7 +131,7 @@ def _chart(surveys: dict[tuple[str, str], Surveys], which: str, title: str) -> C
         panels,
         title,
         "100,000 people. Bars: the true distribution; dots: shares of the reports; line: what is reconstructed from "
-        "them. One run; the table has the means of several.",
+        "them. The run in the middle of several, by total variation after 5,000 updates.",
     )
     return Chart({**together.spec, "bounds": "flush", "spacing": {"row": 90, "column": 70}})
 
@@ -137,14 +139,18 @@ def _chart(surveys: dict[tuple[str, str], Surveys], which: str, title: str) -> C
 def _panel(one: Surveys, which: str, title: str) -> Chart:
     columns = {
         "truth": one.population,
-        "reports": one.reports[0] / one.people,
-        "reconstruction": one.estimates(which)[0],
+        "reports": one.reports[one.typical] / one.people,
+        "reconstruction": one.estimates(which)[one.typical],
     }
     rows = [
         {"value": k, **{name: float(f"{column[k]:.6g}") for name, column in columns.items()}}
         for k in range(len(one.population))
     ]
-    scale = {"domain": list(columns), "range": ["#8FBCDB", "#009E73", "#D55E00"]}
+    highest = max(float(column.max()) for column in columns.values())
+    step = next(step for step in (0.02, 0.05, 0.1, 0.2) if highest <= 6 * step)
+    ticks = [ten_digits(k * step) for k in range(math.ceil(highest / step) + 1)]
+    top = ticks[-1]  # a label at the top of every panel, so that their titles stand in a line
+    scale = {"domain": list(columns), "range": [PALE, PALETTE[2], PALETTE[1]]}
     x = {
         "type": "quantitative",
         "field": "value",
@@ -154,7 +160,8 @@ def _panel(one: Surveys, which: str, title: str) -> Chart:
 
     def layer(mark: Spec, name: str) -> Spec:
         colour = {"datum": name, "type": "nominal", "scale": scale, "legend": {"title": None, "symbolType": "square"}}
-        y = {"field": name, "type": "quantitative", "title": "probability", "axis": {"tickCount": 5}}
+        y = {"field": name, "type": "quantitative", "title": "probability", "scale": {"domain": [0, top]}}
+        y["axis"] = {"values": ticks, "format": ".2f"}
         return {"mark": mark, "encoding": {"x": x, "y": y, "color": colour}}
 
     layers = [

@@ -1,4 +1,8 @@
-"""The surveys of [F] section 4.1: two shapes, two mechanisms, one sample perturbed again and again, three estimates."""
+"""The surveys of [F] section 4.1: two shapes, two mechanisms, one sample perturbed again and again, three estimates.
+
+Reports are the same on every machine. What is reconstructed from them agrees to seven digits; the default estimate,
+whose steps end at a tolerance, to four.
+"""
 
 from __future__ import annotations
 
@@ -126,6 +130,11 @@ class Surveys:
     @cached_property
     def _default(self) -> FloatArray:
         return np.array([estimate(counts, self.mechanism).distribution for counts in self.reports])
+
+    @cached_property
+    def typical(self) -> int:
+        """The repetition in the middle, by the total variation distance from the population after the updates."""
+        return int(np.argsort(self.variations(UPDATES, self.population), kind="stable")[len(self.reports) // 2])
 
     def distances(self, which: str, truth: FloatArray) -> FloatArray:
         """The Kantorovich distance of each reconstruction from a distribution."""

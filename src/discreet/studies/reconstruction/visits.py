@@ -47,8 +47,8 @@ def draw_visits(setting: Setting) -> Drawn:
     curves: list[Row] = [
         {
             "mechanism": name, "visits": k, "truth": ten_digits(float(truth[k])),
-            "reports": ten_digits(float(one.reports[0, k] / one.people)),
-            **{which: ten_digits(float(one.estimates(which)[0, k])) for which in ESTIMATES},
+            "reports": ten_digits(float(one.reports[one.typical, k] / one.people)),
+            **{which: ten_digits(float(one.estimates(which)[one.typical, k])) for which in ESTIMATES},
         }
         for name, one in surveys.items()
         for k in range(len(counts))
@@ -84,7 +84,7 @@ def _chart(surveys: dict[str, Surveys]) -> Chart:
     for name, one in surveys.items():
         bars = [{"visits": k, "probability": float(f"{one.population[k]:.6g}")} for k in range(SHOWN + 1)]
         lines = [
-            {"visits": k, "name": which, "probability": float(f"{one.estimates(which)[0, k]:.6g}")}
+            {"visits": k, "name": which, "probability": float(f"{one.estimates(which)[one.typical, k]:.6g}")}
             for which in ESTIMATES
             for k in range(SHOWN + 1)
         ]
@@ -114,7 +114,7 @@ def _chart(surveys: dict[str, Surveys]) -> Chart:
     return finish(
         {"vconcat": panels, "spacing": 24},
         "Visits to the doctor, reconstructed",
-        f"Bars: the true distribution of {surveys[GEOMETRIC].people:,} people. Lines: one run; the maximum of the "
-        "likelihood is a comb, the default estimate is not. One visit year each, so this protects a person.",
+        f"Bars: the true distribution of {surveys[GEOMETRIC].people:,} people. Lines: a typical run; the maximum of "
+        "the likelihood is a comb, the default estimate is not. One visit year each, so this protects a person.",
         width=WIDTH + 200,
     )
