@@ -1,7 +1,7 @@
 """Writes ``claims.md``: every claim of the papers with its verdict, from the files of a full run of the studies.
 
-``discreet study all --full --out FOLDER --formats json``, then ``python docs/claims.py FOLDER``. Charts whose data shows
-people's places or rows cell by cell stay out.
+``discreet study all --full --out FOLDER --formats json``, then ``python docs/claims.py FOLDER``. Charts whose data
+shows people's places or rows cell by cell stay out.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ PICTURES = HERE / "_static" / "studies"
 
 HEAD = """# Every claim of the papers, judged
 
-`discreet` grew from four papers. `discreet study` computes their figures and tables again and judges every claim; this page
-is what a full run said. [How to run it](howto_studies.md) takes a line. The papers are cited as in the
+`discreet` grew from four papers. `discreet study` computes their figures and tables again and judges every claim;
+this page is what a full run said. [How to run it](howto_studies.md) takes a line. The papers are cited as in the
 [formulas](formulas.md); our own results, marked [R], have [pages of their own](results.md).
 
 | study | paper | holds | with correction | does not hold |

@@ -31,6 +31,7 @@ ALSO_CALLED = {
 
 #: Files of tests that do not compute: command line, pages, files, tables, ledgers.
 NOT_NUMERICAL = {
+    "test_examples.py",
     "test_adding_a_family.py", "test_addresses.py", "test_architecture.py", "test_cli.py", "test_cli_words.py",
     "test_client.py", "test_core_types.py", "test_demo.py", "test_docs.py", "test_explanation.py", "test_files.py",
     "test_foreign_files.py", "test_installed.py", "test_plot_counts.py", "test_plots.py", "test_projective_response.py",

@@ -26,7 +26,7 @@ import gzip
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -262,13 +262,27 @@ def open_engine(
     try:
         admit(engine)
         _switch_off_what_reads_statistics(engine)
-        engine.execute("SET enable_progress_bar_print = false")  # beside our own output
-        engine.execute(f"SET enable_progress_bar = {str(watched).lower()}")
+        _set_progress(engine, watched)
         engine.execute("SET enable_external_access = false")
         engine.execute("SET lock_configuration = true")
         yield engine
     finally:
         engine.close()
+
+
+def _set_progress(engine: duckdb.DuckDBPyConnection, watched: bool) -> None:
+    """Let the engine count how far it is, or not; it prints nothing beside our own output.
+
+    In a notebook these settings need ipywidgets, and the engine refuses even to keep them as they are without it. So
+    they are left alone unless they must change; without them nobody is told how far it is.
+    """
+    import duckdb
+
+    (counting,) = engine.execute("SELECT current_setting('enable_progress_bar')").fetchall()[0]
+    if bool(counting) != watched:
+        with suppress(duckdb.InvalidInputException):
+            engine.execute("SET enable_progress_bar_print = false")
+            engine.execute(f"SET enable_progress_bar = {str(watched).lower()}")
 
 
 #: The rules of the engine's optimiser that stay on: they choose columns and expressions, and look at nothing else.
