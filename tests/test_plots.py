@@ -17,10 +17,20 @@ import discreet as dc
 from discreet import plots
 from discreet.errors import ForeignValue, InvalidInput, MissingExtra, Unsupported, WrongType
 from discreet.plots.chart import CONFIG, INK, PALETTE, RAMP, Chart
+from discreet.plots.panels import Axis, panels
 from discreet.utility import bias, expected_loss, tail, variance
 
 BLOOD = dc.Labels(["A", "B", "AB", "O, which is the most common of all"])
 MAP = dc.Grid(3, 5, cell=100.0)
+
+CURVES = {
+    "left": [
+        {"name": "one", "x": 0.5, "y": 0.1},
+        {"name": "two", "x": 1, "y": 0},
+        {"name": "two", "x": 1.5, "y": 0.01},
+    ],
+    "right": [{"name": "one", "x": 0.5, "y": 0.2}, {"name": "two", "x": 3, "y": 0.5}],
+}
 
 CHARTS = {
     "heatmap of one person": lambda: plots.heatmap(dc.geometric(1, epsilon=1)),
@@ -37,6 +47,7 @@ CHARTS = {
     "error, panels": lambda: plots.error(three(), ["L0", "L0_2", "bias", "variance"]),
     "error of labels": lambda: plots.error({"a": dc.randomized_response(BLOOD, epsilon=1)}, "L0"),
     "delta_curve": lambda: plots.delta_curve({**three(), "Gaussian": dc.discrete_gaussian(sigma2=2)}),
+    "panels": lambda: panels(CURVES, Axis("epsilon", (0, 2)), Axis("delta", (1e-4, 1), log=True), "A", dots=["two"]),
     "delta_curve of one": lambda: plots.delta_curve(dc.geometric(8, epsilon=1), [0, 0.5, 0.9]),
     "comparison": lambda: plots.comparison(costs(), "Costs", "Lower is better."),
     "beside": lambda: plots.beside([plots.heatmap(m) for m in three().values()], "Three", columns=3),
@@ -346,6 +357,19 @@ def test_comparison_keeps_order_and_values() -> None:
     assert [panel["title"]["text"] for panel in panels] == ["L0", "L1", "L2", "L0_1"]
     assert [row["value"] for row in table(panels[1])] == [dc.cost(m, "L1") for m in three().values()]
     assert all(panel["layer"][0]["encoding"]["y"]["scale"]["domain"] == list(three()) for panel in panels)
+
+
+def test_panels_draw_lines_and_dots_with_a_legend_each() -> None:
+    """A logarithmic axis leaves out zeros, dots beyond the axes are left out, and one look means one series."""
+    chart = CHARTS["panels"]()
+    left, right = chart.spec["concat"]
+    lines, dots = (layer["data"]["values"] for layer in left["layer"])
+    assert [row["y"] for row in lines] == [0.1] and [row["y"] for row in dots] == [0.01]
+    assert len(right["layer"]) == 1 and right["layer"][0]["data"]["values"][0]["name"] == "one"
+    line, dot = (layer["encoding"] for layer in left["layer"])
+    assert line["color"]["scale"] == {"domain": ["one"], "range": [PALETTE[0]]} and "fill" not in line
+    assert dot["fill"]["scale"] == {"domain": ["two"], "range": [PALETTE[1]]} and "color" not in dot
+    assert left["encoding"]["y"]["axis"]["values"] == [1e-4, 1e-3, 1e-2, 1e-1, 1.0]
 
 
 def test_beside_keeps_the_charts() -> None:

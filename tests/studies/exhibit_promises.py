@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import math
 
+import pytest
+import vl_convert
+
 from discreet.studies.claims import Verdict
 from discreet.studies.running import StudyResult
 
@@ -20,11 +23,13 @@ def tables_are_whole(found: StudyResult) -> None:
                 assert all(math.isfinite(value) for value in row.values() if isinstance(value, float)), (key, name)
 
 
-def charts_are_drawn(found: StudyResult) -> None:
-    """Each chart is a picture with a title and a sentence under it."""
+def charts_are_drawn(found: StudyResult, capfd: pytest.CaptureFixture[str]) -> None:
+    """Each chart is a picture with a title and a sentence under it, and compiles without a warning."""
     for key, drawn in found.drawn.items():
         for name, chart in drawn.charts.items():
             assert chart.png(scale=0.5).startswith(b"\x89PNG"), (key, name)
+            vl_convert.vegalite_to_vega(chart.spec, show_warnings=True)
+            assert "WARN" not in "".join(capfd.readouterr()), (key, name)
             assert chart.spec["title"]["text"] and chart.spec["title"]["subtitle"], (key, name)
 
 

@@ -34,9 +34,9 @@ def test_the_exhibits_are_the_four_figures_and_the_numbers(found: StudyResult) -
     assert list(found.drawn) == ["1", "2", "3", "4", "numbers"] and not found.left_out
 
 
-def test_tables_charts_and_claims_are_whole(found: StudyResult) -> None:
+def test_tables_charts_and_claims_are_whole(found: StudyResult, capfd: pytest.CaptureFixture[str]) -> None:
     tables_are_whole(found)
-    charts_are_drawn(found)
+    charts_are_drawn(found, capfd)
     claims_are_whole(found)
 
 

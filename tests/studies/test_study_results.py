@@ -43,9 +43,9 @@ def test_every_result_has_an_exhibit_and_every_claim_holds(found: StudyResult) -
     assert {claim.key.split(":")[0] for claim in found.claims} == {key.replace("-", " ") for key in KEYS}
 
 
-def test_tables_charts_and_claims_are_whole(found: StudyResult) -> None:
+def test_tables_charts_and_claims_are_whole(found: StudyResult, capfd: pytest.CaptureFixture[str]) -> None:
     tables_are_whole(found)
-    charts_are_drawn(found)
+    charts_are_drawn(found, capfd)
     claims_are_whole(found)
 
 

@@ -1,12 +1,12 @@
-"""Curves in panels: the same few series over one axis, a panel for each setting, with error bars where given."""
+"""Curves in panels: the same few series over one axis, a panel for each setting."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from .chart import INK, OWN_SHAPE, PALETTE, SHAPES, STROKES, WIDTH, Chart, Spec, finish, series
+from .chart import OWN_SHAPE, PALETTE, SHAPES, STROKES, WIDTH, Chart, Spec, finish, series
 
 #: The height of a panel over its width.
 _SHAPE = 0.72
@@ -44,7 +44,8 @@ class Axis:
 
     def channel(self, field: str) -> Spec:
         """The position channel of Vega-Lite."""
-        scale: Spec = {"type": "log" if self.log else "linear", "nice": self.domain is None, "zero": False}
+        scale: Spec = {"type": "log"} if self.log else {"type": "linear", "zero": False}
+        scale["nice"] = self.domain is None
         axis: Spec = {"format": ".4~g"}
         if self.domain is not None:
             scale["domain"] = list(self.domain)
@@ -70,15 +71,14 @@ def panels(
     columns: int = 2,
     dots: Collection[str] = (),
     marked: bool = False,
-    rules: Mapping[str, float] | None = None,
 ) -> Chart:
     """Curves in panels, with one legend for all of them.
 
     Parameters
     ----------
     curves
-        By the title of each panel, its points: ``name`` of the series, ``x``, ``y``, and ``low`` and ``high`` where
-        there is an error bar. At most eight names in all. What is not positive is left out on a logarithmic axis.
+        By the title of each panel, its points: ``name`` of the series, ``x`` and ``y``. At most eight names in all.
+        What is not positive is left out on a logarithmic axis.
     x, y
         The axes.
     title, sentences
@@ -89,8 +89,6 @@ def panels(
         The series that are drawn as dots instead of lines.
     marked
         Whether lines have a dot at each point.
-    rules
-        Where a thin horizontal line helps the eye, by its label.
 
     Examples
     --------
@@ -103,7 +101,7 @@ def panels(
     width = WIDTH if columns == 1 else round(0.62 * WIDTH)
     shown = []
     for head, rows in curves.items():
-        layers = [*_rules(rules or {}, width), *_layers(_drawable_rows(rows, names, x, y), names, x, y, dots, marked)]
+        layers = _layers(_drawable_rows(rows, names, x, y), names, x, y, dots, marked)
         encoding = {"x": x.channel("x"), "y": y.channel("y")}
         panel: Spec = {"layer": layers, "encoding": encoding, "width": width, "height": round(_SHAPE * width)}
         if head:
@@ -130,7 +128,7 @@ def _drawable_rows(
 def _layers(
     rows: list[dict[str, object]], names: Sequence[str], x: Axis, y: Axis, dots: Collection[str], marked: bool
 ) -> list[Spec]:
-    """Lines, their error bars and dots, and the series of dots alone, which have a legend of their own."""
+    """Lines, dots on them, and the series of dots alone, which have a legend of their own."""
     lines = [name for name in names if name not in dots]
     lined = [row for row in rows if row["name"] in lines]
     inside = [row for row in rows if all(axis.shows(row[field]) for field, axis in (("x", x), ("y", y)))]
@@ -140,10 +138,7 @@ def _layers(
     if lined:
         encoding = colours | series(lines, "strokeDash", legend=STROKES)
         layers.append({"data": {"values": lined}, "mark": {"type": "line", "clip": True}, "encoding": encoding})
-    if whiskers := [row for row in lined if "low" in row]:
-        ends = {"y": {"field": "low", "type": "quantitative"}, "y2": {"field": "high"}, **colours}
-        layers.append({"data": {"values": whiskers}, "mark": {"type": "rule", "clip": True}, "encoding": ends})
-    if marked or whiskers:
+    if marked:
         own = [row for row in inside if row["name"] in lines]
         layers.append({"data": {"values": own}, "mark": points, "encoding": colours | OWN_SHAPE})
     if alone := [row for row in inside if row["name"] in dots]:
@@ -162,17 +157,3 @@ def _dots(names: Sequence[str], dots: Collection[str]) -> Spec:
         }
         for channel, looks in ranges.items()
     } | {"stroke": {"value": None}}  # fmt: skip
-
-
-def _rules(rules: Mapping[str, float], width: float) -> Iterator[Spec]:
-    """Thin horizontal lines with their labels at the right end."""
-    for label, height in rules.items():
-        at = {"y": {"datum": height}}
-        mark = {"type": "rule", "strokeDash": [2, 3], "color": INK, "opacity": 0.5}
-        yield {"data": {"values": [{}]}, "mark": mark, "encoding": {**at, "x": None}}
-        text = {"type": "text", "align": "right", "dx": -4, "dy": -6, "color": INK, "fontSize": 10}
-        yield {
-            "data": {"values": [{}]},
-            "mark": text,
-            "encoding": {**at, "x": {"value": width}, "text": {"value": label}},
-        }

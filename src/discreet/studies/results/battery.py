@@ -50,7 +50,7 @@ def draw(setting: Setting) -> Drawn:
     sentence = (
         f"Kantorovich error of the default estimate over that of {PAPER_ITERATIONS:,} updates on the same reports; "
         "left of 1 the "
-        f"default is nearer to the truth. Bars: 95% of the chance of {surveys} surveys."
+        f"default is nearer to the truth. Bars: 95% of the chance of {surveys} surveys, cut off at the frame."
     )
     return Drawn({"": _chart(rows, sentence)}, {"": shortened(rows)}, _claims(rows, surveys))
 
@@ -84,10 +84,10 @@ def _chart(rows: list[dict[str, Json]], sentence: str) -> Chart:
     names = list(dict.fromkeys(str(row["mechanism"]) for row in rows))
     populations = list(dict.fromkeys(str(row["population"]) for row in rows))
     shown: list[Spec] = [{**row, "name": row["mechanism"]} for row in rows]
-    largest, least = max(row["high"] for row in shown), min(row["low"] for row in shown)
-    domain = [max(0.02, 0.9 * least), 1.1 * largest]
+    ratios = [row["ratio"] for row in shown]
+    domain = [0.8 * min(ratios), max(3.5, 1.25 * max(ratios))]
     scale = {"type": "log", "domain": domain, "nice": False}
-    marks = [v for v in (0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5) if domain[0] <= v <= domain[1]]
+    marks = [v for v in (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10) if domain[0] <= v <= domain[1]]
     x = {"type": "quantitative", "scale": scale, "title": "ratio of errors", "axis": {"values": marks, "format": "~g"}}
     y = {"field": "population", "type": "nominal", "title": None, "sort": populations}
     offset = {"yOffset": {"field": "name", "type": "nominal", "sort": names, "scale": {"domain": names}}}
