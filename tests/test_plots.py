@@ -18,6 +18,7 @@ from discreet import plots
 from discreet.errors import ForeignValue, InvalidInput, MissingExtra, Unsupported, WrongType
 from discreet.plots.chart import CONFIG, INK, PALETTE, RAMP, Chart
 from discreet.plots.panels import Axis, panels
+from discreet.plots.repetitions import MeanPoint, mean_lines
 from discreet.utility import bias, expected_loss, tail, variance
 
 BLOOD = dc.Labels(["A", "B", "AB", "O, which is the most common of all"])
@@ -425,3 +426,21 @@ def test_importing_the_pictures_imports_no_converter() -> None:
 def test_charts_are_frozen() -> None:
     with pytest.raises(AttributeError):
         Chart({}).spec = {}  # type: ignore[misc]
+
+
+def test_means_are_drawn_with_their_intervals_in_a_panel_each() -> None:
+    points = [
+        MeanPoint(name, size, 10.0 / size, low, 12.0 / size, across, "shape")
+        for name in ("one", "two")
+        for across in ("first", "second")
+        for size, low in ((1, 8.0), (10, -3.0))
+    ]
+    spec = mean_lines(points, "people", "metres", "Means", "With intervals.").spec
+    rows = spec["data"]["values"]
+    assert {(row["across"], row["down"]) for row in rows} == {("first", "shape"), ("second", "shape")}
+    assert set(spec["facet"]) == {"row", "column"}
+    # a logarithmic axis has no place for an end below zero: it is cut at a fifth of the smallest mean
+    assert sorted({row["low"] for row in rows}) == [0.2, 8.0]
+    assert {(row["mean"], row["high"]) for row in rows} == {(10.0, 12.0), (1.0, 1.2)}
+    assert len({row["at"] for row in rows if row["size"] == 10}) == 2  # side by side
+    assert mean_lines(points, "people", "metres", "Means").png(1)[1:4] == b"PNG"
