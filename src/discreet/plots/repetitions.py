@@ -46,11 +46,12 @@ def mean_lines(
     width: int = 200,
     height: int = 180,
     logarithmic: bool = True,
+    even: bool = False,
 ) -> Chart:
     """Lines of means over sizes, with an interval at each, in a panel for each column and row that the points name.
 
-    Sizes are drawn on a logarithmic axis, and means too unless they are asked for as they are. An interval that
-    reaches below a fifth of the smallest mean is cut there.
+    Sizes are drawn on a logarithmic axis unless they are even, and means too unless they are asked for as they are. An
+    interval that reaches below a fifth of the smallest mean is cut there.
 
     Parameters
     ----------
@@ -64,6 +65,8 @@ def mean_lines(
         Of each panel.
     logarithmic
         Whether means are drawn on a logarithmic axis.
+    even
+        Whether sizes are drawn on an even axis; means that are drawn as they are then need not begin at 0.
     """
     names = list(dict.fromkeys(point.name for point in points))
     across = list(dict.fromkeys(point.across for point in points))
@@ -75,22 +78,22 @@ def mean_lines(
             "name": point.name, "size": point.size, "mean": float(f"{point.mean:.6g}"),
             "low": float(f"{max(point.low, floor):.6g}"), "high": float(f"{point.high:.6g}"),
             # a little to the side, so that intervals do not hide each other
-            "at": float(f"{point.size * ASIDE ** (names.index(point.name) - (len(names) - 1) / 2):.6g}"),
+            "at": point.size if even else _beside(point.size, names.index(point.name), len(names)),
             "across": point.across, "down": point.down, "shape": SHAPES[names.index(point.name)],
         }
         for point in points
     ]  # fmt: skip
     ticks = sorted({point.size for point in points})
-    round_ticks = _powers(ticks[0], ticks[-1], (1,))
-    x = {
-        "field": "at", "type": "quantitative", "title": sizes,
-        "scale": {"type": "log", "domain": [ticks[0] / 1.4, ticks[-1] * 1.4], "nice": False},
-        "axis": {
+    x: Spec = {"field": "at", "type": "quantitative", "title": sizes}
+    if even:
+        x |= {"scale": {"zero": False, "nice": False, "padding": 8}, "axis": {"grid": False, "tickCount": 5}}
+    else:
+        x["scale"] = {"type": "log", "domain": [ticks[0] / 1.4, ticks[-1] * 1.4], "nice": False}
+        x["axis"] = {
             "grid": False, "format": "~s" if ticks[-1] >= 10_000 else ",.0f",
-            "values": ticks if len(ticks) <= 4 else round_ticks,
-        },
-    }  # fmt: skip
-    scale: Spec = {"type": "log", "domain": [floor, 1.2 * top], "nice": False} if logarithmic else {"zero": True}
+            "values": ticks if len(ticks) <= 4 else _powers(ticks[0], ticks[-1], (1,)),
+        }  # fmt: skip
+    scale: Spec = {"type": "log", "domain": [floor, 1.2 * top], "nice": False} if logarithmic else {"zero": not even}
     axis: Spec = {"format": ",.3~r", "tickCount": 5}
     if logarithmic:
         axis["values"] = _powers(floor, 1.2 * top, (1, 3) if top > 30 * floor else (1, 2, 5))
@@ -131,6 +134,11 @@ def mean_lines(
         {"data": {"values": rows}, "facet": facet, "spec": panel} if facet else {"data": {"values": rows}, **panel}
     )
     return finish(spec, title, *sentences, width=len(across) * (width + 20) + 130)
+
+
+def _beside(size: float, number: int, names: int) -> float:
+    """The place of a mean on a logarithmic axis, where those of several lines stand beside each other."""
+    return float(f"{size * ASIDE ** (number - (names - 1) / 2):.6g}")
 
 
 def _powers(low: float, high: float, leading: Sequence[int]) -> list[float]:

@@ -10,12 +10,11 @@ import numpy as np
 from .... import losses
 from ....exact.arrays import IntArray
 from ....plots import Chart
-from ....plots.multiples import small_multiples
 from ....wording import listed
 from ...claims import Claim, judged
 from ...study import Drawn, Row, Setting
 from ..named import named
-from .small_groups import NAMES, WEAKLY_HONEST_MEANS, group_counts, law_of, outcome
+from .small_groups import NAMES, WEAKLY_HONEST_MEANS, group_counts, law_of, outcome, picture
 
 #: The paper's alpha is lost in the scan. GM is worse than uniform guessing, as the text says, from about .9 on only.
 ALPHA = Fraction(9, 10)
@@ -101,17 +100,17 @@ def _errors(
 
 
 def _chart(rows: Sequence[Row], title: str, y: str) -> Chart:
-    return small_multiples(
+    return picture(
         rows, title, f"Groups of people with alpha {ALPHA}; bars are one standard error of the repetitions.",
-        x="size", y="mean", across="target", x_title="people in a group", y_title=y,
+        x="size", y=y, across="target", sizes="people in a group",
     )  # fmt: skip
 
 
 def _by_alpha(rows: Sequence[Row], data: str) -> Chart:
-    return small_multiples(
+    return picture(
         rows, f"At strong privacy little is better than guessing on {data}",
         "Groups of 8 people; bars are one standard error of the repetitions.",
-        x="alpha", y="mean", across="target", x_title="alpha", y_title="share of groups reported wrongly",
+        x="alpha", y="share of groups reported wrongly", across="target", sizes="alpha",
     )  # fmt: skip
 
 

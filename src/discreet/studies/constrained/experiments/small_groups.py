@@ -10,9 +10,12 @@ import numpy as np
 from ....exact.arrays import FloatArray, IntArray
 from ....losses import Loss
 from ....mechanism import Mechanism
+from ....plots import Chart
+from ....plots.repetitions import MeanPoint, mean_lines
 from ....report import Json
 from ....spaces import Counts
 from ....utility import expected_loss
+from ...study import Row
 
 #: [C]'s names of the mechanisms, in the order of its legends.
 NAMES = ("GM", "WM", "EM", "UM")
@@ -84,6 +87,28 @@ def outcome(
     if root:
         means, expected = np.sqrt(means), expected**0.5
     return Outcome(expected, float(means.mean()), float(means.std(ddof=1)), len(runs))
+
+
+def picture(
+    rows: Sequence[Row], title: str, sentence: str, *, x: str, y: str, sizes: str, across: str, down: str | None = None
+) -> Chart:
+    """Means of the repetitions over a column, in panels, with one standard error each way.
+
+    Parameters
+    ----------
+    rows
+        As :meth:`Outcome.row` makes them.
+    x, across, down
+        The columns from left to right within a panel, and those that tell panels apart.
+    sizes, y
+        What the axes are called.
+    """
+    points = []
+    for row in rows:
+        place, mean, low, high = (float(str(row[name])) for name in (x, "mean", "low", "high"))
+        panel = str(row[across]), "" if down is None else str(row[down])
+        points.append(MeanPoint(str(row["name"]), place, mean, low, high, *panel))
+    return mean_lines(points, sizes, y, title, sentence, width=170, height=150, logarithmic=False, even=True)
 
 
 def group_counts(bits: IntArray, n: int) -> IntArray:

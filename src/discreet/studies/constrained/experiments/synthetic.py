@@ -11,11 +11,10 @@ import numpy as np
 from .... import losses
 from ....exact.arrays import FloatArray, IntArray
 from ....losses import Loss
-from ....plots.multiples import small_multiples
 from ...claims import Claim, judged
 from ...study import Drawn, Row, Setting
 from ..named import named
-from .small_groups import NAMES, WEAKLY_HONEST_MEANS, outcome
+from .small_groups import NAMES, WEAKLY_HONEST_MEANS, outcome, picture
 
 #: People of a population, as the paper has them.
 PEOPLE = 10_000
@@ -46,11 +45,10 @@ def figure_11(setting: Setting) -> Drawn:
     ps = setting.pick((0.05, 0.2, 0.5, 0.8, 0.95), tuple(np.round(np.arange(0.05, 0.96, 0.05), 2).tolist()))
     cases = [(alpha, n, p, 1) for alpha in (HIGH, LOW) for n in (4, 8, 12) for p in ps]
     rows = _measured(setting, "figure 11", cases, lambda d: losses.beyond(d))
-    chart = small_multiples(
+    chart = picture(
         rows, "Fair noise suffers least where counts are in the middle",
         "The share of groups whose report is off by more than 1; bars are one standard error of the repetitions.",
-        x="p", y="mean", across="groups of", down="alpha", x_title="share p of people with the bit",
-        y_title="off by more than 1",
+        x="p", y="off by more than 1", across="groups of", down="alpha", sizes="share p of people with the bit",
     )  # fmt: skip
     return Drawn({"": chart}, {"": rows}, _claims_11(rows), _CHOSEN)
 
@@ -59,10 +57,10 @@ def figure_12(setting: Setting) -> Drawn:
     """The share of groups of 8 off by more than d, over d, for even and skewed data."""
     cases = [(alpha, 8, p, d) for p in (0.5, 0.1) for alpha in (HIGH, MIDDLE, LOW) for d in range(8)]
     rows = _measured(setting, "figure 12", cases, lambda d: losses.beyond(d))
-    chart = small_multiples(
+    chart = picture(
         rows, "EM's tails are the lightest where counts are in the middle",
         "Groups of 8: the share whose report is off by more than d; bars are one standard error of the repetitions.",
-        x="d", y="mean", across="alpha", down="data", x_title="d", y_title="off by more than d",
+        x="d", y="off by more than d", across="alpha", down="data", sizes="d",
     )  # fmt: skip
     chosen = (*_CHOSEN, "The rows are p = 0.5 and p = 0.1: the paper says “more proportionate” and “more skewed”.")
     return Drawn({"": chart}, {"": rows}, _claims_12(rows), chosen)
@@ -73,10 +71,10 @@ def figure_13(setting: Setting) -> Drawn:
     ps = setting.pick((0.1, 0.5, 0.9), tuple(np.round(np.arange(0.1, 0.91, 0.1), 2).tolist()))
     cases = [(alpha, n, p, 0) for alpha in (HIGH, MIDDLE, LOW) for n in (4, 8, 12) for p in ps]
     rows = _measured(setting, "figure 13", cases, lambda d: losses.power(2), root=True)
-    chart = small_multiples(
+    chart = picture(
         rows, "Root mean square error: larger groups, larger error",
         "Bars are one standard error of the repetitions.",
-        x="p", y="mean", across="groups of", down="alpha", x_title="share p of people with the bit", y_title="RMSE",
+        x="p", y="RMSE", across="groups of", down="alpha", sizes="share p of people with the bit",
     )  # fmt: skip
     return Drawn({"": chart}, {"": rows}, _claims_13(rows), _CHOSEN)
 
