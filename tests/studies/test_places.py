@@ -66,6 +66,12 @@ def test_every_claim_of_a_has_its_verdict(drawn: Mapping[str, Drawn]) -> None:
     assert verdicts(drawn) == VERDICTS
 
 
+@pytest.mark.slow
+def test_a_full_run_of_a_has_the_same_verdicts(outside_data: Path) -> None:
+    setting = Setting(datasets=Datasets(outside_data))
+    assert verdicts({exhibit.key: exhibit.draw(setting) for exhibit in PLACES.exhibits}) == VERDICTS
+
+
 def test_every_chart_of_a_says_that_it_protects_events(drawn: Mapping[str, Drawn]) -> None:
     for one in drawn.values():
         for chart in one.charts.values():

@@ -66,6 +66,12 @@ def test_every_claim_of_f_has_its_verdict(drawn: Mapping[str, Drawn]) -> None:
     assert verdicts(drawn) == VERDICTS
 
 
+@pytest.mark.slow
+def test_a_full_run_of_f_has_the_same_verdicts() -> None:
+    setting = Setting()
+    assert verdicts({exhibit.key: exhibit.draw(setting) for exhibit in RECONSTRUCTION.exhibits}) == VERDICTS
+
+
 # ------------------------------------------------------------------------------------------------ figure 1
 
 

@@ -9,15 +9,27 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...estimation.methods import PAPER_ITERATIONS, estimate
-from ...estimation.result import Estimate
 from ...exact.arrays import FloatArray
 from ...plots.chart import STROKES, Chart, Spec, finish, series
 from ...utility import kantorovich
 from ...wording import percent, rounded
 from ..claims import Claim, judged
-from ..means import grouped, ten_digits
+from ..means import Mean, ten_digits
 from ..study import Drawn, Row, Setting
-from .surveys import BINOMIAL, CHOSEN, GEOMETRIC, LARGEST, POINTS, RESPONSE, binomial, draw, mechanisms, shapes
+from .surveys import (
+    BINOMIAL,
+    CHOSEN,
+    GEOMETRIC,
+    LARGEST,
+    POINTS,
+    RESPONSE,
+    UPDATES,
+    Surveys,
+    binomial,
+    draw,
+    mechanisms,
+    shapes,
+)
 
 PEOPLE = 100_000
 
@@ -34,9 +46,32 @@ CERTIFIED = 1e-8
 _PLACE = "[F] section 4.1, figure 4"
 
 
+@dataclass(frozen=True)
+class EarlyStop:
+    """What ten updates reach, over several perturbations of the same people.
+
+    Attributes
+    ----------
+    missing
+        The log-likelihood of all reports that is missing from the certified maximum.
+    share
+        Which part of the rise from the uniform distribution to the maximum was made.
+    distance
+        The Kantorovich distance from the truth.
+    runs, inverses
+        How many perturbations there were, and in how many of them q G^-1 has no negative entry.
+    """
+
+    missing: Mean
+    share: Mean
+    distance: Mean
+    runs: int
+    inverses: int
+
+
 @dataclass(frozen=True, eq=False)
 class Climb:
-    """The log-likelihood of all reports after each update, and its certified maximum.
+    """The log-likelihood of all reports after each update of one run, its certified maximum, and several short runs.
 
     Attributes
     ----------
@@ -44,21 +79,17 @@ class Climb:
         The log-likelihood after 0, 1, 2, ... updates.
     top, gap
         The largest log-likelihood, and how much more of it there is at most.
-    early, late
-        The distributions after ten updates, and after all.
-    population
-        The truth.
-    inverse_is_distribution
-        Whether q G^-1 has no negative entry.
+    early
+        Several runs of ten updates.
+    late_distance
+        The Kantorovich distance from the truth after all updates, over the same reports.
     """
 
     heights: FloatArray
     top: float
     gap: float
-    early: FloatArray
-    late: FloatArray
-    population: FloatArray
-    inverse_is_distribution: bool
+    early: EarlyStop
+    late_distance: Mean
 
     @property
     def missing(self) -> FloatArray:
@@ -76,16 +107,12 @@ class Climb:
 
 
 def draw_convergence(setting: Setting) -> Drawn:
-    """One run for each shape and mechanism."""
-    times = PAPER_ITERATIONS
+    """One long run for each shape and mechanism, and several short ones."""
+    times, repeats = PAPER_ITERATIONS, setting.pick(5, 20)
     climbs: dict[tuple[str, str], Climb] = {}
     for shape, population in shapes().items():
         for name, m in mechanisms().items():
-            one = draw(setting, m, population, PEOPLE, 1, shape)
-            found = {k: estimate(one.reports[0], m, method="ibu", iterations=k) for k in (PRINTED, times)}
-            best = estimate(one.reports[0], m, method="mle")
-            inverse = estimate(one.reports[0], m, method="inverse").distribution
-            climbs[shape, name] = _climb(found[times], found[PRINTED], best, population, inverse)
+            climbs[shape, name] = _climb(draw(setting, m, population, PEOPLE, repeats, shape), times)
     shown = _grid(times)
     table: list[Row] = [
         {
@@ -102,21 +129,37 @@ def draw_convergence(setting: Setting) -> Drawn:
         charts,
         {"": table},
         _claims(climbs, times),
-        (*CHOSEN, f"{PEOPLE:,} people, and one run for each shape and mechanism."),
+        (
+            *CHOSEN,
+            f"{PEOPLE:,} people. The charts show one run for each shape and mechanism; claims rest on {repeats}.",
+        ),
     )
 
 
-def _climb(all_: Estimate, few: Estimate, best: Estimate, population: FloatArray, inverse: FloatArray) -> Climb:
-    heights = np.array([step.log_likelihood for step in all_.trace])
+def _climb(surveys: Surveys, times: int) -> Climb:
+    mechanism = surveys.mechanism
+    run = estimate(surveys.reports[0], mechanism, method="ibu", iterations=times)
+    best = estimate(surveys.reports[0], mechanism, method="mle")
     return Climb(
-        heights=heights,
+        heights=np.array([step.log_likelihood for step in run.trace]),
         top=best.log_likelihood,
         gap=best.gap * PEOPLE,
-        early=few.distribution,
-        late=all_.distribution,
-        population=population,
-        inverse_is_distribution=bool(inverse.min() >= 0),
+        early=_stop_early(surveys),
+        late_distance=Mean.of(surveys.distances(UPDATES, surveys.population)),
     )
+
+
+def _stop_early(surveys: Surveys) -> EarlyStop:
+    missing, shares, distances, inverses = [], [], [], 0
+    mechanism = surveys.mechanism
+    for counts in surveys.reports:
+        few = estimate(counts, mechanism, method="ibu", iterations=PRINTED)
+        top = estimate(counts, mechanism, method="mle").log_likelihood
+        missing.append(top - few.log_likelihood)
+        shares.append(1 - missing[-1] / (top - few.trace[0].log_likelihood))
+        distances.append(kantorovich(few.distribution, surveys.population, mechanism.inputs))
+        inverses += int(estimate(counts, mechanism, method="inverse").distribution.min() >= 0)
+    return EarlyStop(Mean.of(missing), Mean.of(shares), Mean.of(distances), len(surveys.reports), inverses)
 
 
 def _grid(times: int) -> list[int]:
@@ -128,7 +171,7 @@ def _grid(times: int) -> list[int]:
 def _claims(climbs: Mapping[tuple[str, str], Climb], times: int) -> tuple[Claim, ...]:
     def said(name: str) -> str:
         return "; ".join(
-            f"{shape}: {percent(climb.share(PRINTED))} of the rise, {grouped(float(climb.missing[PRINTED]))} units of "
+            f"{shape}: {percent(climb.early.share.value)} of the rise, {climb.early.missing} units of "
             f"log-likelihood still missing, and less than the {NOTICEABLE:g} that a test can notice only after "
             f"{_after(climb, times)}"
             for (shape, one), climb in climbs.items()
@@ -137,11 +180,9 @@ def _claims(climbs: Mapping[tuple[str, str], Climb], times: int) -> tuple[Claim,
 
     geometric = [climb for (_, name), climb in climbs.items() if name == GEOMETRIC]
     response = [climb for (_, name), climb in climbs.items() if name == RESPONSE]
-    close = all(float(climb.missing[PRINTED]) <= NOTICEABLE for climb in geometric)
-    space = mechanisms()[GEOMETRIC].inputs
+    close = all(climb.early.missing.low <= NOTICEABLE for climb in geometric)
     moves = "; ".join(
-        f"{shape} {rounded(kantorovich(climb.early, climb.population, space))}, then "
-        f"{rounded(kantorovich(climb.late, climb.population, space))}"
+        f"{shape} {climb.early.distance}, then {climb.late_distance}"
         for (shape, name), climb in climbs.items()
         if name == GEOMETRIC
     )
@@ -154,7 +195,8 @@ def _claims(climbs: Mapping[tuple[str, str], Climb], times: int) -> tuple[Claim,
         float(np.diff(climb.heights).min()) >= -1e-9 * abs(float(climb.heights[0])) for climb in climbs.values()
     )
     below = all(float(climb.heights.max()) <= climb.top + climb.gap + 1e-6 for climb in climbs.values())
-    inverses = sum(climb.inverse_is_distribution for climb in climbs.values())
+    runs = sum(climb.early.runs for climb in climbs.values())
+    inverses = sum(climb.early.inverses for climb in climbs.values())
     invertible, gap = _inverse_as_estimate()
     return (
         Claim(
@@ -199,8 +241,8 @@ def _claims(climbs: Mapping[tuple[str, str], Climb], times: int) -> tuple[Claim,
             "[F] proposition 3",
             "If q G^-1 is a probability distribution, it is the maximum likelihood estimate.",
             "For reports in the very shares that half a binomial and half a uniform population make likely, q G^-1 is "
-            f"a distribution, and its certificate says that it lacks at most {rounded(gap)} log-likelihood per report. "
-            f"At the paper's setting it is one in {inverses} of {len(climbs)} runs; in the others it has negative "
+            f"a distribution, and its certificate says that it lacks at most {rounded(max(gap, 1e-12))} log-likelihood "
+            f"per report. At the paper's setting it is one in {inverses} of {runs} runs; in the others it has negative "
             "entries.",
             judged(invertible and gap <= CERTIFIED, corrected=inverses == 0),
             "True, and of no use at this setting: chance in the shares of the reports makes entries negative.",
