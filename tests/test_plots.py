@@ -133,8 +133,9 @@ def test_saving_goes_by_the_ending(tmp_path: Path) -> None:
     assert chart.save(str(tmp_path / "a.svg")).read_text("utf-8") == chart.svg()
     assert chart.save(tmp_path / "a.html").read_text("utf-8") == chart.html()
     assert json.loads(chart.save(tmp_path / "a.json").read_text()) == chart.spec
-    for wrong in ("a.pdf", "a"):
-        with pytest.raises(InvalidInput, match=r"\.png, \.svg, \.html or \.json"):
+    assert chart.save(tmp_path / "a.pdf").read_bytes()[:5] == b"%PDF-"
+    for wrong in ("a.gif", "a"):
+        with pytest.raises(InvalidInput, match=r"\.png, \.svg, \.pdf, \.html or \.json"):
             chart.save(tmp_path / wrong)
         assert not (tmp_path / wrong).exists()
 
