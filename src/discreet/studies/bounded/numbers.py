@@ -88,8 +88,7 @@ def _of_the_gaussian(paper: PaperFormulas) -> tuple[Claim, ...]:
         Claim(
             "numbers: 282", _FIGURE_1, "Of the discrete Gaussian, the two are about 282 apart.",
             f"{rounded(ratio, 5)} as the paper sets the Gaussian, {rounded(truly, 5)} with equal variances; exact to "
-            "the "
-            "digits shown.",
+            "the digits shown.",
             judged(abs(ratio / 282 - 1) < ABOUT, corrected=not prints_as("282", ratio)),
             f"It is exp(3/(2 sigma^2)); the paper's own digits give {rounded(0.11685 / 0.000416)}.",
         ),
@@ -97,8 +96,7 @@ def _of_the_gaussian(paper: PaperFormulas) -> tuple[Claim, ...]:
             "numbers: 5.6", _FIGURE_1,
             "At delta 0.0049 the discrete Gaussian needs epsilon 5.6 for this report; the noise of the paper 2.18.",
             f"{rounded(needed, 4)} as the paper sets the Gaussian, {rounded(matched, 4)} with equal variances; exact "
-            "to the "
-            "digits shown.",
+            "to the digits shown.",
             judged(prints_as("5.6", needed), corrected=not prints_as("5.6", matched)),
             "The paper uses the noise's variance as the Gaussian's parameter sigma^2, which makes the Gaussian "
             "narrower.",
@@ -125,8 +123,7 @@ def _guarantee(epsilon: str, stay: str, delta: float, key: str) -> Claim:
     row = papers.figure_3([epsilon], [8], [stay])[0]
     measured = (
         f"The paper's bound is {rounded(row['bound'])}, the true delta {rounded(row['true_delta'])}, the least "
-        "possible one "
-        f"{rounded(row['least_delta'])}; exact to the digits shown."
+        f"possible one {rounded(row['least_delta'])}; exact to the digits shown."
     )
     return Claim(
         f"numbers: {key}", f"{_SECTION_4}, text of figure 3",

@@ -95,8 +95,8 @@ def _claims(rows: list[dict[str, Json]]) -> tuple[Claim, ...]:
             "minimax: explicit fair", "[R] minimax",
             "The explicit fair mechanism has the least worst-case L0 cost of all mechanisms with its epsilon.",
             "The exact optimum of the linear program without any property equals its cost, as a fraction, in "
-            f"{sum(solved)} of "
-            f"{len(solved)} cases; the formula is the table's own cost in {sum(formula)} of {len(formula)}.",
+            f"{sum(solved)} of {len(solved)} cases; the formula is the table's own cost in {sum(formula)} of "
+            f"{len(formula)}.",
             judged(all(solved) and all(formula)),
         ),
         Claim(
