@@ -210,6 +210,13 @@ def test_a_wrong_formula_changes_the_verdicts(monkeypatch: pytest.MonkeyPatch) -
         assert wrong[f"numbers: {key}"] is FAILS, key
 
 
+def test_every_number_of_the_text_is_in_the_table(found: StudyResult) -> None:
+    rows = {row["printed"]: row["computed"] for row in found.drawn["numbers"].tables[""]}
+    assert {"282", "9.3617", "5.6", "0.9945", "0.001", "5e-07", "0.0049", "7.8867", "8.1229"} <= set(rows)
+    assert rows["9.3617"] == pytest.approx(9.36169, abs=5e-6) and rows["282"] == pytest.approx(281.116, abs=5e-4)
+    assert rows["0.9945"] == pytest.approx(0.99446, abs=5e-6) and rows["5.6"] == pytest.approx(5.5955, abs=5e-5)
+
+
 def test_numbers_agree_as_far_as_they_are_printed() -> None:
     assert prints_as("5.6", 5.649) and not prints_as("5.6", 5.651)
     assert prints_as("282", 281.6) and not prints_as("0.9945", 0.99444)
