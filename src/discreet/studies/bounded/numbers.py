@@ -81,7 +81,7 @@ def _of_the_noise(paper: PaperFormulas) -> tuple[JudgedNumbers, ...]:
             "0.08987 and 0.00960", _FIGURE_1, "The noise is +1 with probability 0.08987, and +2 with 0.00960.",
             ("0.08987", first), ("0.00960", second),
         ),
-        _printed("9.3617", _FIGURE_1, "The two are 9.3617 apart.", ("9.3617", ratio)),
+        _printed("9.3617", _FIGURE_1, "The first of these is 9.3617 times the second.", ("9.3617", ratio)),
     )  # fmt: skip
 
 
@@ -100,7 +100,7 @@ def _of_the_gaussian(paper: PaperFormulas) -> tuple[JudgedNumbers, ...]:
         ),
         JudgedNumbers(
             Claim(
-                "numbers: 282", _FIGURE_1, "Of the discrete Gaussian, the two are about 282 apart.",
+                "numbers: 282", _FIGURE_1, "Under the discrete Gaussian it is about 282 times.",
                 f"{rounded(ratio, 5)} as the paper sets the Gaussian, {rounded(truly, 5)} with equal variances; exact "
                 "to the digits shown.",
                 judged(abs(ratio / 282 - 1) < ABOUT, corrected=not prints_as("282", ratio)),
