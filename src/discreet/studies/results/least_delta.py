@@ -16,7 +16,7 @@ from ..study import Drawn, Setting
 from ..tables import shortened
 
 #: Epsilon and reach of each panel.
-PANELS = ((Fraction(1, 2), 4), (Fraction(11, 10), 4), (Fraction(22, 10), 4))
+PANELS = ((Fraction(1, 2), 4), (Fraction(11, 10), 4), (Fraction(3, 2), 4), (Fraction(22, 10), 4))
 
 #: Two numbers this close, relatively, are the same: programs are solved in rational numbers, with E just below e^eps.
 SAME = 1e-9
@@ -54,7 +54,7 @@ def draw(setting: Setting) -> Drawn:
         "The least delta of bounded noise has a closed form",
         "Counts from D on: the closed form is the optimum over all laws; at the left end, where p(1) > E eta, a lower "
         "bound. Noise for every count costs more.",
-        columns=3,
+        columns=2,
         dots=(_NAMES["least_of_all"], _NAMES["every_count"]),
     )
     return Drawn({"": chart}, {"": shortened(rows)}, _claims(rows))
