@@ -48,6 +48,8 @@ def test_the_same_seed_gives_the_same_result(found: StudyResult) -> None:
 def test_each_claim_has_its_verdict(claims: dict[str, Claim]) -> None:
     expected = {
         "figure 1: the same variance": FAILS,
+        "figure 1: a slightly heavier tail": CORRECTED,
+        "figure 1: nothing outside": HOLDS,
         "figure 1: a gentle fall": HOLDS,
         "figure 1: delta over sets of reports": CORRECTED,
         "figure 1: equations 14 and 15": CORRECTED,
@@ -66,6 +68,8 @@ def test_each_claim_has_its_verdict(claims: dict[str, Claim]) -> None:
         "figure 3: the last crossover": CORRECTED,
         "figure 4: better than the discrete Gaussian": CORRECTED,
         "figure 4: both poor below 1.1": HOLDS,
+        "figure 4: equation 45": HOLDS,
+        "figure 4: other parameters": CORRECTED,
         "figure 4: the same variance": CORRECTED,
         "numbers: E and C": HOLDS,
         "numbers: crossovers": HOLDS,
@@ -204,6 +208,13 @@ def test_a_wrong_formula_changes_the_verdicts(monkeypatch: pytest.MonkeyPatch) -
     wrong = {claim.key: claim.verdict for claim in dc.study("bounded", "numbers", quick=True).claims}
     for key in ("E and C", "crossovers", "0.08987 and 0.00960", "9.3617", "0.9945"):
         assert wrong[f"numbers: {key}"] is FAILS, key
+
+
+def test_every_number_of_the_text_is_in_the_table(found: StudyResult) -> None:
+    rows = {row["printed"]: row["computed"] for row in found.drawn["numbers"].tables[""]}
+    assert {"282", "9.3617", "5.6", "0.9945", "0.001", "5e-07", "0.0049", "7.8867", "8.1229"} <= set(rows)
+    assert rows["9.3617"] == pytest.approx(9.36169, abs=5e-6) and rows["282"] == pytest.approx(281.116, abs=5e-4)
+    assert rows["0.9945"] == pytest.approx(0.99446, abs=5e-6) and rows["5.6"] == pytest.approx(5.5955, abs=5e-5)
 
 
 def test_numbers_agree_as_far_as_they_are_printed() -> None:

@@ -62,7 +62,10 @@ CONFIG: Spec = {
         **_TEXT, "titlePadding": 8, "labelPadding": 5, "labelFlush": False, "gridColor": "#EEEEEE",
         "domainColor": QUIET, "tickColor": QUIET,
     },
-    "legend": {**_TEXT, "orient": "right", "offset": 16, "labelLimit": 280, "rowPadding": 5, "symbolSize": 90},
+    "legend": {
+        **_TEXT, "orient": "right", "offset": 16, "labelLimit": 280, "rowPadding": 5, "symbolSize": 90,
+        "layout": {"bottom": {"anchor": "start", "direction": "vertical", "margin": 6}},
+    },
     "header": {"labelFontSize": 12, "labelColor": INK, "labelPadding": 4},
     "line": {"strokeWidth": 2},
     "point": {"filled": True, "size": 45, "opacity": 1},

@@ -11,6 +11,9 @@ from .chart import OWN_SHAPE, PALETTE, SHAPES, STROKES, WIDTH, Chart, Spec, fini
 #: The height of a panel over its width.
 _SHAPE = 0.72
 
+#: Legends of several panels stand below them: beside them they would make the picture too wide for a page.
+BELOW: Spec = {"orient": "bottom", "columns": 2}
+
 #: Logarithmic axes over more powers of ten than this name every second or third of them.
 _MOST_POWERS = 8
 
@@ -101,7 +104,7 @@ def panels(
     width = WIDTH if columns == 1 else round(0.62 * WIDTH)
     shown = []
     for head, rows in curves.items():
-        layers = _layers(_drawable_rows(rows, names, x, y), names, x, y, dots, marked)
+        layers = _layers(_drawable_rows(rows, names, x, y), names, x, y, dots, marked, BELOW if columns > 1 else {})
         encoding = {"x": x.channel("x"), "y": y.channel("y")}
         panel: Spec = {"layer": layers, "encoding": encoding, "width": width, "height": round(_SHAPE * width)}
         if head:
@@ -126,33 +129,40 @@ def _drawable_rows(
 
 
 def _layers(
-    rows: list[dict[str, object]], names: Sequence[str], x: Axis, y: Axis, dots: Collection[str], marked: bool
+    rows: list[dict[str, object]],
+    names: Sequence[str],
+    x: Axis,
+    y: Axis,
+    dots: Collection[str],
+    marked: bool,
+    legend: Spec,
 ) -> list[Spec]:
     """Lines, dots on them, and the series of dots alone, which have a legend of their own."""
     lines = [name for name in names if name not in dots]
     lined = [row for row in rows if row["name"] in lines]
     inside = [row for row in rows if all(axis.shows(row[field]) for field, axis in (("x", x), ("y", y)))]
     points: Spec = {"type": "point", "tooltip": True}
-    colours = series(lines, "color", legend=STROKES)
+    colours = series(lines, "color", legend=STROKES | legend)
     layers: list[Spec] = []
     if lined:
-        encoding = colours | series(lines, "strokeDash", legend=STROKES)
+        encoding = colours | series(lines, "strokeDash", legend=STROKES | legend)
         layers.append({"data": {"values": lined}, "mark": {"type": "line", "clip": True}, "encoding": encoding})
     if marked:
         own = [row for row in inside if row["name"] in lines]
         layers.append({"data": {"values": own}, "mark": points, "encoding": colours | OWN_SHAPE})
     if alone := [row for row in inside if row["name"] in dots]:
-        layers.append({"data": {"values": alone}, "mark": points, "encoding": _dots(names, dots)})
+        layers.append({"data": {"values": alone}, "mark": points, "encoding": _dots(names, dots, legend)})
     return layers
 
 
-def _dots(names: Sequence[str], dots: Collection[str]) -> Spec:
+def _dots(names: Sequence[str], dots: Collection[str], legend: Spec) -> Spec:
     """Fill and shape of the series that are dots. Fill and not colour: so lines and dots have a legend each."""
     places = [k for k, name in enumerate(names) if name in dots]
     ranges: dict[str, Sequence[str]] = {"fill": PALETTE, "shape": SHAPES}
     return {
         channel: {
-            "field": "name", "type": "nominal", "sort": None, "legend": {"title": None, "symbolStrokeWidth": 0},
+            "field": "name", "type": "nominal", "sort": None,
+            "legend": {"title": None, "symbolStrokeWidth": 0, **legend},
             "scale": {"domain": [names[k] for k in places], "range": [looks[k] for k in places]},
         }
         for channel, looks in ranges.items()

@@ -11,19 +11,13 @@ from .study import Row
 DIGITS = 10
 
 
-def short(value: float) -> float:
-    """A number with the digits that every machine agrees on.
-
-    >>> short(1 / 3), short(0.1 + 0.2)
-    (0.3333333333, 0.3)
-    """
-    return float(f"{value:.{DIGITS}g}")
-
-
-def shortened(rows: Iterable[Mapping[str, Json]]) -> list[Row]:
-    """Rows whose numbers are short.
+def shortened(rows: Iterable[Mapping[str, Json]], digits: int = DIGITS) -> list[Row]:
+    """Rows whose numbers have the digits that every machine agrees on: fewer where they come from an iteration.
 
     >>> shortened([{"name": "one", "value": 2 / 3, "times": 3}])
     [{'name': 'one', 'value': 0.6666666667, 'times': 3}]
     """
-    return [{key: short(value) if isinstance(value, float) else value for key, value in row.items()} for row in rows]
+    return [
+        {key: float(f"{value:.{digits}g}") if isinstance(value, float) else value for key, value in row.items()}
+        for row in rows
+    ]

@@ -26,6 +26,9 @@ _NAMES = {
     "gaussian_variance": "discrete Gaussian of the same variance",
 }
 
+#: Laws this close in total variation are called similar.
+SIMILAR = 0.1
+
 #: Probabilities below this are not drawn.
 _FLOOR = 1e-8
 
@@ -44,8 +47,7 @@ def draw(setting: Setting) -> Drawn:
         Axis("probability", (_FLOOR, 1), log=True),
         "Noise that falls gently gives less away",
         "Epsilon 2.18, truth with probability 0.8, D = 6. The paper's noise ends at 3; the discrete Gaussian falls "
-        "ever "
-        "more steeply, and the steepest fall is what tells two counts apart.",
+        "ever more steeply, and the steepest fall is what tells two counts apart.",
         columns=1,
         marked=True,
     )
@@ -62,6 +64,11 @@ def _claims(paper: PaperFormulas) -> tuple[Claim, ...]:
         "the least possible": float(least_delta(paper.epsilon, paper.stay, paper.reach)),
     }
     ours = judge["the paper's noise"]
+    rows = papers.figure_1(*EXAMPLE)
+    apart = sum((1 if row["z"] else 0.5) * abs(row["paper"] - row["gaussian_variance"]) for row in rows)
+    heavier = rows[3]["paper"] / rows[3]["gaussian_variance"]
+    # beyond D each term is less than half of the one before it
+    beyond = 4 * float(matched.probability(0, paper.reach + 1))
     spread = law_variance(variance)
     total = paper.stay + paper.stay * sum(paper.alphas)
     single = float(paper.delta_star)
@@ -72,8 +79,22 @@ def _claims(paper: PaperFormulas) -> tuple[Claim, ...]:
             f"The noise has variance {rounded(variance, 5)}, the Gaussian {rounded(spread, 5)}; exact to the digits "
             "shown.",
             judged(abs(spread / variance - 1) < _SAME_VARIANCE),
-            "The variance was used as the Gaussian's parameter sigma^2. The variance of a discrete Gaussian is smaller "
-            "than its parameter, by much where it is small.",
+            "The variance was used as the Gaussian's parameter sigma^2. The variance of a discrete Gaussian is "
+            "smaller than its parameter, by much where it is small.",
+        ),
+        Claim(
+            "figure 1: a slightly heavier tail", "[S] section I and figure 1",
+            "The noise is similar to the discrete Gaussian, with a slightly heavier tail.",
+            f"They differ by {rounded(apart)} in total variation. An error of 3 is {heavier:,.0f} times as likely as "
+            "under the Gaussian of the same variance; one of 4 is impossible, and has probability "
+            f"{rounded(rows[4]['gaussian_variance'])} there.",
+            judged(apart < SIMILAR, corrected=heavier > 10),
+            "The tail is far heavier up to 3 and ends there.",
+        ),
+        Claim(
+            "figure 1: nothing outside", _PLACE,
+            "What the discrete Gaussian has outside [-D, D] is negligible.",
+            f"At most {beyond:.1g}, rounded up.", judged(beyond < 1e-12),
         ),
         Claim(
             "figure 1: a gentle fall", _PLACE,

@@ -48,8 +48,8 @@ def draw(setting: Setting) -> Drawn:
         Axis("probability of the truth", (0, 1), values=(0, 0.2, 0.4, 0.6, 0.8, 1)),
         Axis("delta", (1e-9, 1), log=True),
         "Up to the knee, more truth costs no delta",
-        "Counts from D on. Lower is better. At the left end the paper's bound does not hold: its noise gives away more "
-        "than it states.",
+        "Counts from D on. Lower is better. At the left end the paper's bound does not hold: its noise gives away "
+        "more than it states.",
     )
     knees = [
         {"epsilon": float(epsilon), "reach": reach, "kind": kind, "stay": float(knee_of(kind, epsilon, reach))}
@@ -77,24 +77,21 @@ def _knees(rows: _Rows) -> tuple[Claim, ...]:
         Claim(
             "figure 3: the knee", place, "Beyond a threshold of eta, (2D + 1) delta* grows fast to one.",
             f"With D = 8 it is {rounded(min(growth))} or more at eta = {rows[-1]['stay']:g}, at both values of "
-            "epsilon; exact to the "
-            "digits shown.",
+            "epsilon; exact to the digits shown.",
             judged(min(growth) >= 1),
         ),
         Claim(
             "figure 3: where the knees are", place,
             "With D = 8 the knee comes slightly after eta = 0.5 at epsilon 1.1, and after 0.8 at 2.2.",
             f"It is at {rounded(found['1.1'], 4)} and at {rounded(found['2.2'], 4)}; of the noise with the least true "
-            "delta at "
-            f"{rounded(best['1.1'], 4)} and {rounded(best['2.2'], 4)}. Exact to the digits shown.",
+            f"delta at {rounded(best['1.1'], 4)} and {rounded(best['2.2'], 4)}. Exact to the digits shown.",
             judged(all(eta <= found[epsilon] <= eta + SLIGHTLY for epsilon, eta in wanted.items())),
         ),
         Claim(
             "figure 3: more truth before the knee", "[S] section I",
             "Up to the threshold, reporting the truth more often hardly changes delta.",
-            f"With D = 8 the bound changes by a factor of at most {rounded(max(before))} up to the knee (where "
-            "theorem 3 holds), "
-            "and falls.",
+            f"With D = 8 the bound changes by a factor of at most {rounded(max(before))} up to the knee (where theorem "
+            "3 holds), and falls.",
             judged(max(before) < 10, corrected=max(before) > 1.5),
             "It falls in proportion to 1 - eta: more truth even helps.",
         ),
@@ -114,9 +111,9 @@ def _theorem_3(rows: _Rows) -> tuple[Claim, ...]:
             "figure 3: theorem 3 at small eta", "[S] theorem 3",
             "delta* is the largest of the lower bounds delta_1, ..., delta_(D+1).",
             f"At epsilon 0.5, eta 0.1 and D = 4 it prints {rounded(example.printed_delta_star, 5)}; the least is "
-            f"{rounded(example.delta_star, 5)}. On the grid of figure 3 it is too small at {len(wrong)} of "
-            f"{len(rows)} points, all "
-            f"with eta up to {largest:g}, by a factor of up to {rounded(ratio)}. Exact to the digits shown.",
+            f"{rounded(example.delta_star, 5)}. On the grid of figure 3 it is too small at {len(wrong)} of {len(rows)} "
+            f"points, all with eta up to {largest:g}, by a factor of up to {rounded(ratio)}. Exact to the digits "
+            "shown.",
             judged(not wrong and example.theorem3_holds),
             "Proposition 4 leaves out p(1) <= E eta + delta. A third kind of lower bounds mends it.",
         ),
@@ -124,7 +121,7 @@ def _theorem_3(rows: _Rows) -> tuple[Claim, ...]:
             "figure 3: the bound over sets of reports", "[S] remark 2",
             "The delta of the mechanism is at most (2D + 1) delta*.",
             f"The true delta is above it at {len(broken)} of {len(rows)} points, all with eta up to {last:g}, by a "
-            f"factor of up to {rounded(excess)}. Exact to the digits shown.",
+            f"factor of up to {excess:,.0f}. Exact to the digits shown.",
             judged(not broken),
             "The noise of definition 2 rises too steeply from eta to p(1) where theorem 3 does not hold.",
         ),

@@ -28,6 +28,9 @@ FEW = ("visits", "four points", "heaped", "six points")
 #: Worse than the updates by more than this in one setting is far worse.
 FAR_WORSE = 1.6
 
+#: Estimates of different processors agree on so many digits.
+AGREED = 6
+
 #: 95% of a normal distribution lie within so many standard errors.
 WITHIN = 1.96
 
@@ -49,10 +52,10 @@ def draw(setting: Setting) -> Drawn:
         rows.append({"mechanism": m, "people": number, "population": name, "kind": kind, **_ratio(errors)})
     sentence = (
         f"Kantorovich error of the default estimate over that of {PAPER_ITERATIONS:,} updates on the same reports; "
-        "left of 1 the "
-        f"default is nearer to the truth. Bars: 95% of the chance of {surveys} surveys, cut off at the frame."
+        f"left of 1 the default is nearer to the truth. Bars: 95% of the chance of {surveys} surveys, cut off at the "
+        "frame."
     )
-    return Drawn({"": _chart(rows, sentence)}, {"": shortened(rows)}, _claims(rows, surveys))
+    return Drawn({"": _chart(rows, sentence)}, {"": shortened(rows, AGREED)}, _claims(rows, surveys))
 
 
 def _errors(setting: Setting, name: str, people: int, population: str, truth: FloatArray, surveys: int) -> FloatArray:
@@ -126,11 +129,9 @@ def _claims(rows: list[dict[str, Json]], surveys: int) -> tuple[Claim, ...]:
             Claim(
                 f"estimate: populations {kind}", "[R] default estimate",
                 f"On populations it was {'tuned on' if kind == 'tuned on' else 'not tuned on'}, the default estimate "
-                "is nearer to "
-                "the truth than the papers' updates.",
+                "is nearer to the truth than the papers' updates.",
                 f"Geometric mean of the ratio of Kantorovich errors {rounded(mean)} (95%: {rounded(low)} to "
-                f"{rounded(high)}), "
-                f"{len(some)} settings, {surveys} surveys each.",
+                f"{rounded(high)}), {len(some)} settings, {surveys} surveys each.",
                 judged(high < 1),
             )
         )  # fmt: skip
@@ -143,8 +144,7 @@ def _claims(rows: list[dict[str, Json]], surveys: int) -> tuple[Claim, ...]:
             f"In no setting is it more than {FAR_WORSE} times as far from the truth as the updates.",
             f"The largest ratio is {rounded(float(str(worst['ratio'])))} (95%: {rounded(float(str(worst['low'])))} to "
             f"{rounded(float(str(worst['high'])))}; {worst['population']}, {worst['mechanism']}, {worst['people']:,} "
-            "reports). It is "
-            f"better beyond chance in {len(sure)} and worse in {len(lost)} of {len(rows)} settings.",
+            f"reports). It is better beyond chance in {len(sure)} and worse in {len(lost)} of {len(rows)} settings.",
             judged(float(str(worst["low"])) <= FAR_WORSE, corrected=float(str(worst["ratio"])) > FAR_WORSE),
         )
     )  # fmt: skip

@@ -156,8 +156,8 @@ def _claims(rows: list[dict[str, Json]]) -> tuple[Claim, ...]:
             "banded: certified", "[R] banded interior point",
             "Every run ends with a gap of at most 1e-8, after at most 30 steps.",
             f"Gaps of at most {max(gaps):.1e}, after {min(steps)} to {max(steps)} steps, for "
-            f"{listed([str(r['values']) for r in rows])} "
-            f"values; its log-likelihood is that of the dense method within {away:.1g}.",
+            f"{listed([str(r['values']) for r in rows])} values; its log-likelihood is that of the dense method within "
+            f"{max(away, 1e-12):.0e}.",
             judged(max(gaps) <= GAP and max(steps) <= 30 and away <= 2 * GAP),
         ),
         Claim(

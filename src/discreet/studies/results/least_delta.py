@@ -16,7 +16,7 @@ from ..study import Drawn, Setting
 from ..tables import shortened
 
 #: Epsilon and reach of each panel.
-PANELS = ((Fraction(1, 2), 4), (Fraction(11, 10), 4), (Fraction(22, 10), 4))
+PANELS = ((Fraction(1, 2), 4), (Fraction(11, 10), 4), (Fraction(3, 2), 4), (Fraction(22, 10), 4))
 
 #: Two numbers this close, relatively, are the same: programs are solved in rational numbers, with E just below e^eps.
 SAME = 1e-9
@@ -53,9 +53,8 @@ def draw(setting: Setting) -> Drawn:
         Axis("true delta", (1e-5, 1), log=True),
         "The least delta of bounded noise has a closed form",
         "Counts from D on: the closed form is the optimum over all laws; at the left end, where p(1) > E eta, a lower "
-        "bound. "
-        "Noise for every count costs more.",
-        columns=3,
+        "bound. Noise for every count costs more.",
+        columns=2,
         dots=(_NAMES["least_of_all"], _NAMES["every_count"]),
     )
     return Drawn({"": chart}, {"": shortened(rows)}, _claims(rows))
@@ -99,16 +98,14 @@ def _claims(rows: list[dict[str, Json]]) -> tuple[Claim, ...]:
             "least delta: closed form", "[R] least delta",
             "While p(1) <= E eta, the least true delta for counts from D on is s max(C - (E - 1), (E - 1)/(E^D - 1)).",
             f"A linear program over all laws, symmetric or not, agrees at {len(inside)} settings to within "
-            f"{max(away, 1e-15):.1g} "
-            "of it.",
+            f"{max(away, 1e-15):.1g} of it.",
             judged(away < SAME),
         ),
         Claim(
             "least delta: symmetric laws suffice", "[R] least delta",
             "For counts from D on, no asymmetric law has a smaller delta than the best symmetric one.",
-            f"Programs with and without symmetry agree at all {len(rows)} settings to within {max(lean, 1e-15):.1g} "
-            "of the "
-            "optimum.",
+            f"Programs with and without symmetry agree at all {len(rows)} settings to within {max(lean, 1e-15):.1g} of "
+            "the optimum.",
             judged(lean < SAME),
         ),
         Claim(
@@ -122,8 +119,8 @@ def _claims(rows: list[dict[str, Json]]) -> tuple[Claim, ...]:
             "least delta: every count", "[R] least delta",
             "Noise that serves every count from 0 on has a larger delta.",
             f"It is {rounded(min(small))} to {rounded(max(small))} times that for counts from D on. At epsilon 0.18, "
-            "eta 0.26 and "
-            f"D = 3 its shared law is best not symmetric: {rounded(any_law, 7)} instead of {rounded(even_law, 7)}.",
+            f"eta 0.26 and D = 3 its shared law is best not symmetric: {rounded(any_law, 7)} instead of "
+            f"{rounded(even_law, 7)}.",
             judged(min(small) > 1 - SAME and any_law < even_law),
         ),
         Claim(

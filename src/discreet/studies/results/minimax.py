@@ -18,7 +18,7 @@ from ..claims import Claim, judged
 from ..study import Drawn, Setting
 from ..tables import shortened
 
-ALPHAS = (Fraction(1, 2), Fraction(3, 4), Fraction(9, 10))
+ALPHAS = (Fraction(1, 2), Fraction(3, 4), Fraction(9, 10), Fraction(19, 20))
 
 _NAMES = {
     "geometric": "geometric",
@@ -50,7 +50,7 @@ def draw(setting: Setting) -> Drawn:
         "No mechanism is right more often in its worst case than the explicit fair one",
         "Lower is better. The dots are the exact optimum over all mechanisms of this privacy, with no property asked "
         "for.",
-        columns=3,
+        columns=2,
         dots=(_NAMES["program"],),
     )
     return Drawn({"": chart}, {"": shortened(rows)}, _claims(rows))
@@ -95,8 +95,8 @@ def _claims(rows: list[dict[str, Json]]) -> tuple[Claim, ...]:
             "minimax: explicit fair", "[R] minimax",
             "The explicit fair mechanism has the least worst-case L0 cost of all mechanisms with its epsilon.",
             "The exact optimum of the linear program without any property equals its cost, as a fraction, in "
-            f"{sum(solved)} of "
-            f"{len(solved)} cases; the formula is the table's own cost in {sum(formula)} of {len(formula)}.",
+            f"{sum(solved)} of {len(solved)} cases; the formula is the table's own cost in {sum(formula)} of "
+            f"{len(formula)}.",
             judged(all(solved) and all(formula)),
         ),
         Claim(

@@ -19,7 +19,7 @@ from ..claims import Claim, judged
 from ..study import Drawn, Setting
 from ..tables import shortened
 
-ALPHAS = (Fraction(19, 25), Fraction(9, 10), Fraction(19, 20))
+ALPHAS = (Fraction(2, 3), Fraction(19, 25), Fraction(9, 10), Fraction(19, 20))
 
 #: The properties that the mixture has at no further cost.
 ALSO = ("S", "RH", "RM", "WH")
@@ -71,7 +71,7 @@ def draw(setting: Setting) -> Drawn:
         Axis("L0 cost, rescaled"),
         "What weak honesty costs, in closed form",
         "The probability of a wrong report, times (n + 1)/n. Beyond n = 2 alpha/(1 - alpha) weak honesty is free.",
-        columns=3,
+        columns=2,
         dots=(_NAMES["program"],),
     )
     return Drawn({"": chart}, {"": shortened(rows)}, _claims(rows, setting))
