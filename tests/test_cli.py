@@ -187,7 +187,7 @@ def test_calibrate_finds_the_epsilon(tmp_path: Path) -> None:
             ["design", "--family", "uniform", "-n", "4", "-o", "no/such/folder/m.json"],
             "there is no folder no/such/folder",
         ),
-        (["design", "--family", "uniform", "-n", "4", "--plot", "m.pdf"], "ends in .png, .svg, .html or .json"),
+        (["design", "--family", "uniform", "-n", "4", "--plot", "m.gif"], "ends in .png, .svg, .pdf, .html or .json"),
         (["design", "--family", "k-rr", "--labels", "yes,,no", "--epsilon", "1"], "one comma between two"),
         (["design", "--family", "geometric", "-n", "4", "--epsilon", "1", "--delta", "0.1"], "does not take --delta"),
         (["design", "--family", "bounded-noise", "--epsilon", "1", "--reach", "3"], "give --stay"),

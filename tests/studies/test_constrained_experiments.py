@@ -12,9 +12,9 @@ import pytest
 
 import discreet as dc
 from discreet import losses
-from discreet.studies.constrained.experiments.small_groups import NAMES, group_counts, law_of, outcome
-from discreet.studies.constrained.experiments.synthetic import binomial
 from discreet.studies.constrained.named import named
+from discreet.studies.experiments.small_groups import NAMES, group_counts, law_of, outcome
+from discreet.studies.experiments.synthetic import binomial
 
 DATA = os.environ.get("DISCREET_DATA")
 needs_data = pytest.mark.skipif(DATA is None and "CI" not in os.environ, reason="DISCREET_DATA names no folder")

@@ -100,7 +100,7 @@ def design(
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Where to save it (.json; a table .csv).")
     ] = None,
-    plot: Annotated[Path | None, typer.Option(help="Draw it: a heat map as .png, .svg or .html.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw it: a heat map as .png, .svg, .pdf or .html.")] = None,
     page: Page = None,
     json: Json = False,
 ) -> None:
@@ -306,10 +306,10 @@ def _grid(text: str | None) -> Any:
     return Grid(int(match[1]), int(match[2]), as_fraction(match[3], "cell"))  # type: ignore[arg-type]
 
 
-PICTURES = (".png", ".svg", ".html", ".json")
+PICTURES = (".png", ".svg", ".pdf", ".html", ".json")
 
 #: Of these, what the drawing program makes.
-DRAWN = PICTURES[:3]
+DRAWN = PICTURES[:4]
 
 
 def _refuse_files(output: Path | None, plot: Path | None = None) -> None:

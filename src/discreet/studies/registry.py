@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .bounded.exhibits import BOUNDED
-from .constrained.exhibits import CONSTRAINED
+from .experiments.exhibits import CONSTRAINED
 from .places.exhibits import PLACES
 from .reconstruction.exhibits import RECONSTRUCTION
 from .results.exhibits import RESULTS

@@ -1,13 +1,11 @@
-"""The exhibits of [C], in the paper's order."""
+"""The exhibits of [C] that need no data, in the paper's order."""
 
 from __future__ import annotations
 
-from ..study import Exhibit, Study
+from ..study import Exhibit
 from .choosing import chooser
 from .costs import named_costs, nine_requests
 from .derivability import from_geometric
-from .experiments.adult import draw_adult, draw_visits
-from .experiments.synthetic import figure_11, figure_12, figure_13
 from .fair import beside_exponential, beside_geometric
 from .heatmaps import constrained, example_1, small_groups, unconstrained
 from .lattice import implications, table_of_properties
@@ -31,20 +29,4 @@ OF_MECHANISMS = (
     Exhibit("derivability", "what can be derived from GM", from_geometric),
     Exhibit("8", "nine requests with weak honesty", nine_requests),
     Exhibit("9", "L0 costs of the named mechanisms", named_costs),
-)
-
-#: What is counted: people in small groups (sections V-B and V-C).
-OF_GROUPS = (
-    Exhibit("10", "how often the counts of Adult's groups are wrong", draw_adult, needs=("adult",)),
-    Exhibit("10-visits", "the same with doctor visits, which come with the package", draw_visits),
-    Exhibit("11", "binomial groups: off by more than 1", figure_11),
-    Exhibit("12", "binomial groups: off by more than d", figure_12),
-    Exhibit("13", "binomial groups: root mean square error", figure_13),
-)
-
-CONSTRAINED = Study(
-    "constrained",
-    "C",
-    "Cormode, Kulkarni, Srivastava, Constrained Differential Privacy for Count Data",
-    OF_MECHANISMS + OF_GROUPS,
 )

@@ -7,13 +7,13 @@ from fractions import Fraction
 
 import numpy as np
 
-from .... import losses
-from ....exact.arrays import IntArray
-from ....plots import Chart
-from ....wording import listed
-from ...claims import Claim, judged
-from ...study import Drawn, Row, Setting
-from ..named import named
+from ... import losses
+from ...exact.arrays import IntArray
+from ...plots import Chart
+from ...wording import listed
+from ..claims import Claim, judged
+from ..constrained.named import named
+from ..study import Drawn, Row, Setting
 from .small_groups import NAMES, WEAKLY_HONEST_MEANS, group_counts, law_of, outcome, picture
 
 #: The paper's alpha is lost in the scan. GM is worse than uniform guessing, as the text says, from about .9 on only.

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ....exact.arrays import FloatArray, IntArray
-from ....losses import Loss
-from ....mechanism import Mechanism
-from ....plots import Chart
-from ....plots.repetitions import MeanPoint, mean_lines
-from ....report import Json
-from ....spaces import Counts
-from ....utility import expected_loss
-from ...study import Row
+from ...exact.arrays import FloatArray, IntArray
+from ...losses import Loss
+from ...mechanism import Mechanism
+from ...plots import Chart
+from ...plots.repetitions import MeanPoint, mean_lines
+from ...report import Json
+from ...spaces import Counts
+from ...utility import expected_loss
+from ..study import Row
 
 #: [C]'s names of the mechanisms, in the order of its legends.
 NAMES = ("GM", "WM", "EM", "UM")

@@ -8,12 +8,12 @@ from itertools import pairwise
 
 import numpy as np
 
-from .... import losses
-from ....exact.arrays import FloatArray, IntArray
-from ....losses import Loss
-from ...claims import Claim, judged
-from ...study import Drawn, Row, Setting
-from ..named import named
+from ... import losses
+from ...exact.arrays import FloatArray, IntArray
+from ...losses import Loss
+from ..claims import Claim, judged
+from ..constrained.named import named
+from ..study import Drawn, Row, Setting
 from .small_groups import NAMES, WEAKLY_HONEST_MEANS, outcome, picture
 
 #: People of a population, as the paper has them.
