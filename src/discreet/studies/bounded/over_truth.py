@@ -122,8 +122,8 @@ def _theorem_3(rows: _Rows) -> tuple[Claim, ...]:
             "figure 3: the bound over sets of reports", "[S] remark 2",
             "The delta of the mechanism is at most (2D + 1) delta*.",
             f"The true delta is above it at {len(broken)} of {len(rows)} points, all with eta up to {last:g}, by a "
-            f"factor of up to {times(excess)}. Elsewhere it is {rounded(min(loose))} to {rounded(max(loose))} times the "
-            "true delta. Exact to the digits shown.",
+            f"factor of up to {times(excess)}. Elsewhere it is {rounded(min(loose))} to {rounded(max(loose))} times "
+            "the true delta. Exact to the digits shown.",
             judged(not broken),
             "The noise of definition 2 rises too steeply from eta to p(1) where theorem 3 does not hold.",
         ),
