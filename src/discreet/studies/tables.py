@@ -21,3 +21,14 @@ def shortened(rows: Iterable[Mapping[str, Json]], digits: int = DIGITS) -> list[
         {key: float(f"{value:.{digits}g}") if isinstance(value, float) else value for key, value in row.items()}
         for row in rows
     ]
+
+
+def number(row: Mapping[str, Json], column: str) -> float:
+    """A number of a row.
+
+    >>> number({"name": "one", "times": 3}, "times")
+    3.0
+    """
+    value = row[column]
+    assert isinstance(value, int | float), f"{column} is a number"
+    return float(value)

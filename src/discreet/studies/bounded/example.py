@@ -13,6 +13,7 @@ from ..claims import Claim, judged
 from ..study import Drawn, Setting
 from ..tables import shortened
 from .numbers import EXAMPLE
+from .wording import times
 
 _PLACE = "[S] section III, figure 1"
 
@@ -85,7 +86,7 @@ def _claims(paper: PaperFormulas) -> tuple[Claim, ...]:
         Claim(
             "figure 1: a slightly heavier tail", "[S] section I and figure 1",
             "The noise is similar to the discrete Gaussian, with a slightly heavier tail.",
-            f"They differ by {rounded(apart)} in total variation. An error of 3 is {heavier:,.0f} times as likely as "
+            f"They differ by {rounded(apart)} in total variation. An error of 3 is {times(heavier)} times as likely as "
             "under the Gaussian of the same variance; one of 4 is impossible, and has probability "
             f"{rounded(rows[4]['gaussian_variance'])} there.",
             judged(apart < SIMILAR, corrected=heavier > 10),

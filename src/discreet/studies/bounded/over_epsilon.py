@@ -16,7 +16,7 @@ from ...wording import rounded
 from ..claims import Claim, judged
 from ..study import Drawn, Setting
 from ..tables import shortened
-from .wording import CURVES, READ_OFF
+from .wording import CURVES, READ_OFF, times
 
 REACHES = (4, 6, 8, 10)
 
@@ -191,7 +191,7 @@ def _claims_of_figure_4(rows: _Rows) -> tuple[Claim, ...]:
             "figure 4: better than the discrete Gaussian", place,
             "For a wide range of parameters the noise is more private than the discrete Gaussian of the same variance.",
             f"With equal variances its true delta is smaller at {len(wins)} of {len(late)} values of epsilon from "
-            f"{POOR_BELOW} on, by a factor of up to {best:,.0f}, and its stated bound at {len(stated)}. It is larger "
+            f"{POOR_BELOW} on, by a factor of up to {times(best)}, and its stated bound at {len(stated)}. It is larger "
             f"up to epsilon {max((row['epsilon'] for row in loses), default=0):g}, at {worst['epsilon']:g} it is "
             f"{rounded(worst['true_delta'])} against {rounded(worst['gaussian_variance'])}; {words}.",
             judged(len(wins) == len(late), corrected=bool(loses)),

@@ -24,3 +24,12 @@ def prints_as(printed: str, value: float) -> bool:
     """
     decimals = len(printed.partition(".")[2])
     return f"{value:.{decimals}f}" == printed
+
+
+def times(factor: float) -> str:
+    """A large factor as people write it, with three significant digits.
+
+    >>> times(12_459_791.3), times(7.489)
+    ('12,500,000', '7.49')
+    """
+    return f"{float(f'{factor:.3g}'):,.10g}"

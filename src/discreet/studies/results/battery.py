@@ -16,7 +16,7 @@ from ...utility import kantorovich
 from ...wording import rounded
 from ..claims import Claim, judged
 from ..study import Drawn, Setting
-from ..tables import shortened
+from ..tables import number, shortened
 from .populations import N, mechanisms, not_tuned_on, shares, tuned_on
 
 #: Of the seven mechanisms, those whose reports are compared here; the whole battery is benchmarks/battery.py.
@@ -42,14 +42,12 @@ def draw(setting: Setting) -> Drawn:
         **{name: ("tuned on", truth) for name, truth in tuned_on().items()},
         **{name: ("not tuned on", truth) for name, truth in not_tuned_on().items()},
     }
-    cases = [
-        (m, number, name) for m in MECHANISMS for number in people for name in setting.pick(FEW, tuple(populations))
-    ]
+    cases = [(m, size, name) for m in MECHANISMS for size in people for name in setting.pick(FEW, tuple(populations))]
     rows: list[dict[str, Json]] = []
-    for m, number, name in setting.progress(cases, "surveys"):
+    for m, size, name in setting.progress(cases, "surveys"):
         kind, truth = populations[name]
-        errors = _errors(setting, m, number, name, truth, surveys)
-        rows.append({"mechanism": m, "people": number, "population": name, "kind": kind, **_ratio(errors)})
+        errors = _errors(setting, m, size, name, truth, surveys)
+        rows.append({"mechanism": m, "people": size, "population": name, "kind": kind, **_ratio(errors)})
     sentence = (
         f"Kantorovich error of the default estimate over that of {PAPER_ITERATIONS:,} updates on the same reports; "
         f"left of 1 the default is nearer to the truth. Bars: 95% of the chance of {surveys} surveys, cut off at the "
@@ -95,8 +93,8 @@ def _chart(rows: list[dict[str, Json]], sentence: str) -> Chart:
     y = {"field": "population", "type": "nominal", "title": None, "sort": populations}
     offset = {"yOffset": {"field": "name", "type": "nominal", "sort": names, "scale": {"domain": names}}}
     panels = []
-    for number in dict.fromkeys(row["people"] for row in shown):
-        here = [row for row in shown if row["people"] == number]
+    for size in dict.fromkeys(row["people"] for row in shown):
+        here = [row for row in shown if row["people"] == size]
         one: Spec = {"mark": {"type": "rule", "color": INK, "strokeDash": [3, 3]}, "encoding": {"x": {"datum": 1}}}
         bars = {"mark": {"type": "rule", "clip": True, "strokeWidth": 1.5}}
         bars["encoding"] = {"x": {**x, "field": "low"}, "x2": {"field": "high"}, "y": y, **offset}
@@ -104,7 +102,7 @@ def _chart(rows: list[dict[str, Json]], sentence: str) -> Chart:
         dots["encoding"] = {"x": {**x, "field": "ratio"}, "y": y, **offset, **series(names, "shape", legend={})}
         for layer in (bars, dots):
             layer["encoding"] |= series(names, "color", legend={})
-        head = {"text": f"{number:,} reports", "fontSize": 12, "fontWeight": "normal", "offset": 6}
+        head = {"text": f"{size:,} reports", "fontSize": 12, "fontWeight": "normal", "offset": 6}
         layers = {"layer": [one, bars, dots], "data": {"values": here}}
         panels.append({**layers, "title": head, "width": round(0.6 * WIDTH), "height": {"step": 11 * len(names)}})
     width = (0.6 * WIDTH + 100) * len(panels)
@@ -114,8 +112,8 @@ def _chart(rows: list[dict[str, Json]], sentence: str) -> Chart:
 
 def together(rows: list[dict[str, Json]]) -> tuple[float, float, float]:
     """The geometric mean of the ratios, and its 95% interval from the chance of the surveys."""
-    logs = [math.log(float(str(row["ratio"]))) for row in rows]
-    spread = math.sqrt(sum(float(str(row["log_error"])) ** 2 for row in rows)) / len(rows)
+    logs = [math.log(number(row, "ratio")) for row in rows]
+    spread = math.sqrt(sum(number(row, "log_error") ** 2 for row in rows)) / len(rows)
     middle = sum(logs) / len(logs)
     return math.exp(middle), math.exp(middle - WITHIN * spread), math.exp(middle + WITHIN * spread)
 
@@ -135,17 +133,17 @@ def _claims(rows: list[dict[str, Json]], surveys: int) -> tuple[Claim, ...]:
                 judged(high < 1),
             )
         )  # fmt: skip
-    worst = max(rows, key=lambda row: float(str(row["ratio"])))
-    sure = [row for row in rows if float(str(row["high"])) < 1]
-    lost = [row for row in rows if float(str(row["low"])) > 1]
+    worst = max(rows, key=lambda row: number(row, "ratio"))
+    sure = [row for row in rows if number(row, "high") < 1]
+    lost = [row for row in rows if number(row, "low") > 1]
     claims.append(
         Claim(
             "estimate: nowhere far worse", "[R] default estimate",
             f"In no setting is it more than {FAR_WORSE} times as far from the truth as the updates.",
-            f"The largest ratio is {rounded(float(str(worst['ratio'])))} (95%: {rounded(float(str(worst['low'])))} to "
-            f"{rounded(float(str(worst['high'])))}; {worst['population']}, {worst['mechanism']}, {worst['people']:,} "
+            f"The largest ratio is {rounded(number(worst, 'ratio'))} (95%: {rounded(number(worst, 'low'))} to "
+            f"{rounded(number(worst, 'high'))}; {worst['population']}, {worst['mechanism']}, {worst['people']:,} "
             f"reports). It is better beyond chance in {len(sure)} and worse in {len(lost)} of {len(rows)} settings.",
-            judged(float(str(worst["low"])) <= FAR_WORSE, corrected=float(str(worst["ratio"])) > FAR_WORSE),
+            judged(number(worst, "low") <= FAR_WORSE, corrected=number(worst, "ratio") > FAR_WORSE),
         )
     )  # fmt: skip
     return tuple(claims)

@@ -21,7 +21,7 @@ from ...report import Json
 from ...wording import listed, rounded
 from ..claims import Claim, judged
 from ..study import Drawn, Setting
-from ..tables import shortened
+from ..tables import number, shortened
 from .populations import shares
 
 #: A likelihood ratio of 2 within ten values, as in [F].
@@ -89,7 +89,11 @@ def draw(setting: Setting) -> Drawn:
     chart = panels(
         {"": points},
         Axis("number of values", (80, 1.25 * max(sizes)), log=True),
-        Axis("seconds to the certified maximum (updates: to the end)", _decades([p["y"] for p in points]), log=True),
+        Axis(
+            "seconds to the certified maximum (updates: to the end)",
+            _decades([number(point, "y") for point in points]),
+            log=True,
+        ),
         "A certified maximum in time proportional to the number of values",
         f"Geometric noise, {PEOPLE:,} reports. Both interior points end with the same certificate; the updates have "
         "none. The best of two or three runs on one machine: ratios count, not seconds.",
@@ -101,9 +105,9 @@ def draw(setting: Setting) -> Drawn:
     return Drawn({"": chart}, {"": shortened(steps), "seconds": shortened(clocks)}, _claims(rows))
 
 
-def _decades(values: list[Json]) -> tuple[float, float]:
+def _decades(values: list[float]) -> tuple[float, float]:
     """The powers of ten around some numbers."""
-    logs = [math.log10(float(str(value))) for value in values]
+    logs = [math.log10(value) for value in values]
     return 10.0 ** math.floor(min(logs)), 10.0 ** math.ceil(max(logs))
 
 
@@ -130,20 +134,18 @@ def _log_likelihood(model: Geometric, p: FloatArray) -> float:
 
 
 def _claims(rows: list[dict[str, Json]]) -> tuple[Claim, ...]:
-    gaps = [float(str(row["gap"])) for row in rows]
-    steps = [int(str(row["iterations"])) for row in rows]
+    gaps = [number(row, "gap") for row in rows]
+    steps = [int(number(row, "iterations")) for row in rows]
     large = [
-        (math.log(float(str(r["values"]))), math.log(float(str(r["banded"]))))
-        for r in rows
-        if _number(r, "values") >= 1000
+        (math.log(number(r, "values")), math.log(number(r, "banded"))) for r in rows if number(r, "values") >= 1000
     ]
     x, y = (np.array(part) for part in zip(*large, strict=True))
     slope, variance = float(np.polyfit(x, y, 1)[0]), float(np.var(y - np.polyval(np.polyfit(x, y, 1), x)))
     error = math.sqrt(variance / max(len(x) - 2, 1) * len(x) / float(((x - x.mean()) ** 2).sum()))
     compared = [row for row in rows if row["dense"] is not None]
     last = compared[-1]
-    dense, updates = (_number(last, "banded") / _number(last, name) for name in ("dense", "updates"))
-    away = max(_number(row, "apart") for row in compared)
+    dense, updates = (number(last, "banded") / number(last, name) for name in ("dense", "updates"))
+    away = max(number(row, "apart") for row in compared)
     return (
         Claim(
             "banded: in proportion", "[R] banded interior point",
@@ -168,7 +170,3 @@ def _claims(rows: list[dict[str, Json]]) -> tuple[Claim, ...]:
             judged(dense < 0.5 and updates < 0.1),
         ),
     )  # fmt: skip
-
-
-def _number(row: dict[str, Json], column: str) -> float:
-    return float(str(row[column]))

@@ -13,7 +13,7 @@ from ...report import Json
 from ...wording import rounded
 from ..claims import Claim, judged
 from ..study import Drawn, Setting
-from ..tables import shortened
+from ..tables import number, shortened
 
 #: Epsilon and reach of each panel.
 PANELS = ((Fraction(1, 2), 4), (Fraction(11, 10), 4), (Fraction(3, 2), 4), (Fraction(22, 10), 4))
@@ -79,7 +79,7 @@ def _row(epsilon: Fraction, stay: Fraction, reach: int) -> dict[str, Json]:
 
 
 def _numbers(rows: list[dict[str, Json]], *columns: str) -> list[tuple[float, ...]]:
-    return [tuple(float(str(row[column])) for column in columns) for row in rows]
+    return [tuple(number(row, column) for column in columns) for row in rows]
 
 
 def _claims(rows: list[dict[str, Json]]) -> tuple[Claim, ...]:

@@ -16,7 +16,7 @@ from ...utility import cost
 from ...wording import rounded
 from ..claims import Claim, judged
 from ..study import Drawn, Setting
-from ..tables import shortened
+from ..tables import number, shortened
 
 ALPHAS = (Fraction(1, 2), Fraction(3, 4), Fraction(9, 10), Fraction(19, 20))
 
@@ -88,8 +88,8 @@ def _row(n: int, alpha: Fraction, solve: bool) -> dict[str, Json]:
 def _claims(rows: list[dict[str, Json]]) -> tuple[Claim, ...]:
     solved = [bool(row["program_agrees"]) for row in rows if row["program_agrees"] is not None]
     formula = [bool(row["formula_agrees"]) for row in rows]
-    apart = [bool(row["derivable"]) for row in rows if int(str(row["n"])) >= 2]
-    ratios = [float(str(row["geometric"])) / float(str(row["explicit_fair"])) for row in rows]
+    apart = [bool(row["derivable"]) for row in rows if int(number(row, "n")) >= 2]
+    ratios = [number(row, "geometric") / number(row, "explicit_fair") for row in rows]
     return (
         Claim(
             "minimax: explicit fair", "[R] minimax",

@@ -17,7 +17,7 @@ from ...report import Json
 from ...wording import rounded
 from ..claims import Claim, judged
 from ..study import Drawn, Setting
-from ..tables import shortened
+from ..tables import number, shortened
 
 #: alpha and D of each panel.
 PANELS = ((Fraction(1, 2), 10), (Fraction(9, 10), 50))
@@ -142,7 +142,7 @@ def draw(setting: Setting) -> Drawn:
             for column, name in names.items()
             for row in rows
             if row["alpha"] == str(alpha) and row["reach"] == reach
-            if column != "truncated" or int(str(row["people"])) % -(-reach // MOST_DOTS) == 0
+            if column != "truncated" or int(number(row, "people")) % -(-reach // MOST_DOTS) == 0
         ]
         for alpha, reach in PANELS
     }
