@@ -45,7 +45,7 @@ def page(folder: Path) -> str:
 def section(study: Study, run: dict, folder: Path) -> list[str]:
     """A paper: its claims, then its pictures with what was chosen."""
     lines = ["", f"(study-{study.name})=", f"## [{study.letter}] {study.paper}", ""]
-    lines += ["| where | the paper says | measured here | verdict | why |", "| --- | --- | --- | --- | --- |"]
+    lines += ["| where | claim | measured here | verdict | why |", "| --- | --- | --- | --- | --- |"]
     lines += [
         "| " + " | ".join(cell(claim[name]) for name in ("place", "statement", "measured", "verdict", "why")) + " |"
         for claim in run["claims"]

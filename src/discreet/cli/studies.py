@@ -82,7 +82,7 @@ def _list(rows: Sequence[tuple[str, str, str]], as_json: bool) -> None:
         print_json([{"study": study, "figure": key, "title": title} for study, key, title in rows])
         return
     for study, key, title in rows:
-        say(f"{study:15} {key:12} {title}")
+        say(f"{study:15} {key:20} {title}")
 
 
 def _track(steps: Sequence[T], words: str) -> Iterable[T]:

@@ -107,7 +107,7 @@ class StudyResult(Result):
         sections += [self._section(exhibit, drawn) for exhibit, drawn in self._exhibits()]
         called = {exhibit.key: exhibit.called for exhibit in self.study.exhibits}
         notes = tuple(f"{called[key]} was left out: {why}" for key, why in self.left_out.items())
-        return Report(f"Study: {self.study.name}", "A paper, reproduced and judged", facts, tuple(sections), notes)
+        return Report(f"Study: {self.study.name}", "Claims, computed and judged", facts, tuple(sections), notes)
 
     def _exhibits(self) -> Iterator[tuple[Exhibit, Drawn]]:
         return ((exhibit, self.drawn[exhibit.key]) for exhibit in self.study.exhibits if exhibit.key in self.drawn)
@@ -116,7 +116,7 @@ class StudyResult(Result):
     def _section(exhibit: Exhibit, drawn: Drawn) -> Section:
         parts: list[Part] = [Picture("vega-lite", chart.spec, _title(chart)) for chart in drawn.charts.values()]
         if drawn.chosen:
-            parts += [Prose("Chosen here, since the paper does not say:"), Bullets(drawn.chosen)]
+            parts += [Prose("Chosen here:"), Bullets(drawn.chosen)]
         named = [f"`{exhibit.file(name)}.csv` ({plural(len(rows), 'row')})" for name, rows in drawn.tables.items()]
         parts.append(Prose(f"Data: {listed(named, 'and')}."))
         return Section(f"{exhibit.called}: {exhibit.title}", tuple(parts), "pages")
@@ -137,7 +137,7 @@ def study(
     ----------
     name
         Which study: ``"constrained"``, ``"bounded"``, ``"reconstruction"`` or ``"places"``, or the letter by which the
-        documentation cites the paper.
+        documentation cites the paper; ``"results"`` are those of our own.
     figure
         One figure or table only, by its key, such as ``"3"``.
     quick
@@ -208,7 +208,7 @@ def read_formats(text: str) -> tuple[str, ...]:
 
 def claims_table(claims: Sequence[Claim]) -> Table:
     """Claims as a table for people."""
-    headings = ("where", "the paper says", "measured here", "verdict", "why")
+    headings = ("where", "claim", "measured here", "verdict", "why")
     return Table(
         headings, tuple((c.place, c.statement, c.measured, c.verdict.value, c.why) for c in claims), strong=(3,)
     )
