@@ -35,6 +35,13 @@ class StudyResult(Result):
         What each exhibit gave, by its key.
     left_out
         The exhibits whose data is not there, with the reason.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> found = dc.study("bounded", figure="numbers", quick=True)
+    >>> found.claims[0].place, len(found.left_out)
+    ('[S] ...', 0)
     """
 
     study: Study
