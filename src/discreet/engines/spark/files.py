@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import InvalidInput, SourceFailed
 from .dialect import SPARK
-from .plans import leaves
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameReader, SparkSession
@@ -69,7 +68,8 @@ class Files:
             raise InvalidInput(
                 f"{self.root} is a pattern.", "Name a file or a folder, without any of * ? [ ] { }.", argument="data"
             )
-        states = _states(session.read.format("binaryFile").load(self.root))
+        one = self._status(session)
+        states = [_state(one)] if one is not None else _states(session.read.format("binaryFile").load(self.root))
         shown = [file for file in states if not os.path.basename(file.path).startswith((".", "_"))]  # as Spark does
         files = tuple(sorted(shown, key=lambda file: file.path))
         for file in files:
@@ -108,8 +108,7 @@ class Files:
         if self.format == "csv":
             reader = reader.options(**{**_CSV, **self.options})
         rows = reader.load(present)
-        (scan,) = leaves(rows)
-        if scan.relation().location().rootPaths().size() != len(present):
+        if _index(rows).rootPaths().size() != len(present):
             raise SourceFailed(f"{self.root} would be read as other files than it has, and nothing was spent.")
         if self.format == "csv":  # an empty field is a missing one, in quotes as well
             rows = rows.select([nullif(rows[SPARK.quoted(name)], lit("")).alias(name) for name in rows.columns])
@@ -117,11 +116,17 @@ class Files:
 
     def _reader(self, session: SparkSession) -> DataFrameReader:
         """Folders below the root may name partitions: ``year=2024``."""
+        reader = session.read.format(self.format)
+        return reader if self._status(session) is not None else reader.option("basePath", self.root)
+
+    def _status(self, session: SparkSession) -> Any:
+        """What the file system says of a single file; None of a folder, and of what is not there."""
         java: Any = session._jvm
         where = java.org.apache.hadoop.fs.Path(self.root)
-        is_file = where.getFileSystem(session._jsc.hadoopConfiguration()).getFileStatus(where).isFile()
-        reader = session.read.format(self.format)
-        return reader if is_file else reader.option("basePath", self.root)
+        with suppress(Exception):  # what is not there, Spark says in its own way
+            status = where.getFileSystem(session._jsc.hadoopConfiguration()).getFileStatus(where)
+            return status if status.isFile() else None
+        return None
 
 
 def empty(session: SparkSession, schema: StructType) -> DataFrame:
@@ -129,14 +134,24 @@ def empty(session: SparkSession, schema: StructType) -> DataFrame:
     return session.createDataFrame(session.sparkContext.emptyRDD(), schema)
 
 
+def _index(frame: DataFrame) -> Any:
+    """Spark's own list of the files of a frame that was just loaded: no plan is made for it."""
+    found = frame._jdf.queryExecution().analyzed().collectLeaves()
+    if found.size() != 1:
+        raise SourceFailed("Spark would read other files than were named, and nothing was spent.")
+    return found.apply(0).relation().location()
+
+
 def _states(listed: DataFrame) -> list[File]:
     """Few files are asked one by one, which is faster than the executors that list many."""
-    (index,) = (leaf.relation().location() for leaf in leaves(listed))
-    found = index.allFiles()
+    found = _index(listed).allFiles()
     if found.size() > _ASKED_ONE_BY_ONE:
         return [File(*row) for row in listed.selectExpr("path", "length", "unix_millis(modificationTime)").collect()]
-    states = (found.apply(place) for place in range(found.size()))
-    return [File(str(one.getPath().toString()), int(one.getLen()), int(one.getModificationTime())) for one in states]
+    return [_state(found.apply(place)) for place in range(found.size())]
+
+
+def _state(status: Any) -> File:
+    return File(str(status.getPath().toString()), int(status.getLen()), int(status.getModificationTime()))
 
 
 def _refuse_links(files: Sequence[File]) -> None:
