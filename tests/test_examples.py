@@ -26,6 +26,15 @@ def test_a_notebook_is_stored_with_its_results_and_small_enough_to_read(file: Pa
     assert sum(len(cell.source.splitlines()) for cell in code) < 60 and file.stat().st_size < 500_000
 
 
+def test_a_description_is_one_text_in_a_notebook_too() -> None:
+    """Tables were once shown apart, before the text that they belong to."""
+    code = "import discreet as dc\nprint(dc.compare(4, epsilon=1).describe())\nprint('after')"
+    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)])
+    NotebookClient(book, timeout=120, kernel_name="python3").execute()
+    (output,) = book.cells[0].outputs
+    assert output.output_type == "stream" and "geometric" in output.text and output.text.endswith("after\n")
+
+
 @pytest.mark.parametrize("file", NOTEBOOKS, ids=lambda file: file.stem)
 def test_a_notebook_runs(file: Path) -> None:
     """A cell that raises ends the run with its traceback."""

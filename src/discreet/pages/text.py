@@ -84,7 +84,10 @@ def _table(table: Table, width: int, most: int) -> Iterator[str]:
         cells = [Text(printable(cell)) for cell in row]
         drawn.add_row(*cells, *([Text(_bar(table.bars[k], *scale))] if table.bars else []))
     page = StringIO()
-    Console(file=page, width=width, highlight=False, color_system=None, force_terminal=False).print(drawn)
+    # not as in a notebook: there it would show the table by itself and leave the text without it
+    Console(
+        file=page, width=width, highlight=False, color_system=None, force_terminal=False, force_jupyter=False
+    ).print(drawn)
     yield from (line.rstrip() for line in page.getvalue().rstrip("\n").splitlines())
     total = len(table.rows) if table.total is None else table.total
     if total > most:
