@@ -10,7 +10,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-from scipy.optimize import linprog
 
 import discreet as dc
 from discreet.properties import PROPERTIES
@@ -20,6 +19,10 @@ from discreet.studies.constrained.choosing import REQUESTS, flowchart
 from discreet.studies.constrained.exhibits import OF_MECHANISMS
 from discreet.studies.constrained.named import SEVEN, named, raw, rescaled, solved
 from discreet.studies.study import Drawn, Setting
+from oracles import linear_minimum
+
+#: One process draws the exhibits, and all tests look at them.
+pytestmark = pytest.mark.xdist_group("study of constrained")
 
 HOLDS, CORRECTED, FAILS = Verdict.HOLDS, Verdict.CORRECTED, Verdict.FAILS
 
@@ -188,12 +191,10 @@ def oracle(n, alpha, objective, codes=()):
         row[i] = 1
         equal.append(row.ravel())
         right.append(1)
-    found = linprog(
-        np.asarray(objective, float).ravel(), np.array([r for r, _ in upper]), [b for _, b in upper], np.array(equal),
-        right, method="highs",
+    return linear_minimum(
+        np.asarray(objective, float).ravel(), A_ub=np.array([r for r, _ in upper]), b_ub=[b for _, b in upper],
+        A_eq=np.array(equal), b_eq=right,
     )  # fmt: skip
-    assert found.status == 0
-    return found.fun
 
 
 def _losses(n, power):

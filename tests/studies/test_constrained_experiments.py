@@ -16,6 +16,9 @@ from discreet.studies.constrained.named import named
 from discreet.studies.experiments.small_groups import NAMES, group_counts, law_of, outcome
 from discreet.studies.experiments.synthetic import binomial
 
+#: One process draws the exhibits, and all tests look at them.
+pytestmark = pytest.mark.xdist_group("study of experiments")
+
 DATA = os.environ.get("DISCREET_DATA")
 needs_data = pytest.mark.skipif(DATA is None and "CI" not in os.environ, reason="DISCREET_DATA names no folder")
 

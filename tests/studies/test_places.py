@@ -22,6 +22,9 @@ from discreet.studies.places.radius import LOG_RATIO, RADIUS, at_radius, reach
 from discreet.studies.places.square import EVENT_LEVEL, GRID, Square, square
 from discreet.studies.study import Drawn, Setting
 
+#: One process draws the exhibits, and all tests look at them.
+pytestmark = pytest.mark.xdist_group("study of places")
+
 VERDICTS = {
     "figure 1: the grid": "holds",
     "figure 1: 750 check-ins": "holds with correction",

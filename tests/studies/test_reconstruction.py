@@ -29,6 +29,9 @@ from discreet.studies.reconstruction.surveys import (
 from discreet.studies.reconstruction.visits import draw_visits, first_year
 from discreet.studies.study import Drawn, Setting
 
+#: One process draws the exhibits, and all tests look at them.
+pytestmark = pytest.mark.xdist_group("study of reconstruction")
+
 VERDICTS = {
     "figure 1: bound of k-RR": "holds",
     "figure 1: radius 10": "holds",

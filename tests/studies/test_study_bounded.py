@@ -17,6 +17,9 @@ from discreet.studies.bounded.wording import prints_as
 from discreet.studies.claims import Claim, Verdict
 from discreet.studies.running import StudyResult
 
+#: One process draws the exhibits, and all tests look at them.
+pytestmark = pytest.mark.xdist_group("study of bounded")
+
 HOLDS, CORRECTED, FAILS = Verdict.HOLDS, Verdict.CORRECTED, Verdict.FAILS
 
 

@@ -26,6 +26,9 @@ from discreet.studies.results.growth import GAP, Sample
 from discreet.studies.running import StudyResult
 from oracles import linear_minimum
 
+#: One process draws the exhibits, and all tests look at them.
+pytestmark = pytest.mark.xdist_group("study of results")
+
 KEYS = ["least-delta", "weak-honesty", "minimax", "partition-selection", "banded", "estimate"]
 
 #: Claims about seconds, which a busy machine can overturn: benchmarks, not tests, hold them.

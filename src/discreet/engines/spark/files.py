@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ...errors import InvalidInput, SourceFailed
 from .dialect import SPARK
@@ -16,6 +16,9 @@ from .dialect import SPARK
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameReader, SparkSession
     from pyspark.sql.types import StructType
+
+#: An object of Spark's own, which has no types here.
+JavaObject: TypeAlias = Any
 
 #: Signs by which Hadoop tells patterns from names. Such a name can be read as other files than it says.
 _PATTERN = re.compile(r"[*?\[\]{}\\]")
@@ -119,9 +122,9 @@ class Files:
         reader = session.read.format(self.format)
         return reader if self._status(session) is not None else reader.option("basePath", self.root)
 
-    def _status(self, session: SparkSession) -> Any:
+    def _status(self, session: SparkSession) -> JavaObject:
         """What the file system says of a single file; None of a folder, and of what is not there."""
-        java: Any = session._jvm
+        java: JavaObject = session._jvm
         where = java.org.apache.hadoop.fs.Path(self.root)
         with suppress(Exception):  # what is not there, Spark says in its own way
             status = where.getFileSystem(session._jsc.hadoopConfiguration()).getFileStatus(where)
@@ -134,7 +137,7 @@ def empty(session: SparkSession, schema: StructType) -> DataFrame:
     return session.createDataFrame(session.sparkContext.emptyRDD(), schema)
 
 
-def _index(frame: DataFrame) -> Any:
+def _index(frame: DataFrame) -> JavaObject:
     """Spark's own list of the files of a frame that was just loaded: no plan is made for it."""
     found = frame._jdf.queryExecution().analyzed().collectLeaves()
     if found.size() != 1:
@@ -150,7 +153,7 @@ def _states(listed: DataFrame) -> list[File]:
     return [_state(found.apply(place)) for place in range(found.size())]
 
 
-def _state(status: Any) -> File:
+def _state(status: JavaObject) -> File:
     return File(str(status.getPath().toString()), int(status.getLen()), int(status.getModificationTime()))
 
 
@@ -188,7 +191,7 @@ def _headings(session: SparkSession, place: Files, files: Sequence[File]) -> lis
 
 def _first_line(session: SparkSession, path: str) -> str:
     """The first line of a file, unpacked."""
-    java: Any = session._jvm
+    java: JavaObject = session._jvm
     settings = session._jsc.hadoopConfiguration()
     where = java.org.apache.hadoop.fs.Path(path)
     stream = where.getFileSystem(settings).open(where)
