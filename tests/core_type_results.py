@@ -27,6 +27,9 @@ SUMS = 1e-12
 #: What calibrations state: an epsilon that is worse by this share misses the target.
 CALIBRATED = 2.0**-20
 
+#: What docs/howto_studies.md states.
+STUDIED = 1e-7
+
 #: Name, numbers or text, and by how much each number may differ from one processor to another.
 Result = tuple[str, Any, float]
 
@@ -185,8 +188,21 @@ def judgements() -> Iterator[Result]:
     yield close("quantile of a mean", [moments.quantile(0.95, r) for r in (5, 50, 500)], SUMS)
 
 
+# ------------------------------------------------------------------------------------------------ the papers
+
+
+def studies() -> Iterator[Result]:
+    """Within what the documentation states for all studies, default estimates apart."""
+    for study, figure in (("bounded", "1"), ("constrained", "12"), ("reconstruction", "1")):
+        found = dc.study(study, figure, quick=True)
+        yield exactly(f"study {study} {figure}: verdicts", [claim.verdict.value for claim in found.claims])
+        for name, rows in found.drawn[figure].tables.items():
+            numbers = [value for row in rows for value in row.values() if isinstance(value, int | float)]
+            yield close(f"study {study} {figure}: {name or 'data'}", [float(value) for value in numbers], STUDIED)
+
+
 def results() -> Iterator[Result]:
-    for part in (estimates, other_estimates, designs, calibrations, judgements):
+    for part in (estimates, other_estimates, designs, calibrations, judgements, studies):
         yield from part()
 
 
