@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 
-def run(*arguments: object, code: int = 0, timeout: float = 120) -> subprocess.CompletedProcess[str]:
+def run(*arguments: object, code: int = 0, timeout: float = 600) -> subprocess.CompletedProcess[str]:
     """Run ``discreet`` with these arguments; it must leave with this exit code, and never with a traceback."""
     command = [sys.executable, "-m", "discreet.cli", *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=timeout)

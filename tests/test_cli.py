@@ -420,5 +420,5 @@ def test_a_terminal_that_cannot_show_bars_ends_nothing(tmp_path: Path) -> None:
         str(tmp_path / "m.json"),
     ]
     (tmp_path / "r.csv").write_text("report\n" + "".join(f"{k % 9}\n" for k in range(90)))
-    done = subprocess.run(command, capture_output=True, env={**os.environ, "PYTHONIOENCODING": "cp1252"}, timeout=120)
+    done = subprocess.run(command, capture_output=True, env={**os.environ, "PYTHONIOENCODING": "cp1252"}, timeout=600)
     assert done.returncode == 0 and b"Traceback" not in done.stderr

@@ -189,7 +189,7 @@ def test_messages_of_the_common_shape_are_put_together_from_their_parts() -> Non
 def feed(text: str, *arguments: object, code: int = 0) -> subprocess.CompletedProcess[str]:
     """Run the program with this text on its standard input."""
     command = [sys.executable, "-m", "discreet.cli", *map(str, arguments)]
-    done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=600)
     assert done.returncode == code, (done.stdout, done.stderr)
     return done
 
@@ -209,7 +209,7 @@ def test_a_reader_that_leaves_is_no_error(arguments: list[str]) -> None:
     read, write = os.pipe()
     os.close(read)  # nobody will read what is written
     command = [sys.executable, "-m", "discreet.cli", *arguments]
-    done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, text=True, timeout=120)
+    done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, text=True, timeout=600)
     os.close(write)
     assert (done.returncode, done.stderr) == (141, "")
 
@@ -217,7 +217,7 @@ def test_a_reader_that_leaves_is_no_error(arguments: list[str]) -> None:
 def test_a_mistake_that_nobody_reads_is_no_error_of_the_program_either() -> None:
     read, write = os.pipe()
     os.close(read)
-    done = subprocess.run([sys.executable, "-m", "discreet.cli", "design", "-n", "4"], stderr=write, timeout=120)
+    done = subprocess.run([sys.executable, "-m", "discreet.cli", "design", "-n", "4"], stderr=write, timeout=600)
     os.close(write)
     assert done.returncode == 141
 

@@ -19,7 +19,7 @@ DATA = Path(__file__).parent.parent / "data" / "doctor_visits.csv.gz"
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "discreet.cli", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+    return subprocess.run(command, capture_output=True, text=True, timeout=600)
 
 
 def counts(output: str) -> list[int]:

@@ -30,7 +30,7 @@ def test_a_description_is_one_text_in_a_notebook_too() -> None:
     """Tables were once shown apart, before the text that they belong to."""
     code = "import discreet as dc\nprint(dc.compare(4, epsilon=1).describe())\nprint('after')"
     book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)])
-    NotebookClient(book, timeout=120, kernel_name="python3").execute()
+    NotebookClient(book, timeout=600, kernel_name="python3").execute()
     (output,) = book.cells[0].outputs
     assert output.output_type == "stream" and "geometric" in output.text and output.text.endswith("after\n")
 
@@ -39,6 +39,6 @@ def test_a_description_is_one_text_in_a_notebook_too() -> None:
 def test_a_notebook_runs(file: Path) -> None:
     """A cell that raises ends the run with its traceback."""
     book = nbformat.read(file, as_version=4)
-    NotebookClient(book, timeout=120, kernel_name="python3", resources={"metadata": {"path": str(EXAMPLES)}}).execute()
+    NotebookClient(book, timeout=600, kernel_name="python3", resources={"metadata": {"path": str(EXAMPLES)}}).execute()
     kinds = [output.output_type for cell in book.cells if cell.cell_type == "code" for output in cell.outputs]
     assert "error" not in kinds and "execute_result" in kinds
