@@ -182,6 +182,8 @@ TRIED: dict[str, list[str]] = {
         "collect plan --labels yes,no --wanted '±5 points' --epsilon 1",
         "collect plan -n 20 --wanted 'mean +-0.5' --people 2000 --mechanism geometric --page plan.html --json",
     ],
+    "collect token": ["collect token reports.db", "collect token reports.db --right read --collection visits --json"],
+    "serve": ["serve --help"],  # it needs the extra server
     "ledger init": ["ledger init one.ledger --data visits.csv --unit person --epsilon 3 --json"],
     "ledger show": [
         "ledger init one.ledger --data visits.csv --unit person --epsilon 3",
