@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,8 +22,11 @@ from .metrics import Metrics
 from .problems import Problem
 from .registry import Served
 
-#: How many answers are kept; each belongs to one state of the counts.
+#: How many answers are kept.
 MOST_KEPT = 64
+
+#: With so many times the reports it was made from, an answer is worked out anew beside the requests, or before them.
+AGEING, OLD = 1.01, 1.1
 
 #: The share of fake reports whose effect is stated.
 FAKE_SHARE = 0.01
@@ -32,12 +36,19 @@ MOST_VALUES = 200
 
 
 class EstimateAnswers:
-    """Answers about collections: worked out once for each state of the counts."""
+    """Answers about collections: worked out from counts, and given again until reports have grown.
+
+    An estimate takes a fraction of a second, however many reports there are, and hardly changes when one more comes in.
+    So an answer is given as it stands while there are at most 1% more reports than it was made from. From then on it is
+    worked out anew beside the requests, which still get the one before; with 10% more they wait for the new one. Every
+    answer states the number of its reports.
+    """
 
     def __init__(self, store: ReportStore, metrics: Metrics) -> None:
         self._store, self._metrics = store, metrics
-        self._kept: OrderedDict[tuple[object, ...], dict[str, Json]] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, float], _Kept] = OrderedDict()
         self._turn = threading.Lock()
+        self._beside = ThreadPoolExecutor(1, "discreet-estimates")
 
     def counts(self, served: Served) -> dict[str, dict[int, int]]:
         """For each mechanism, how often each report was made: index -> times."""
@@ -54,15 +65,32 @@ class EstimateAnswers:
                 f"There are {total:,} reports, and an estimate needs {needed:,}.",
                 more={"reports": total, "needed": needed},
             )
-        state = tuple((name, tuple(sorted(one.items()))) for name, one in counts.items())
-        key = (served.collection.name, level, hashlib.sha256(repr(state).encode()).digest())
+        kept = self._kept.get((served.collection.name, level))
+        if kept is None or total > kept.reports * OLD:
+            return self._renew(served, counts, total, level)
+        if total > kept.reports * AGEING:
+            self._beside.submit(self._renew, served, counts, total, level)
+        return kept.answer
+
+    def _renew(
+        self, served: Served, counts: Mapping[str, Mapping[int, int]], total: int, level: float
+    ) -> dict[str, Json]:
+        key = (served.collection.name, level)
         with self._turn:  # one at a time: several would take longer together
-            if key not in self._kept:
+            kept = self._kept.get(key)
+            if kept is None or kept.reports < total:
                 self._metrics.estimated()
-                self._kept[key] = _worked_out(served.collection, counts, level)
+                kept = self._kept[key] = _Kept(total, _worked_out(served.collection, counts, level))
                 while len(self._kept) > MOST_KEPT:
                     self._kept.popitem(last=False)
-            return self._kept[key]
+            return kept.answer
+
+
+class _Kept(NamedTuple):
+    """An answer, and the number of reports that it was made from."""
+
+    reports: int
+    answer: dict[str, Json]
 
 
 def _worked_out(collection: Collection, counts: Mapping[str, Mapping[int, int]], level: float) -> dict[str, Json]:

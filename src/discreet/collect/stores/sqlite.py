@@ -36,6 +36,9 @@ _APPLICATION = 0x64736352
 #: How long one thread waits for another, in seconds.
 PATIENCE = 30.0
 
+#: Pages that the log may have before they go into the file, and the memory for pages of the file, in kibibytes.
+CHECKPOINT, CACHE = 16_384, 65_536
+
 #: How many keys one statement looks up.
 LOOKED_UP = 500
 
@@ -192,6 +195,8 @@ class SqliteReports(ReportStore):
             )
             connection.execute("PRAGMA trusted_schema = OFF")
             connection.execute("PRAGMA synchronous = FULL")
+            connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT}")
+            connection.execute(f"PRAGMA cache_size = -{CACHE}")
             return connection
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
