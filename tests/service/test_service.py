@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import signal
 import sqlite3
+import subprocess
+import sys
 import threading
 import time
 from datetime import date, timedelta
@@ -15,15 +18,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
-from running_service import RunningService, make_token
+from running_service import RunningService
 from survey_mechanisms import COUNTS, LABELS
 
 import discreet as dc
 from discreet.collect.collection import reports_needed
-from discreet.collect.keys import KEPT, new_key, today
+from discreet.collect.keys import KEPT, body_digest, new_key, today
 from discreet.collect.service.problems import KINDS, MEDIA_TYPE
+from discreet.collect.service.running import Settings, serve
+from discreet.collect.service.tokens import Tokens, new_token
+from discreet.collect.stores.opening import report_store
 
 pytestmark = pytest.mark.xdist_group("service")
 
@@ -189,7 +196,7 @@ _JSON = st.recursive(
 def test_fuzzed_bodies_are_refused_and_nothing_is_stored(service, token):
     """Bodies that are JSON but no batch, bodies that are nearly one, and bytes."""
 
-    @settings(max_examples=150)
+    @hypothesis_settings(max_examples=150)
     @given(
         _JSON.map(lambda body: json.dumps(body).encode())
         | st.lists(_JSON, min_size=1, max_size=3).map(
@@ -294,9 +301,6 @@ def test_reports_by_token_need_one_for_that_collection(service, token):
 
 def test_a_removed_token_is_forgotten(tmp_path):
     store = str(tmp_path / "reports.db")
-    from discreet.collect.service.tokens import Tokens, new_token
-    from discreet.collect.stores.opening import report_store
-
     place = report_store(store)
     place.open()
     text, kept = new_token("read")
@@ -363,8 +367,6 @@ def test_no_row_and_no_line_joins_a_key_a_token_or_an_address_with_a_report(own)
 def test_the_digest_of_a_batch_of_one_report_cannot_be_guessed_without_its_key(own):
     """Twenty-one bodies are possible: under the hash of the key, which the store keeps, none gives the digest."""
     service, store = own.service, own.service.store
-    from discreet.collect.keys import body_digest
-
     key, report = new_key(), 13
     service.report([report], key)
     service.stop()
@@ -455,9 +457,6 @@ def test_the_api_is_described_without_outside_scripts(service):
 
 
 def test_without_the_extra_the_verb_says_how_to_install_it(monkeypatch, tmp_path):
-    import sys
-
-    from discreet.collect.service.running import Settings, serve
 
     monkeypatch.setitem(sys.modules, "fastapi", None)
     with pytest.raises(dc.errors.MissingExtra, match=r"pip install 'discreet\[server\]'"):
@@ -465,5 +464,26 @@ def test_without_the_extra_the_verb_says_how_to_install_it(monkeypatch, tmp_path
 
 
 def test_a_token_is_made_on_the_command_line(tmp_path):
-    text = make_token(str(tmp_path / "reports.db"), "read", "visits")
+    store = str(tmp_path / "reports.db")
+    done = subprocess.run(
+        [sys.executable, "-m", "discreet.cli", "collect", "token", store, "--right", "read", "--collection", "visits"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    text = done.stdout.strip()
     assert re.fullmatch(r"discreet_[0-9a-f]{12}_[\w-]{43}", text)
+    kept = report_store(store).token(text.split("_")[1])
+    assert kept is not None and (kept.right, kept.collection) == ("read", "visits")
+    assert hashlib.sha256(text[22:].encode()).digest() == kept.secret_hash
+
+
+def test_the_container_file_copies_what_the_project_has_and_starts_a_verb_that_exists():
+    root = Path(__file__).parent.parent.parent
+    text = (root / "Containerfile").read_text()
+    copied = [name for line in re.findall(r"^COPY (?!--from)(.+) \S+$", text, re.M) for name in line.split()]
+    assert {"pyproject.toml", "src"} <= set(copied) and all((root / name).exists() for name in copied)
+    ignored = (root / ".dockerignore").read_text().splitlines()
+    assert {f"!{name}" for name in copied} <= set(ignored)
+    (command,) = re.findall(r"^CMD (.+)$", text, re.M)
+    words = json.loads(command)
+    helped = subprocess.run([sys.executable, "-m", "discreet.cli", words[0], "--help"], capture_output=True, text=True)
+    assert helped.returncode == 0 and all(word in helped.stdout for word in words if word.startswith("--"))
