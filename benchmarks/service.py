@@ -36,7 +36,7 @@ from discreet.collect.stores.opening import report_store
 from measure import Line
 
 MECHANISM = dc.geometric(100, epsilon=1)
-BATCH, CONNECTIONS, ROUNDS = 100, 64, 3
+BATCH, CONNECTIONS, ROUNDS = 100, 256, 3
 
 #: Batches of a round, and how long it may take, in seconds.
 BATCHES, LONGEST = 15_000, 20.0

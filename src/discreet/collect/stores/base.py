@@ -55,14 +55,6 @@ class Batch(NamedTuple):
     reports: Sequence[int]
 
 
-class Increment(NamedTuple):
-    """How much more often a report was made under a mechanism."""
-
-    mechanism: int
-    report: int
-    times: int
-
-
 @dataclass(frozen=True)
 class StoredCollection:
     """A collection as a store keeps it.
@@ -211,17 +203,17 @@ def stored(batches: Iterable[Batch], outcomes: Iterable[Outcome]) -> list[Batch]
     return sorted(new, key=lambda batch: batch.key)
 
 
-def increments(batches: Iterable[Batch]) -> list[Increment]:
-    """What batches add to the counts, in order.
+def increments(batches: Iterable[Batch]) -> list[tuple[int, int, int]]:
+    """What batches add to the counts, in order: mechanism, report, how much more often it was made.
 
     >>> increments([Batch(1, 0, b"a", b"", [3, 3, 5]), Batch(1, 0, b"b", b"", [5])])
-    [Increment(mechanism=1, report=3, times=2), Increment(mechanism=1, report=5, times=2)]
+    [(1, 3, 2), (1, 5, 2)]
     """
     counts: dict[int, Counter[int]] = {}
     for batch in batches:
         counts.setdefault(batch.mechanism, Counter()).update(batch.reports)
     return [
-        Increment(mechanism, report, times)
+        (mechanism, report, times)
         for mechanism in sorted(counts)
         for report, times in sorted(counts[mechanism].items())
     ]

@@ -8,7 +8,7 @@ import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 from typing import ClassVar
 from urllib.parse import quote
@@ -39,8 +39,8 @@ PATIENCE = 30.0
 #: Pages that the log may have before they go into the file, and the memory for pages of the file, in kibibytes.
 CHECKPOINT, CACHE = 16_384, 65_536
 
-#: How many keys one statement looks up.
-LOOKED_UP = 500
+#: How many rows one statement looks up or inserts.
+AT_ONCE = 500
 
 _LAYOUT = (
     "CREATE TABLE collections (name TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID",
@@ -108,14 +108,8 @@ class SqliteReports(ReportStore):
             (horizon,) = connection.execute("SELECT day FROM horizon").fetchone()
             outcomes = decide(batches, _known(connection, batches), horizon)
             new = stored(batches, outcomes)
-            connection.executemany(
-                "INSERT INTO batches VALUES (?, ?, ?)", [(one.day, one.key, one.digest) for one in new]
-            )
-            connection.executemany(
-                "INSERT INTO counts VALUES (?, ?, ?) "
-                "ON CONFLICT (mechanism, report) DO UPDATE SET times = times + excluded.times",
-                increments(new),
-            )
+            _insert(connection, "INSERT INTO batches VALUES", [(one.day, one.key, one.digest) for one in new])
+            _insert(connection, "INSERT INTO counts VALUES", increments(new), _ADDED_UP)
         return outcomes
 
     def forget_keys(self, before: int) -> int:
@@ -256,13 +250,29 @@ class SqliteReports(ReportStore):
             raise _as_refusal(self.name, problem) from None
 
 
+#: What becomes of a count that is there already.
+_ADDED_UP = "ON CONFLICT (mechanism, report) DO UPDATE SET times = times + excluded.times"
+
+
+def _insert(connection: sqlite3.Connection, start: str, rows: Sequence[tuple[object, ...]], end: str = "") -> None:
+    """Insert many rows by few statements.
+
+    Each step of a statement gives other threads of the process their turn, and has to wait for its own after it: a
+    step for each row would make the writer wait for the event loop hundreds of times in a group.
+    """
+    for first in range(0, len(rows), AT_ONCE):
+        some = rows[first : first + AT_ONCE]
+        marks = ", ".join(["(?, ?, ?)"] * len(some))
+        connection.execute(f"{start} {marks} {end}", list(chain.from_iterable(some)))
+
+
 def _known(connection: sqlite3.Connection, batches: Sequence[Batch]) -> dict[bytes, bytes]:
     """Which keys were counted before, and the digests of their bodies."""
     known: dict[bytes, bytes] = {}
     for day, group in groupby(sorted(batches, key=lambda one: one.day), key=lambda one: one.day):
         keys = [one.key for one in group]
-        for start in range(0, len(keys), LOOKED_UP):
-            some = keys[start : start + LOOKED_UP]
+        for start in range(0, len(keys), AT_ONCE):
+            some = keys[start : start + AT_ONCE]
             marks = ", ".join("?" * len(some))
             sql = f"SELECT key, digest FROM batches WHERE day = ? AND key IN ({marks})"
             known.update(connection.execute(sql, (day, *some)))
