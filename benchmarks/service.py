@@ -202,7 +202,7 @@ def lines() -> Iterator[Line]:
 
 
 def _estimate(store: str) -> Line:
-    """The time until an estimate is there, from counts that it has not seen."""
+    """The time until an estimate is there, while reports come in; the first one is worked out, and is shown beside."""
     text, kept = new_token("manage")
     place = report_store(store)
     place.open()

@@ -6,3 +6,4 @@ import discreet as dc
 
 COUNTS = dc.geometric(20, epsilon=1)
 LABELS = dc.randomized_response(["yes", "no", "7"], epsilon=1)
+LARGE = dc.geometric(600, epsilon=1)

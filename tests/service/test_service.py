@@ -22,7 +22,7 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from running_service import RunningService
-from survey_mechanisms import COUNTS, LABELS
+from survey_mechanisms import COUNTS, LABELS, LARGE
 
 import discreet as dc
 from discreet.collect.collection import reports_needed
@@ -66,6 +66,13 @@ def test_the_table_that_devices_sample_from_is_the_mechanism_in_integers(service
         assert chances == [COUNTS.probability(truth, report) for report in range(21)]
 
 
+def test_a_mechanism_without_a_table_of_integers_says_so(service, token):
+    for name, mechanism in {"irrational": dc.discrete_gaussian(sigma2=4).on(dc.Counts(20)), "large": LARGE}.items():
+        assert service.create(token, {"main": mechanism}, f"{service.name}-{name}").status == 201
+        found = service.ask("GET", f"/v1/collections/{service.name}-{name}/mechanisms/main/table")
+        assert_problem(found, "not-tabular")
+
+
 def test_a_collection_is_made_once_and_never_changed(service, token):
     assert service.create(token, {"main": COUNTS}).status == 200
     assert_problem(service.create(token, {"main": dc.geometric(20, epsilon=2)}), "name-taken")
@@ -81,6 +88,8 @@ def test_a_collection_is_made_once_and_never_changed(service, token):
         ({"mechanisms": {"main": {"format": "discreet mechanism"}}}, "mechanisms"),
         ({"mechanisms": {"a": COUNTS.to_json(), "b": LABELS.to_json()}}, "mechanisms"),
         ({"mechanisms": {"a": dc.two_sided_geometric(epsilon=1).to_json()}}, "mechanisms"),
+        ({"mechanisms": {"a": COUNTS.on(dc.Counts(20), clamp=False).to_json()}}, "mechanisms"),
+        ({"mechanisms": {"A": COUNTS.to_json()}}, "mechanisms"),
         ({"minimum_reports": 1}, "minimum_reports"),
         ({"minimum_reports": None}, "wanted"),
         ({"minimum_reports": None, "wanted": "soon"}, "wanted"),

@@ -22,7 +22,7 @@ from ..explanation import local_guarantee
 from ..files import rebuild
 from ..mechanism import Mechanism
 from ..report import Json, plain, stamped
-from ..spaces import LARGEST_INTEGER, Counts, Grid, Integers, Labels, Space
+from ..spaces import Counts, Grid, Labels, Space
 from .planning.trials import Surveys
 from .planning.wanted import read_wanted
 
@@ -193,10 +193,10 @@ def _read_mechanisms(content: object) -> dict[str, Mechanism]:
         except (RecursionError, OverflowError):  # nested too deeply, or with numbers beyond all sense
             raise InvalidInput(f"the mechanism {name!r} cannot be read.", argument="mechanisms") from None
     spaces = [one.inputs for one in found.values()]
-    if not isinstance(spaces[0], Counts | Grid | Labels):
-        raise InvalidInput(
-            "a collection is about counts, places or labels.",
-            "Give the mechanism a range: m.on(Counts(n)).",
+    if not isinstance(spaces[0], Counts | Grid | Labels) or any(one.outputs.size is None for one in found.values()):
+        raise InvalidInput(  # without an end, anybody could fill a store with reports that no device makes
+            "a collection is about counts, places or labels, with finitely many reports.",
+            "Give the mechanism a range: m.on(Counts(n), clamp=True).",
             argument="mechanisms",
         )
     if any(space != spaces[0] for space in spaces):
@@ -228,7 +228,7 @@ def reports_needed(mechanisms: Mapping[str, Mechanism], wanted: object) -> int:
     wish = read_wanted(wanted, first.inputs)
     uniform = np.full(first.inputs.size or 1, 1 / (first.inputs.size or 1))
     worst = math.inf
-    if wish.kind != "map" and all(one.outputs.size is not None for one in mechanisms.values()):
+    if wish.kind != "map":
         worst = max(Surveys(one, uniform, wish, LEVEL).variance for one in mechanisms.values())
     if not math.isfinite(worst):
         raise InvalidInput(
@@ -256,16 +256,15 @@ def reader_of(outputs: Space) -> ReportReader:
     """
     if isinstance(outputs, Labels):
         return _label_reader(outputs)
-    low, high = 0, (outputs.size or 0) - 1
-    if isinstance(outputs, Integers):
-        low, high = -LARGEST_INTEGER if outputs.low is None else outputs.low, LARGEST_INTEGER
+    assert outputs.size is not None  # a collection has no other mechanisms
+    largest = outputs.size - 1
 
     def read(reports: Sequence[object]) -> Sequence[int]:
         if set(map(type, reports)) != {int}:
             raise WrongType("reports must be whole numbers.", argument="reports")
         numbers: Sequence[int] = reports  # type: ignore[assignment]
-        if min(numbers) < low or max(numbers) > high:
-            raise ForeignValue(f"reports must be between {low} and {high}.", argument="reports")
+        if min(numbers) < 0 or max(numbers) > largest:
+            raise ForeignValue(f"reports must be between 0 and {largest}.", argument="reports")
         return numbers
 
     return read

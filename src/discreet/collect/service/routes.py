@@ -32,7 +32,7 @@ T = TypeVar("T")
 LOWEST_LEVEL, HIGHEST_LEVEL = 0.5, 0.999
 
 #: Larger tables of integers than this are not sent.
-MOST_PLACES = 1_000_000
+MOST_PLACES = 250_000
 
 _BEARER = HTTPBearer(auto_error=False, scheme_name="token")
 Credentials = Annotated[HTTPAuthorizationCredentials | None, Depends(_BEARER)]
@@ -143,9 +143,9 @@ class Routes:
         The chance of a report is its weight over the sum of its row.
         """
         found = self._mechanism(name, mechanism)
-        size = (found.inputs.size or 0) * (found.outputs.size or MOST_PLACES + 1)
-        refusal = Problem("not-tabular", "Its reports are too many, or their chances are not rational.")
-        if not 0 < size <= MOST_PLACES:
+        size = (found.inputs.size or 0) * (found.outputs.size or 0)
+        refusal = Problem("not-tabular", "It has too many values and reports, or its chances are not rational.")
+        if size > MOST_PLACES:
             raise refusal
         try:
             kernel = found.kernel.table()
