@@ -226,9 +226,8 @@ def _estimate(store: str) -> Line:
             connection.getresponse().read()
             times.append(measure.seconds(lambda: ask(port, "GET", "/v1/collections/bench/estimate", text)))
     least = min(times)
-    return measure.at_most(
-        "an estimate from 10 million reports, n = 100", f"{1000 * least:.0f} ms", "50 ms", least / 0.05, 1.0
-    )
+    shown = f"{1000 * least:.0f} ms ({1000 * times[0]:.0f} at first)"
+    return measure.at_most("an estimate from 10 million reports, n = 100", shown, "50 ms", least / 0.05, 1.0)
 
 
 def main() -> None:

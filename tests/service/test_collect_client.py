@@ -225,7 +225,7 @@ def test_a_report_is_kept_before_it_is_sent_and_the_same_bytes_are_sent_again(tm
     assert client.report(offer_of(client), 3, consent=True) == "waiting"
     assert len(service.sent) == 4 and len(set(service.sent)) == 1
     again = client_of(service, tmp_path)
-    assert again.send_waiting() == {"counted": 1, "waiting": 0, "expired": 0}
+    assert again.send_waiting() == {"counted": 1, "waiting": 0, "expired": 0, "refused": 0}
     assert len(set(service.sent)) == 1 and again.send_waiting()["counted"] == 0
 
 
@@ -250,7 +250,7 @@ def test_a_report_whose_key_expired_is_not_sent_under_another(survey: FakeServic
     survey.statuses = [410]
     client = client_of(survey, tmp_path)
     assert client.report(offer_of(client), "yes", consent=True) == "expired"
-    assert client.send_waiting() == {"counted": 0, "waiting": 0, "expired": 0}
+    assert client.send_waiting() == {"counted": 0, "waiting": 0, "expired": 0, "refused": 0}
 
 
 def test_a_refusal_is_said_and_a_redirect_is_not_followed(survey: FakeService, tmp_path: Path) -> None:
@@ -260,6 +260,8 @@ def test_a_refusal_is_said_and_a_redirect_is_not_followed(survey: FakeService, t
         with pytest.raises(Refused, match=str(status)):
             client.report(offer_of(client), "yes", consent=True)
     assert len({body for _, _, body in survey.sent}) == 1
+    survey.statuses = [401, 201]  # one refusal does not hold up the other
+    assert client.send_waiting() == {"counted": 1, "waiting": 0, "expired": 0, "refused": 1}
 
 
 def test_a_request_carries_the_report_and_no_true_value(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ from .transport import Answer, Http, ServiceUnreachable, Transport, read_service
 #: How long to wait before the same bytes are sent again, in seconds.
 WAITS = (0.2, 1.0, 3.0)
 
-Outcome = Literal["counted", "waiting", "expired"]
+Outcome = Literal["counted", "waiting", "expired", "refused"]
 
 
 class Refused(DiscreetError):
@@ -218,10 +218,16 @@ class Client:
         return self._send(self._diary.answer(offer.part, self._maximum, index, draw, request))
 
     def send_waiting(self) -> dict[Outcome, int]:
-        """Send what was not acknowledged, with the same bytes under the same keys; says how many of each outcome."""
-        outcomes: dict[Outcome, int] = {"counted": 0, "waiting": 0, "expired": 0}
+        """Send what was not acknowledged, with the same bytes under the same keys; says how many of each outcome.
+
+        What the service refuses is kept too: a token may be missing, or its address may have changed.
+        """
+        outcomes: dict[Outcome, int] = {"counted": 0, "waiting": 0, "expired": 0, "refused": 0}
         for one in self._diary.waiting(f"{self._service}/"):
-            outcomes[self._send(one)] += 1
+            try:
+                outcomes[self._send(one)] += 1
+            except Refused:
+                outcomes["refused"] += 1
         return outcomes
 
     # ---------------------------------------------------------------- what a mechanism costs
