@@ -31,6 +31,7 @@ INSTALL = "pip install 'discreet[plots]'"
 #: Of other extras, and of the tools of development.
 ABSENT = (
     "pandas", "polars", "pyarrow", "vl_convert", "psycopg", "pyspark", "dp_accounting", "ot", "hypothesis", "pytest",
+    "fastapi", "uvicorn",
 )  # fmt: skip
 
 
