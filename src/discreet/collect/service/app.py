@@ -16,6 +16,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import Message, Receive, Scope, Send
 
 from ...errors import DiscreetError
+from ..browser.routes import AnswerPage
 from ..keys import first_kept_day
 from ..stores.base import ReportStore
 from ..stores.opening import report_store
@@ -110,6 +111,7 @@ class Service:
             self.metrics, self._written_by,
         )  # fmt: skip
         app.include_router(routes.router())
+        app.include_router(AnswerPage(self._registry).router())
         app.add_api_route("/docs", self._page, include_in_schema=False, response_class=Response)
         app.add_exception_handler(Problem, _refuse)
         app.add_exception_handler(RequestValidationError, _refuse)
