@@ -266,7 +266,7 @@ def test_a_service_that_states_less_than_the_table_gives_away_is_refused(site, o
         if place == "visits":
             content["mechanisms"][1]["local_epsilon"] *= 0.999
         else:
-            content["palette"][0] = str(int(content["palette"][0]) // 1000)
+            content["palette"][-1] = str(int(content["palette"][-1]) // 2)
         route.fulfill(response=found, json=content)
 
     tab = open_tab(site.answer_page("yes-or-no"))

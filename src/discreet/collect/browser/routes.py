@@ -1,15 +1,13 @@
-"""The page on which a person answers in a browser, and the files that it loads."""
+"""Where a service has the page on which a person answers in a browser, and the files that it loads."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Response
+from fastapi import APIRouter, HTTPException, Path, Response
 
-from ..collection import NAME
-from ..service.problems import Problem
-from ..service.registry import Registry
-from ..service.routes import asked
+from ..collection import NAME, Collection
 from .assets import POLICY, answer_page, asset
 
 
@@ -18,12 +16,12 @@ class AnswerPage:
 
     Parameters
     ----------
-    registry
-        The collections of the service.
+    find
+        Gives the collection of a name, or refuses.
     """
 
-    def __init__(self, registry: Registry) -> None:
-        self._registry = registry
+    def __init__(self, find: Callable[[str], Collection]) -> None:
+        self._find = find
 
     def router(self) -> APIRouter:
         """The routes; they are pages for people, so the description of the API leaves them out."""
@@ -35,12 +33,12 @@ class AnswerPage:
 
     def page(self, name: Annotated[str, Path(pattern=f"^{NAME}$")]) -> Response:
         """The page of a collection."""
-        collection = asked(lambda: self._registry.get(name)).collection
-        return Response(answer_page(collection), media_type="text/html", headers={"Content-Security-Policy": POLICY})
+        text = answer_page(self._find(name))
+        return Response(text, media_type="text/html", headers={"Content-Security-Policy": POLICY})
 
     def file(self, name: str) -> Response:
         """A file that the page loads, or the test vectors."""
         found = asset(name)
         if found is None:
-            raise Problem("not-found", "There is no file of this name.")
+            raise HTTPException(404)
         return Response(found.content, media_type=found.media_type)

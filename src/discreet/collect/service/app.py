@@ -28,7 +28,7 @@ from .metrics import Metrics
 from .openapi import DESCRIPTION, SCHEMAS, TITLE, as_report, reports_route
 from .problems import MEDIA_TYPE, Problem
 from .registry import Registry
-from .routes import PlainJson, Routes
+from .routes import PlainJson, Routes, asked
 from .running import Settings
 from .tokens import Tokens
 from .writing import GroupCommit, Writer
@@ -111,7 +111,8 @@ class Service:
             self.metrics, self._written_by,
         )  # fmt: skip
         app.include_router(routes.router())
-        app.include_router(AnswerPage(self._registry).router())
+        pages = AnswerPage(lambda name: asked(lambda: self._registry.get(name)).collection)
+        app.include_router(pages.router())
         app.add_api_route("/docs", self._page, include_in_schema=False, response_class=Response)
         app.add_exception_handler(Problem, _refuse)
         app.add_exception_handler(RequestValidationError, _refuse)
