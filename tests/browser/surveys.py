@@ -13,6 +13,7 @@ PLACES = {"main": dc.planar_geometric(dc.Grid(4, 5, cell=100.0), epsilon="1/200"
 #: Name -> texts and mechanisms.
 SURVEYS: dict[str, tuple[dict[str, str], dict[str, dc.Mechanism]]] = {
     "visits": ({"title": "Visits", "question": "How often did you see a doctor?"}, COUNTS),
+    "members": ({"title": "Members", "question": "Do you agree?", "reporting": "token"}, LABELS),
     "yes-or-no": ({"title": "A vote", "question": "Do you agree?"}, LABELS),
     "home": ({"title": "Homes", "question": "Where do you live?"}, PLACES),
     "hostile": (

@@ -206,7 +206,49 @@ def test_a_report_is_kept_before_it_is_sent_and_sent_again_with_the_same_bytes(s
     assert sum(site.counts("visits")["strong"].values()) == counted + 1
 
 
+def test_reports_of_one_person_at_the_same_moment_draw_once(site, open_tab) -> None:
+    """Two windows, or two clicks: the memory is read and written by one at a time."""
+    tab = open_tab(site.answer_page("visits"))
+    tab.page.route("**/reports", lambda route: route.fulfill(status=201))
+    reports = tab.page.evaluate(
+        """async (service) => {
+          const { Device } = await import("/browser/discreet.js");
+          const { offers } = await new Device({ service, maximum: 1 }).offers("visits");
+          const all = Array.from({ length: 20 }, () => new Device({ service, maximum: 1 }).report(offers[0], 3, true));
+          return (await Promise.all(all)).map((one) => one.report);
+        }""",
+        site.origin,
+    )
+    assert len(set(reports)) == 1
+    assert len({one.all_headers()["idempotency-key"] for one in tab.sent()}) == 20
+    kept = json.loads(tab.page.evaluate("localStorage.getItem('discreet')"))
+    assert [part["answers"] for part in kept["parts"].values()] == [{"3": reports[0]}]
+    assert kept["waiting"] == []
+
+
 # ------------------------------------------------------------------------------------------------ what is refused
+
+
+def test_a_memory_that_cannot_be_read_is_refused_and_not_begun_afresh(site, open_tab) -> None:
+    tab = open_tab(site.answer_page("visits"))
+    tab.page.evaluate("localStorage.setItem('discreet', '{broken')")
+    tab.page.reload()
+    expect(tab.page.get_by_role("alert")).to_contain_text("cannot be read")
+    assert tab.page.locator("#agree").is_hidden()
+    assert tab.page.evaluate("localStorage.getItem('discreet')") == "{broken"
+
+
+def test_a_token_in_the_fragment_permits_a_report_and_stands_in_no_address(site, open_tab) -> None:
+    wanted = {"right": "report", "collection": "members"}
+    token = site.service.ask("POST", "/v1/tokens", wanted, site.token).json["token"]
+    for fragment, said in (("", "refuses the report (status 401)"), (f"#token={token}", "")):
+        tab = open_tab(site.answer_page("members") + fragment)
+        tab.agree()
+        tab.page.get_by_role("radio", name="yes").check()
+        tab.send()
+        expect(tab.page.get_by_role("alert")).to_contain_text(said)
+        assert ("Thank you" in tab.page.get_by_role("status").inner_text()) == bool(fragment)
+        assert not any(token in one.url.partition("#")[0] for one in tab.requests)
 
 
 def test_nothing_is_drawn_before_the_person_agreed(site, open_tab) -> None:

@@ -17,8 +17,13 @@ function element(name, content = {}, ...children) {
   return made;
 }
 
-function rounded(number) {
-  return number >= 1e6 ? "more than a million" : Number(number.toPrecision(3)).toLocaleString("en");
+/** Three digits, rounded up: what a person gives away is never understated. */
+function roundedUp(number) {
+  if (number >= 1e6) return "more than a million";
+  if (!(number > 0)) return "0";
+  const places = 2 - Math.floor(Math.log10(number));
+  const whole = Math.ceil(number * 10 ** places - 1e-6);
+  return Number(`${whole}e${-places}`).toLocaleString("en", { maximumSignificantDigits: 3 });
 }
 
 function setting(name, otherwise) {
@@ -33,8 +38,8 @@ function makeDevice() {
 /** What a mechanism guarantees, in odds, by what was computed here. */
 function guarantee(offer) {
   if (offer.epsilon === null) return "No protection: some reports rule answers out.";
-  const odds = rounded(Math.exp(fromUnits(offer.epsilon) * draws));
-  const between = offer.radius === null ? "any two answers" : `any two places up to ${rounded(offer.radius)} metres apart`;
+  const odds = roundedUp(Math.exp(fromUnits(offer.epsilon) * draws));
+  const between = offer.radius === null ? "any two answers" : `any two places up to ${offer.radius.toLocaleString("en")} metres apart`;
   const reports = draws === 1 ? "your report" : "all your reports";
   return `Whoever sees ${reports} changes their odds between ${between} by a factor of at most ${odds}.`;
 }
@@ -62,7 +67,7 @@ async function start() {
       ...survey.offers.map((offer, k) => {
         const input = element("input", { type: "radio", name: "mechanism", value: String(k), required: true });
         input.checked = survey.offers.length === 1;
-        const epsilon = offer.epsilon === null ? "" : ` (epsilon ${rounded(fromUnits(offer.epsilon))} a report)`;
+        const epsilon = offer.epsilon === null ? "" : ` (epsilon ${roundedUp(fromUnits(offer.epsilon))} a report)`;
         return element("label", { className: "choice" }, input,
           element("span", {}, element("b", { textContent: offer.mechanism }), epsilon, element("br"), guarantee(offer)));
       }),
@@ -77,12 +82,12 @@ async function start() {
     const spent = device.spent();
     const allowed = cost !== null && spent + cost <= device.maximum;
     at("consent").disabled = !allowed;
-    const limit = `Your maximum is ${rounded(setting("maximum", MAXIMUM))}, and ${rounded(fromUnits(spent))} of it is spent.`;
+    const limit = `Your maximum is ${setting("maximum", MAXIMUM)}, and ${roundedUp(fromUnits(spent))} of it is spent.`;
     if (!chosen) at("cost").textContent = limit;
     else if (cost === null) at("cost").textContent = "This choice does not protect your answer, and cannot be taken.";
-    else if (!allowed) at("cost").textContent = `This costs epsilon ${rounded(fromUnits(cost))}, which is too much. ${limit}`;
+    else if (!allowed) at("cost").textContent = `This costs epsilon ${roundedUp(fromUnits(cost))}, which is too much. ${limit}`;
     else if (device.answered(chosen)) at("cost").textContent = `You take part already, and this costs nothing more. ${limit}`;
-    else at("cost").textContent = `This costs epsilon ${rounded(fromUnits(cost))}. ${limit}`;
+    else at("cost").textContent = `This costs epsilon ${roundedUp(fromUnits(cost))}. ${limit}`;
   }
 
   at("choices").addEventListener("change", showCost);

@@ -397,8 +397,13 @@ export class Device {
   #read() {
     const text = this.storage.getItem("discreet");
     if (text === null) return { version: 1, parts: {}, waiting: [] };
-    const diary = JSON.parse(text);
-    if (diary.version !== 1) throw new Refused("What this browser remembers was written by another version.");
+    let diary = null;
+    try {
+      diary = JSON.parse(text);
+    } catch {
+      // refused below: starting afresh would draw again
+    }
+    if (diary?.version !== 1) throw new Refused("What this browser remembers of your reports cannot be read.");
     return diary;
   }
 
