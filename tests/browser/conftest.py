@@ -19,6 +19,9 @@ from running_service import RunningService, make_token
 from surveys import SURVEYS
 from tabs import Tab, open_page
 
+#: A name that the browser takes for another computer: the page is not safe there without TLS.
+ELSEWHERE = "survey.test"
+
 
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
@@ -29,7 +32,9 @@ def chromium() -> Iterator[Browser]:
             pytest.fail("the tests in a browser need Chromium in CI: .ci/system-packages installs it")
         pytest.skip("there is no Chromium here; .ci/system-packages installs it")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(
+            executable_path=program, args=["--no-sandbox", f"--host-resolver-rules=MAP {ELSEWHERE} 127.0.0.1"]
+        )
         yield browser
         browser.close()
 
@@ -45,8 +50,8 @@ class Site:
     def origin(self) -> str:
         return f"http://127.0.0.1:{self.service.port}"
 
-    def answer_page(self, name: str) -> str:
-        return f"{self.origin}/collections/{name}/answer"
+    def answer_page(self, name: str, host: str = "127.0.0.1") -> str:
+        return f"http://{host}:{self.service.port}/collections/{name}/answer"
 
     def counts(self, name: str) -> dict[str, dict[Any, int]]:
         return self.service.counts(self.token, name)

@@ -229,6 +229,13 @@ def test_reports_of_one_person_at_the_same_moment_draw_once(site, open_tab) -> N
 # ------------------------------------------------------------------------------------------------ what is refused
 
 
+def test_another_computer_without_tls_is_refused(site, open_tab) -> None:
+    tab = open_tab(site.answer_page("visits", host="survey.test"))
+    expect(tab.page.get_by_role("alert")).to_contain_text("need TLS")
+    assert tab.page.locator("#agree").is_hidden()
+    assert not any("/v1/" in one.url for one in tab.requests)
+
+
 def test_a_memory_that_cannot_be_read_is_refused_and_not_begun_afresh(site, open_tab) -> None:
     tab = open_tab(site.answer_page("visits"))
     tab.page.evaluate("localStorage.setItem('discreet', '{broken')")

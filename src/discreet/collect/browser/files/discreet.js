@@ -15,6 +15,9 @@ const WAITS = [200, 1000, 3000];
 /** More comparisons of places than this are not made. */
 const MOST_COMPARISONS = 2e9;
 
+/** Above this, an epsilon that a service states is not looked at more closely. */
+const LARGEST_EPSILON = 1e5;
+
 export class Refused extends Error {}
 
 // ------------------------------------------------------------------------------------------------ bits
@@ -195,7 +198,7 @@ export function ratioHolds(ratio, epsilonUnits) {
   return ratio.numerator << places <= ratio.denominator * power;
 }
 
-/** The natural logarithm of a positive whole number, within 2^-49 of its size. */
+/** The natural logarithm of a positive whole number, within 2^-47 and 2^-49 of its size. */
 function logarithm(number) {
   const digits = number.toString(16);
   return Math.log(parseInt(digits.slice(0, 13), 16)) + Math.max(0, digits.length - 13) * Math.log(16);
@@ -235,8 +238,8 @@ export function epsilonWithin(table, grid, radius) {
         }
       }
   if (largest === Infinity) return null;
-  const size = Math.max(...sums, 1); // logarithms are off by less than 2^-49 of the largest of them
-  return units(largest + size * 2 ** -46) + 1n;
+  const size = sums.reduce((one, other) => Math.max(one, other), 1);
+  return units(largest + size * 2 ** -44) + 1n; // four logarithms are off by less than that together
 }
 
 // ------------------------------------------------------------------------------------------------ a device
@@ -283,7 +286,7 @@ export class Device {
       if (table.codes.length !== sizeOf(content.inputs) || table.columns !== sizeOf(content.outputs))
         throw new Refused("The table does not have a place for each value and report.");
       const ratio = largestRatio(table);
-      if (typeof one.local_epsilon === "number" && (!ratio || !ratioHolds(ratio, units(one.local_epsilon))))
+      if (typeof one.local_epsilon === "number" && (!ratio || !ratioHolds(ratio, units(Math.min(one.local_epsilon, LARGEST_EPSILON)))))
         throw new Refused("The mechanism gives away more than the service states.");
       const anywhere = ratio && epsilonOf(ratio);
       const places = content.inputs.kind === "grid" && this.radius !== null;
