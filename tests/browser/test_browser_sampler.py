@@ -25,7 +25,7 @@ from discreet.mechanism import Mechanism
 
 pytestmark = pytest.mark.xdist_group("browser")
 
-FILES = Path(__file__).parents[2] / "src" / "discreet" / "collect" / "browser" / "files"
+FILES = Path(__file__).parents[2] / "src" / "discreet" / "collect" / "browser"
 
 #: Counts vectors that the module does not reproduce, with the truths moved on by so many rows.
 REPLAY = """

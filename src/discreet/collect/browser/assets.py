@@ -56,7 +56,7 @@ def answer_page(collection: Collection) -> str:
 
 
 def _read(name: str) -> str:
-    return (files("discreet.collect.browser") / "files" / name).read_text("utf-8")
+    return (files("discreet.collect.browser") / name).read_text("utf-8")
 
 
 @cache
