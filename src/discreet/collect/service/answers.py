@@ -28,6 +28,9 @@ MOST_KEPT = 64
 #: With so many times the reports it was made from, an answer is worked out anew beside the requests, or before them.
 AGEING, OLD = 1.01, 1.1
 
+#: The level of intervals unless another one is asked for.
+LEVEL = 0.95
+
 #: The share of fake reports whose effect is stated.
 FAKE_SHARE = 0.01
 
@@ -41,7 +44,8 @@ class EstimateAnswers:
     An estimate takes a fraction of a second, however many reports there are, and hardly changes when one more comes in.
     So an answer is given as it stands while there are at most 1% more reports than it was made from. From then on it is
     worked out anew beside the requests, which still get the one before; with 10% more they wait for the new one. Every
-    answer states the number of its reports.
+    answer states the number of its reports. :meth:`prepare`, called beside the requests for collections that reports
+    came in for, lets nobody wait for the first one.
     """
 
     def __init__(self, store: ReportStore, metrics: Metrics) -> None:
@@ -71,6 +75,14 @@ class EstimateAnswers:
         if total > kept.reports * AGEING:
             self._beside.submit(self._renew, served, counts, total, level)
         return kept.answer
+
+    def prepare(self, served: Served, level: float = LEVEL) -> None:
+        """Work out the answer that will be asked for, if there are enough reports and they have grown."""
+        counts = self.counts(served)
+        total = sum(sum(one.values()) for one in counts.values())
+        kept = self._kept.get((served.collection.name, level))
+        if total >= served.collection.minimum_reports and (kept is None or total > kept.reports * AGEING):
+            self._renew(served, counts, total, level)
 
     def _renew(
         self, served: Served, counts: Mapping[str, Mapping[int, int]], total: int, level: float

@@ -20,7 +20,7 @@ from ..browser.routes import AnswerPage
 from ..keys import first_kept_day
 from ..stores.base import ReportStore
 from ..stores.opening import report_store
-from .answers import EstimateAnswers
+from .answers import MOST_KEPT, EstimateAnswers
 from .ingest import PREFIX, SECURITY, SUFFIX, Ingest, refuse_haste
 from .limits import RateLimit
 from .logs import LOGGER, log, start_logging
@@ -35,6 +35,9 @@ from .writing import GroupCommit, Writer
 
 #: How often the traces of old batches are forgotten, in seconds.
 FORGETTING = 3600.0
+
+#: How often estimates are worked out for collections that reports came in for, in seconds.
+PREPARING = 2.0
 
 #: The page for people has a style of its own, and nothing else.
 _PAGE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'"
@@ -62,6 +65,7 @@ class Service:
         self.store = report_store(settings.store) if store is None else store
         self.metrics = Metrics()
         self._registry, self._tokens = Registry(self.store), Tokens(self.store)
+        self._answers = EstimateAnswers(self.store, self.metrics)
         self._limit = RateLimit(settings.requests_per_second)
         self._make_writer = writer or (lambda: GroupCommit(self.store, settings.most_waiting, self.metrics))
         self._writer: Writer | None = None
@@ -107,8 +111,8 @@ class Service:
             default_response_class=PlainJson,
         )  # fmt: skip
         routes = Routes(
-            self.settings, self.store, self._registry, self._tokens, EstimateAnswers(self.store, self.metrics),
-            self.metrics, self._written_by,
+            self.settings, self.store, self._registry, self._tokens, self._answers, self.metrics,
+            self._written_by,
         )  # fmt: skip
         app.include_router(routes.router())
         pages = AnswerPage(lambda name: asked(lambda: self._registry.get(name)).collection)
@@ -145,14 +149,15 @@ class Service:
         await run_in_threadpool(self.store.open)
         self._writer = self._make_writer()
         self._ingest = Ingest(self.settings, self._registry, self._tokens, self._writer, self._limit, self.metrics)
-        forgetting = asyncio.create_task(self._forget_keys())
+        beside = [asyncio.create_task(one) for one in (self._forget_keys(), self._prepare_answers(self._ingest))]
         log("started", store=self.store.name)
         try:
             yield
         finally:
-            forgetting.cancel()
-            with suppress(asyncio.CancelledError):
-                await forgetting
+            for one in beside:
+                one.cancel()
+                with suppress(asyncio.CancelledError):
+                    await one
             await run_in_threadpool(self._writer.close)  # what was taken is written
             await run_in_threadpool(self.store.close)
             log("stopped")
@@ -164,6 +169,18 @@ class Service:
             except DiscreetError as problem:
                 LOGGER.warning("old keys were not forgotten", extra={"figures": {"why": str(problem)}})
             await asyncio.sleep(FORGETTING)
+
+    async def _prepare_answers(self, ingest: Ingest) -> None:
+        """Estimates are worked out before they are asked for: at the start, and when reports came in."""
+        changed = (await run_in_threadpool(self.store.collection_names))[:MOST_KEPT]
+        while True:
+            for name in changed:
+                try:
+                    await run_in_threadpool(lambda name=name: self._answers.prepare(self._registry.get(name)))
+                except (DiscreetError, Problem) as problem:
+                    LOGGER.warning("an estimate was not prepared", extra={"figures": {"why": str(problem)}})
+            await asyncio.sleep(PREPARING)
+            changed = ingest.changed()
 
     def _written_by(self) -> Writer:
         assert self._writer is not None  # requests come after the start

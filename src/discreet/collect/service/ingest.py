@@ -66,12 +66,18 @@ class Ingest:
     ) -> None:
         self._settings, self._registry, self._tokens = settings, registry, tokens
         self._writer, self._limit, self._metrics = writer, limit, metrics
+        self._changed: set[str] = set()
 
     @staticmethod
     def takes(scope: Scope) -> bool:
         """Whether a request is for this route."""
         path: str = scope["path"]
         return scope["method"] == "POST" and path.startswith(PREFIX) and path.endswith(SUFFIX) and path.count("/") == 4
+
+    def changed(self) -> list[str]:
+        """The collections that batches came in for since this was asked last."""
+        changed, self._changed = sorted(self._changed), set()
+        return changed
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -116,6 +122,7 @@ class Ingest:
         batch = Batch(number, found.day, found.hash, body_digest(key, name, body), indices)
         outcome = await self._writer.submit(batch)
         self._metrics.batch(outcome, len(reports))
+        self._changed.add(name)
         if outcome is Outcome.EXPIRED:
             raise _expired()
         if outcome is Outcome.CONFLICT:

@@ -16,7 +16,7 @@ from ...mechanism import Mechanism
 from ...report import Json, stamped
 from ..collection import NAME
 from ..stores.base import ReportStore
-from .answers import EstimateAnswers
+from .answers import LEVEL, EstimateAnswers
 from .ingest import no_token, read_body, read_json
 from .metrics import Metrics
 from .openapi import json_body, problem_responses
@@ -159,7 +159,7 @@ class Routes:
 
     # ---------------------------------------------------------------- answers
 
-    def estimate(self, name: Name, token: Credentials, level: Level = 0.95) -> Response:
+    def estimate(self, name: Name, token: Credentials, level: Level = LEVEL) -> Response:
         """The distribution of true values behind the reports so far, and how far fake reports can move it."""
         self._permit(token, "read", name)
         served = self._served(name)
