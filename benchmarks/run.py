@@ -19,6 +19,7 @@ import maps
 import planning
 import postgres
 import release
+import service
 import spark
 import spark_perturb
 
@@ -36,6 +37,7 @@ def main() -> int:
         composition,
         counting,
         postgres,
+        service,
         spark,
         spark_perturb,
         estimation,

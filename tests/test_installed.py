@@ -31,6 +31,7 @@ INSTALL = "pip install 'discreet[plots]'"
 #: Of other extras, and of the tools of development.
 ABSENT = (
     "pandas", "polars", "pyarrow", "vl_convert", "psycopg", "pyspark", "dp_accounting", "ot", "hypothesis", "pytest",
+    "fastapi", "uvicorn",
 )  # fmt: skip
 
 
@@ -182,6 +183,8 @@ TRIED: dict[str, list[str]] = {
         "collect plan --labels yes,no --wanted '±5 points' --epsilon 1",
         "collect plan -n 20 --wanted 'mean +-0.5' --people 2000 --mechanism geometric --page plan.html --json",
     ],
+    "collect token": ["collect token reports.db", "collect token reports.db --right read --collection visits --json"],
+    "serve": ["serve --help"],  # it needs the extra server
     "ledger init": ["ledger init one.ledger --data visits.csv --unit person --epsilon 3 --json"],
     "ledger show": [
         "ledger init one.ledger --data visits.csv --unit person --epsilon 3",

@@ -1,12 +1,12 @@
-"""Addresses: data and ledgers are named by one string, and this is the one place that reads it.
+"""Addresses: data, ledgers and stores of reports are named by one string, and this is the one place that reads it.
 
 ============================================  ============================================================
 address                                       what it names
 ============================================  ============================================================
 ``visits.csv``, ``visits/``, ``v_*.parquet``  data: a file, a folder or a pattern; a ledger: a file
 ``duckdb:study.db``                           data: a DuckDB database, whatever its file is called
-``sqlite:study.ledger``                       a ledger: an SQLite file
-``postgresql://user@host/study``              data, or a ledger: a PostgreSQL database (extra ``postgres``)
+``sqlite:study.ledger``                       a ledger or a store of reports: an SQLite file
+``postgresql://user@host/study``              data, a ledger or reports: a PostgreSQL database (extra ``postgres``)
 ``spark://host:7077?table=visits``            data: a table of a Spark cluster (extra ``spark``)
 ``spark:local[*]?parquet=visits``             data: files that Spark reads (``parquet``, ``orc``, ``csv``)
 ============================================  ============================================================
@@ -44,7 +44,7 @@ class Scheme:
     example
         How it is written.
     uses
-        What it can name: ``"data"``, ``"ledger"`` or both.
+        What it can name: ``"data"``, ``"ledger"`` and ``"reports"`` (a store of a service that collects).
     in_files
         Whether what follows the scheme is a path.
     extra
@@ -58,10 +58,10 @@ class Scheme:
 
 
 SCHEMES: dict[str, Scheme] = {
-    FILE: Scheme("visits.csv", frozenset({"data", "ledger"})),
+    FILE: Scheme("visits.csv", frozenset({"data", "ledger", "reports"})),
     "duckdb": Scheme("duckdb:study.db", frozenset({"data"})),
-    "sqlite": Scheme("sqlite:study.ledger", frozenset({"ledger"})),
-    "postgresql": Scheme("postgresql://user@host/study", frozenset({"data", "ledger"}), False, "postgres"),
+    "sqlite": Scheme("sqlite:study.ledger", frozenset({"ledger", "reports"})),
+    "postgresql": Scheme("postgresql://user@host/study", frozenset({"data", "ledger", "reports"}), False, "postgres"),
     "spark": Scheme("spark://host:7077?table=visits", frozenset({"data"}), False, "spark"),
 }
 _OTHER_NAMES = {"postgres": "postgresql"}
@@ -161,14 +161,14 @@ class Address:
 
 
 def read_address(given: str | Path | Address, use: str = "data") -> Address:
-    """Read the address of data or of a ledger.
+    """Read the address of data, of a ledger or of a store of reports.
 
     Parameters
     ----------
     given
         A path or an address.
     use
-        ``"data"`` or ``"ledger"``.
+        ``"data"``, ``"ledger"`` or ``"reports"``.
 
     Raises
     ------
@@ -234,7 +234,7 @@ def _unknown(scheme: str, text: str, use: str) -> InvalidInput:
 def _refuse_other_use(address: Address, use: str) -> Address:
     if use not in SCHEMES[address.scheme].uses:
         names = ", ".join(one.example for one in SCHEMES.values() if use in one.uses)
-        other = "data" if use == "ledger" else "a ledger"
+        other = "data" if use != "data" else "a ledger"
         raise InvalidInput(f"{address.scheme}: names {other}.", f"Write {use} like one of: {names}.")
     return address
 

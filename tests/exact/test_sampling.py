@@ -261,7 +261,7 @@ rows = st.integers(1, 130).flatmap(lambda n: st.lists(weights, min_size=n, max_s
 @given(rows)
 def test_alias_columns_add_up_to_exactly_the_table(row):
     sampler = AliasSampler(Table.from_rows([row]))
-    own, alias, height = sampler._split(0)
+    own, alias, height = sampler.split(0)
     assert all(0 <= part <= height for part in own)
     assert share(own, alias, height, len(row)) == [F(w, sum(row)) for w in row]
 
@@ -274,7 +274,7 @@ def test_stored_thresholds_are_floors_of_the_exact_ones(row, wide):
         sampler._word, sampler._width = np.uint64, 64
         sampler._thresholds = sampler._thresholds.astype(np.uint64)
         sampler._build(0)
-    own, alias, height = sampler._split(0)
+    own, alias, height = sampler.split(0)
     free = sampler._width - sampler._shift
     assert sampler._aliases[0].tolist() == alias
     for k, stored in enumerate(sampler._thresholds[0].tolist()):
@@ -290,7 +290,7 @@ def test_alias_words_at_every_threshold_and_next_to_it(columns):
     table = random_table(2, columns)
     sampler = AliasSampler(table)
     assert sampler._width == (32 if columns <= 4096 else 64)
-    own, alias, height = sampler._split(1)
+    own, alias, height = sampler.split(1)
     free = sampler._width - sampler._shift
     ties = 0
     for column in range(0, len(own), max(1, len(own) // 80)):

@@ -14,7 +14,7 @@ import typer
 
 from ..errors import DiscreetError, InvalidInput
 from ..report import Refusal
-from . import collector, design, judge, ledger, planning, release, studies
+from . import collector, design, judge, ledger, planning, release, serving, studies
 from .output import in_options, print_json, writer
 
 app = typer.Typer(
@@ -76,6 +76,7 @@ app.command()(collector.perturb)
 app.command()(collector.estimate)
 app.add_typer(planning.app, name="collect")
 app.command()(studies.study)
+app.command()(serving.serve)
 
 
 def main() -> None:

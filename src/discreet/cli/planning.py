@@ -1,4 +1,4 @@
-"""Verbs of a survey that is planned: collect plan."""
+"""Verbs of a survey: collect plan, collect token."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import typer
 from ..optimise.families import FAMILIES
 from .design import space_of
 from .output import Json, Page, hand_over, refuse_unwritable, waiting
+from .serving import token
 
 app = typer.Typer(no_args_is_help=True, help="Plan a survey in which people's own devices add the noise.")
 
@@ -70,3 +71,6 @@ def plan(
             level=level, surveys=surveys, seed=seed,
         )  # fmt: skip
     hand_over(found, page, json)
+
+
+app.command()(token)

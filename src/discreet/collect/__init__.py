@@ -1,1 +1,16 @@
-"""Collecting locally private reports: what each person's own device does."""
+"""Collecting locally private reports: what each person's own device does, and the service that counts."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+#: Public names -> the modules they are in, which are loaded when first asked for.
+_HOME = {"Client": ".reporting.client", "Offer": ".reporting.client"}
+
+__all__ = ["Client", "Offer"]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOME[name], __name__), name)

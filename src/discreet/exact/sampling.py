@@ -211,7 +211,7 @@ class AliasSampler:
             for row in range(rows):
                 self._build(row)
 
-    def _split(self, row: int) -> tuple[list[int], list[int], int]:
+    def split(self, row: int) -> tuple[list[int], list[int], int]:
         """For each column: how much of its height belongs to its own report, and who has the rest (exactly)."""
         size = 1 << self._shift
         height = self._table.totals[row]
@@ -231,7 +231,7 @@ class AliasSampler:
         return own, alias, height
 
     def _build(self, row: int) -> None:
-        own, alias, height = self._split(row)
+        own, alias, height = self.split(row)
         free = self._width - self._shift
         thresholds = [0 if alias[k] == k else (part << free) // height << self._shift for k, part in enumerate(own)]
         self._thresholds[row] = thresholds
@@ -276,7 +276,7 @@ class AliasSampler:
         column = word >> free
         if self._aliases.item(row, column) == column:
             return column
-        own, alias, height = self._split(row)
+        own, alias, height = self.split(row)
         exact = Fraction(own[column], height)
         below, _, _ = is_below(word & ((1 << free) - 1), free, lambda b: scaled(exact, b), bits)
         return column if below else alias[column]

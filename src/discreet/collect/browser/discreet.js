@@ -1,0 +1,444 @@
+/* discreet in a browser: reports are drawn here, from the exact integers that Python draws from.
+ *
+ * The service is trusted with nothing but the counting. The table of a mechanism is fetched and checked here; what it
+ * costs is worked out here in whole numbers; the noise comes from crypto.getRandomValues. What leaves is a report under
+ * a random key. vectors.json, beside this file, has replayed bits and the reports that they must give.
+ */
+
+/** Epsilon is kept in whole units: this many make 1. */
+const UNIT_BITS = 80n;
+const NAME = /^[a-z0-9][a-z0-9_-]{0,62}$/;
+
+/** How long to wait before the same bytes are sent again, in milliseconds. */
+const WAITS = [200, 1000, 3000];
+
+/** More comparisons of places than this are not made. */
+const MOST_COMPARISONS = 2e9;
+
+/** Above this, an epsilon that a service states is not looked at more closely. */
+const LARGEST_EPSILON = 1e5;
+
+export class Refused extends Error {}
+
+// ------------------------------------------------------------------------------------------------ bits
+
+function littleEndian(bytes) {
+  return bytes.reduceRight((number, byte) => (number << 8n) | BigInt(byte), 0n);
+}
+
+/** Bits of the browser's cryptographic generator. */
+export class SecureBits {
+  take(size) {
+    return littleEndian(crypto.getRandomValues(new Uint8Array(size)));
+  }
+  main(size) {
+    return this.take(size);
+  }
+  deep() {
+    return this.take(8);
+  }
+}
+
+/** Given bytes (hexadecimal), played back: for test vectors. */
+export class ReplayBits {
+  constructor(main, deep) {
+    this.streams = { main, deep };
+  }
+  take(stream, size) {
+    const text = this.streams[stream];
+    if (text.length < 2 * size) throw new Refused(`The replayed ${stream} stream is too short.`);
+    this.streams[stream] = text.slice(2 * size);
+    return littleEndian(Uint8Array.from(text.slice(0, 2 * size).match(/../g), (byte) => parseInt(byte, 16)));
+  }
+  main(size) {
+    return this.take("main", size);
+  }
+  deep() {
+    return this.take("deep", 8);
+  }
+  get left() {
+    return this.streams.main.length + this.streams.deep.length;
+  }
+}
+
+/** A uniform whole number below size (up to 2^32). */
+function uniformBelow(size, bits) {
+  for (;;) {
+    const word = Number(bits.main(4));
+    if (word < 2 ** 32 - (2 ** 32 % size)) return word % size;
+  }
+}
+
+// ------------------------------------------------------------------------------------------------ tables
+
+/** How many values a space has. */
+export function sizeOf(space) {
+  const size = { counts: (s) => s.n + 1, grid: (s) => s.rows * s.cols, labels: (s) => s.labels.length }[space?.kind];
+  const found = size?.(space);
+  if (!Number.isSafeInteger(found) || found < 1) throw new Refused("The service describes values of an unknown kind.");
+  return found;
+}
+
+/** Check the integers of a mechanism: the chance of report j for truth i is palette[codes[i][j]] / totals[i]. */
+export function readTable(content) {
+  const rows = content?.codes;
+  if (content?.kernel !== "table" || !Array.isArray(content.palette) || !Array.isArray(rows) || !rows.length)
+    throw new Refused("The service did not send a table of whole numbers.");
+  const palette = content.palette.map((text) => {
+    if (typeof text !== "string" || !/^([0-9]+|0x[0-9a-f]+)$/.test(text))
+      throw new Refused("A weight of the table is not a whole number of 0 or more.");
+    return BigInt(text);
+  });
+  const columns = rows[0].length;
+  const totals = rows.map((row) => {
+    if (!Array.isArray(row) || !row.length || row.length !== columns)
+      throw new Refused("The rows of the table do not have the same length.");
+    if (!row.every((code) => Number.isInteger(code) && code >= 0 && code < palette.length))
+      throw new Refused("A row of the table has a weight that is not in its list.");
+    return row.reduce((sum, code) => sum + palette[code], 0n);
+  });
+  if (totals.some((total) => total === 0n)) throw new Refused("A row of the table is all zero.");
+  if (content.totals && content.totals.some((text, i) => BigInt(text) !== totals[i]))
+    throw new Refused("The rows of the table do not add up to their totals.");
+  return { palette, codes: rows, totals, columns };
+}
+
+/** One report, drawn from exactly the law of a row: the alias method of Python's AliasSampler, bit for bit. */
+export function drawReport(table, truth, bits) {
+  const shift = BigInt(Math.max(1, (table.columns - 1).toString(2).length));
+  const width = shift <= 12n ? 32n : 64n;
+  const free = width - shift;
+  const { own, alias, height } = split(table, truth, shift);
+  const word = bits.main(Number(width) / 8);
+  const column = Number(word >> free);
+  if (alias[column] === column) return column;
+  return isBelow(word & ((1n << free) - 1n), free, own[column], height, bits) ? column : alias[column];
+}
+
+/** For each of 2^shift columns: how much of its height belongs to its own report, and who has the rest. */
+function split(table, truth, shift) {
+  const size = 2 ** Number(shift);
+  const height = table.totals[truth];
+  const own = table.codes[truth].map((code) => table.palette[code] << shift);
+  while (own.length < size) own.push(0n);
+  const alias = own.map((_, k) => k);
+  const small = [...own.keys()].filter((k) => own[k] < height);
+  const large = [...own.keys()].filter((k) => own[k] > height);
+  while (small.length) {
+    const k = small.pop();
+    const giver = large[large.length - 1];
+    alias[k] = giver;
+    own[giver] -= height - own[k];
+    if (own[giver] <= height) {
+      large.pop();
+      if (own[giver] < height) small.push(giver);
+    }
+  }
+  return { own, alias, height };
+}
+
+/** Whether a uniform number, of which the first bits are known, lies below part / whole; draws more bits if needed. */
+function isBelow(value, known, part, whole, bits) {
+  for (;;) {
+    if ((value + 1n) * whole <= part << known) return true;
+    if (value * whole >= part << known) return false;
+    value = (value << 64n) | bits.deep();
+    known += 64n;
+  }
+}
+
+// ------------------------------------------------------------------------------------------------ what a table gives away
+
+/** The largest ratio of the chances of one report under two true values, exactly; null if it is infinite. */
+export function largestRatio(table) {
+  const { palette, codes, totals } = table;
+  const more = (a, i, b, k) => palette[a] * totals[k] > palette[b] * totals[i];
+  let largest = { numerator: 1n, denominator: 1n };
+  for (let j = 0; j < table.columns; j++) {
+    let high = 0;
+    let low = 0;
+    for (let i = 1; i < codes.length; i++) {
+      if (more(codes[i][j], i, codes[high][j], high)) high = i;
+      if (more(codes[low][j], low, codes[i][j], i)) low = i;
+    }
+    const numerator = palette[codes[high][j]] * totals[low];
+    const denominator = palette[codes[low][j]] * totals[high];
+    if (denominator === 0n) {
+      if (numerator !== 0n) return null;
+    } else if (numerator * largest.denominator > largest.numerator * denominator) {
+      largest = { numerator, denominator };
+    }
+  }
+  return largest;
+}
+
+/** Epsilon, a number, in whole units, rounded down. */
+export function units(epsilon) {
+  return BigInt(Math.floor(epsilon * 2 ** Number(UNIT_BITS)));
+}
+
+/** Units as a number, rounded up a little. */
+export function fromUnits(amount) {
+  return (Number(amount) / 2 ** Number(UNIT_BITS)) * (1 + 2 ** -50);
+}
+
+/** Whether a ratio is at most e^epsilon: true only if it surely is (by a lower bound of e^epsilon in whole numbers). */
+export function ratioHolds(ratio, epsilonUnits) {
+  const places = 320n;
+  let halvings = 0n;
+  while (epsilonUnits >> (UNIT_BITS + halvings) > 0n) halvings++;
+  const x = epsilonUnits << (places - UNIT_BITS - halvings);
+  let power = 1n << places;
+  let term = power;
+  for (let k = 1n; term > 0n; k++) {
+    term = ((term * x) >> places) / k;
+    power += term;
+  }
+  for (; halvings > 0n; halvings--) power = (power * power) >> places;
+  return ratio.numerator << places <= ratio.denominator * power;
+}
+
+/** The natural logarithm of a positive whole number, within 2^-47 and 2^-49 of its size. */
+function logarithm(number) {
+  const digits = number.toString(16);
+  return Math.log(parseInt(digits.slice(0, 13), 16)) + Math.max(0, digits.length - 13) * Math.log(16);
+}
+
+/** The least epsilon, nearly, that a ratio keeps, in units. */
+export function epsilonOf(ratio) {
+  if (ratio.numerator === ratio.denominator) return 0n;
+  let epsilon = units(Math.max(logarithm(ratio.numerator) - logarithm(ratio.denominator), 2 ** -60));
+  while (!ratioHolds(ratio, epsilon)) epsilon += (epsilon >> 48n) + 1n;
+  return epsilon;
+}
+
+/** Epsilon between places up to a radius apart (in metres, by their centres), in units, rounded up. */
+export function epsilonWithin(table, grid, radius) {
+  const [cell, over] = String(grid.cell).split("/").map(Number);
+  const reach = (radius * (over || 1)) / cell;
+  const near = Math.floor(reach * (1 + 1e-9));
+  const logs = table.palette.map((weight) => (weight ? logarithm(weight) : -Infinity));
+  const sums = table.totals.map(logarithm);
+  const chances = table.codes.map((row, i) => Float64Array.from(row, (code) => logs[code] - sums[i]));
+  const steps = [];
+  for (let up = 0; up <= Math.min(near, grid.rows - 1); up++)
+    for (let right = -Math.min(near, grid.cols - 1); right <= Math.min(near, grid.cols - 1); right++)
+      if ((up > 0 || right > 0) && up * up + right * right <= reach * reach * (1 + 1e-9)) steps.push([up, right]);
+  if (steps.length * table.codes.length * table.columns > MOST_COMPARISONS)
+    throw new Refused("The map has too many places to check here. Choose a smaller radius.");
+  let largest = 0;
+  for (const [up, right] of steps)
+    for (let row = 0; row + up < grid.rows; row++)
+      for (let col = Math.max(0, -right); col < Math.min(grid.cols, grid.cols - right); col++) {
+        const one = chances[row * grid.cols + col];
+        const other = chances[(row + up) * grid.cols + col + right];
+        for (let j = 0; j < one.length; j++) {
+          const apart = Math.abs(one[j] - other[j]); // not a number where neither place can give the report
+          if (apart > largest) largest = apart;
+        }
+      }
+  if (largest === Infinity) return null;
+  const size = sums.reduce((one, other) => Math.max(one, other), 1);
+  return units(largest + size * 2 ** -44) + 1n; // four logarithms are off by less than that together
+}
+
+// ------------------------------------------------------------------------------------------------ a device
+
+/** Takes part in collections of a service, for the one person who uses this browser.
+ *
+ * service: its address. maximum: the largest epsilon that the person may spend on one matter, over all collections,
+ * mechanisms and draws. radius: for places, epsilon is between places up to so many metres apart. about: the matter, in
+ * words that are not the service's. token: for collections that are not open. storage: what remembers (localStorage).
+ */
+export class Device {
+  constructor({ service, maximum, radius = null, about = "everything", token = null, storage = globalThis.localStorage }) {
+    const place = new URL(service);
+    const local = ["127.0.0.1", "localhost", "[::1]"].includes(place.hostname);
+    if (place.protocol !== "https:" && !(place.protocol === "http:" && local))
+      throw new Refused("Reports to another computer need TLS: the address must begin with https.");
+    if (!globalThis.isSecureContext || !globalThis.navigator?.locks)
+      throw new Refused("This browser does not offer what is needed to keep reports safely.");
+    if (!(maximum > 0 && maximum < 1e6)) throw new Refused("The maximum must be a positive number.");
+    if (radius !== null && !(radius > 0)) throw new Refused("The radius must be a positive number of metres.");
+    Object.assign(this, { service: service.replace(/\/+$/, ""), maximum: units(maximum), radius, about, token, storage });
+    this.bits = new SecureBits();
+  }
+
+  /** What a collection asks, and what each of its mechanisms costs: an offer for each, checked here.
+   *
+   * draws: how many different values may get a report of their own; 1 for what does not change.
+   */
+  async offers(collection, draws = 1) {
+    if (!NAME.test(collection)) throw new Refused("A collection is named by small letters, digits, - and _.");
+    if (!Number.isInteger(draws) || draws < 1 || draws > 1000) throw new Refused("The number of draws must be 1 or more.");
+    const path = `${this.service}/v1/collections/${collection}`;
+    const described = JSON.parse(await this.#get(path));
+    if (described.format !== "discreet collection") throw new Refused("The service does not describe a collection.");
+    const offers = [];
+    for (const one of described.mechanisms) {
+      if (!NAME.test(one.name)) throw new Refused("The service describes a mechanism without a name.");
+      const text = await this.#get(`${path}/mechanisms/${one.name}/table`);
+      const content = JSON.parse(text);
+      const table = readTable(content);
+      const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
+      if (!same(content.inputs, described.values) || !same(content.outputs, one.reports))
+        throw new Refused("The table is for other values than the collection describes.");
+      if (table.codes.length !== sizeOf(content.inputs) || table.columns !== sizeOf(content.outputs))
+        throw new Refused("The table does not have a place for each value and report.");
+      const ratio = largestRatio(table);
+      if (typeof one.local_epsilon === "number" && (!ratio || !ratioHolds(ratio, units(Math.min(one.local_epsilon, LARGEST_EPSILON)))))
+        throw new Refused("The mechanism gives away more than the service states.");
+      const anywhere = ratio && epsilonOf(ratio);
+      const places = content.inputs.kind === "grid" && this.radius !== null;
+      const epsilon = places ? epsilonWithin(table, content.inputs, this.radius) : anywhere;
+      offers.push({
+        collection, draws, table, epsilon, anywhere, radius: places ? this.radius : null,
+        mechanism: one.name, title: one.title, inputs: content.inputs, outputs: content.outputs,
+        part: JSON.stringify([this.service, collection, await digest(text)]),
+      });
+    }
+    return { title: described.title, question: described.question, values: described.values, offers };
+  }
+
+  /** Epsilon that was spent on the matter so far, in units. */
+  spent() {
+    const parts = Object.values(this.#read().parts).filter((part) => part.about === this.about);
+    return parts.reduce((sum, part) => sum + BigInt(part.draws) * BigInt(part.epsilon), 0n);
+  }
+
+  /** Whether somebody answered this offer before. */
+  answered(offer) {
+    return offer.part in this.#read().parts;
+  }
+
+  /** What taking part would cost now, in units: nothing more if it was paid for; null if no epsilon holds. */
+  cost(offer) {
+    if (offer.epsilon === null) return null;
+    return this.answered(offer) ? 0n : BigInt(offer.draws) * offer.epsilon;
+  }
+
+  /** Draw the report for a value (by its number), or find the one that was drawn before; keep it, then send it.
+   *
+   * consent must be true: people agree before anything is drawn. Gives the report and the outcome: "counted",
+   * "waiting" (the same bytes are sent again later) or "expired".
+   */
+  async report(offer, value, consent) {
+    if (consent !== true) throw new Refused("Nothing is drawn before the person agreed.");
+    if (!Number.isInteger(value) || value < 0 || value >= offer.table.codes.length)
+      throw new Refused("The answer is not one of the possible ones.");
+    const waiting = await navigator.locks.request("discreet", () => this.#keep(offer, value));
+    return { report: waiting.report, outcome: await this.#send(waiting) };
+  }
+
+  /** Send what was not acknowledged: the same bytes under the same keys. */
+  async sendWaiting() {
+    const outcomes = [];
+    for (const one of this.#read().waiting.filter((other) => other.url.startsWith(`${this.service}/`)))
+      outcomes.push(await this.#send(one).catch(() => "refused"));
+    return outcomes;
+  }
+
+  #keep(offer, value) {
+    const diary = this.#read();
+    let part = diary.parts[offer.part];
+    if (part && part.draws !== offer.draws)
+      throw new Refused(`You take part already, with ${part.draws} draws.`);
+    if (!part) {
+      const cost = this.cost(offer);
+      if (cost === null) throw new Refused("The mechanism does not protect an answer: no finite epsilon holds for it.");
+      if (this.spent() + cost > this.maximum) throw new Refused("Your own maximum does not allow this. Nothing was drawn.");
+      // the first report pays for all draws: later answers never depend on how often values moved
+      part = { about: this.about, draws: offer.draws, epsilon: String(offer.epsilon), answers: {} };
+      diary.parts[offer.part] = part;
+    }
+    const kept = Object.values(part.answers);
+    let report = part.answers[value];
+    if (report === undefined && kept.length < part.draws) {
+      report = drawReport(offer.table, value, this.bits);
+      part.answers[value] = report;
+    } else if (report === undefined) {
+      report = kept[uniformBelow(kept.length, this.bits)]; // whatever the value is: silence would tell that it moved
+    }
+    const said = offer.outputs.kind === "labels" ? offer.outputs.labels[report] : report;
+    const waiting = {
+      url: `${this.service}/v1/collections/${offer.collection}/reports`,
+      key: newKey(),
+      body: JSON.stringify({ mechanism: offer.mechanism, reports: [said] }),
+      report: said,
+    };
+    diary.waiting.push(waiting);
+    this.#write(diary);
+    return waiting;
+  }
+
+  async #send(one) {
+    const headers = { "Content-Type": "application/json", "Idempotency-Key": one.key, ...this.#permission() };
+    for (const wait of [...WAITS, null]) {
+      let status = 503;
+      try {
+        status = (await fetch(one.url, { ...QUIETLY, method: "POST", headers, body: one.body })).status;
+      } catch {
+        // no answer came: as if the service were busy
+      }
+      if (status === 200 || status === 201 || status === 410) {
+        await navigator.locks.request("discreet", () => this.#forget(one));
+        return status === 410 ? "expired" : "counted";
+      }
+      if (status < 500 && status !== 429)
+        throw new Refused(`The service refuses the report (status ${status}). It is kept, and was not drawn again.`);
+      if (wait !== null) await new Promise((done) => setTimeout(done, wait));
+    }
+    return "waiting";
+  }
+
+  #forget(one) {
+    const diary = this.#read();
+    diary.waiting = diary.waiting.filter((other) => other.key !== one.key);
+    this.#write(diary);
+  }
+
+  #read() {
+    const text = this.storage.getItem("discreet");
+    if (text === null) return { version: 1, parts: {}, waiting: [] };
+    let diary = null;
+    try {
+      diary = JSON.parse(text);
+    } catch {
+      // refused below: starting afresh would draw again
+    }
+    if (diary?.version !== 1) throw new Refused("What this browser remembers of your reports cannot be read.");
+    return diary;
+  }
+
+  #write(diary) {
+    this.storage.setItem("discreet", JSON.stringify(diary));
+  }
+
+  #permission() {
+    return this.token ? { Authorization: `Bearer ${this.token}` } : {};
+  }
+
+  async #get(url) {
+    const answer = await fetch(url, { ...QUIETLY, headers: this.#permission() });
+    if (answer.status === 409) throw new Refused("A browser cannot draw from this mechanism: it has no table.");
+    if (!answer.ok) throw new Refused(`The service has no such thing (status ${answer.status}).`);
+    return answer.text();
+  }
+}
+
+/** Requests go where the person agreed, and say nothing beside. */
+const QUIETLY = { credentials: "omit", redirect: "error", referrerPolicy: "no-referrer", cache: "no-store" };
+
+/** A key for one new batch: the day (UTC) and 128 random bits. */
+function newKey() {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return `${new Date().toISOString().slice(0, 10)}.${hexadecimal(bytes)}`;
+}
+
+async function digest(text) {
+  return hexadecimal(new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text))));
+}
+
+function hexadecimal(bytes) {
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}

@@ -1,0 +1,298 @@
+"""``discreet.collect.Client``: takes part in a collection for the people of a device.
+
+It trusts the service with nothing but the counting. The mechanism is fetched and proved again here; what it costs is
+worked out here, between any two values, and added up over everything that was asked about the same matter; the noise is
+drawn here. What leaves is a report under a random key.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Literal
+
+from ...errors import DiscreetError, InvalidInput, NotPrivate, Unsupported, arg
+from ...exact.integers import positive_integer
+from ...exact.rationals import Number, as_fraction, claimed, text_up
+from ...files import mechanism_from_text
+from ...mechanism import Mechanism
+from ...privacy.verify import verify
+from ...spaces import Grid
+from ..collection import NAME
+from .diary import Diary, Part, Waiting
+from .transport import Answer, Http, ServiceUnreachable, Transport, read_service
+
+#: How long to wait before the same bytes are sent again, in seconds.
+WAITS = (0.2, 1.0, 3.0)
+
+Outcome = Literal["counted", "waiting", "expired", "refused"]
+
+
+class Refused(DiscreetError):
+    """A service that refuses a request and would refuse it again."""
+
+
+@dataclass(frozen=True)
+class Offer:
+    """What taking part would mean, before a value is entered and before anything is drawn.
+
+    Attributes
+    ----------
+    title, question
+        What the collection says of itself.
+    mechanism
+        What would make the report, proved on this device.
+    part
+        Where reports would go, for whom and about what.
+    spent, maximum
+        Epsilon that earlier parts about the same matter cost, and what they may cost altogether.
+    radius
+        On a map: how far apart places may be that epsilon is stated for, in metres.
+    mechanism_name
+        Its name in the collection.
+    """
+
+    title: str
+    question: str
+    mechanism: Mechanism
+    mechanism_name: str
+    part: Part
+    spent: Fraction
+    maximum: Fraction
+    radius: float | None = None
+
+    @property
+    def epsilon(self) -> float:
+        """What taking part costs: the most that anybody can learn by all reports together, rounded up."""
+        return float(self.part.cost) * (1 + 2.0**-52)
+
+    def describe(self) -> str:
+        """The offer in words, to agree to."""
+        between = "any two values"
+        if self.radius is not None:
+            between = f"any two places up to {self.radius:g} metres apart"
+        moves = (
+            "The report is drawn once: asked again, you send the same one."
+            if self.part.draws == 1
+            else f"Up to {self.part.draws} different values get a report of their own; after that, earlier ones are "
+            "sent again."
+        )
+        return (
+            f"{self.title}\n{self.question}\n"
+            f"Your device changes your answer at random before it is sent. Between {between}, epsilon is "
+            f"{text_up(self.epsilon, 4)} for all your reports together. {moves}\n"
+            f"About this matter you have spent {text_up(float(self.spent), 4)} of {text_up(float(self.maximum), 4)}."
+        )
+
+
+class Client:
+    """Takes part in collections of a service, for the people of one device.
+
+    Parameters
+    ----------
+    service
+        Its address: ``https://survey.example``.
+    diary
+        The file in which this device remembers what was drawn and spent.
+    maximum
+        The largest epsilon between any two values that one person may spend on one matter: summed over all
+        collections, mechanisms and draws.
+    radius
+        For places: epsilon is between places up to so many metres apart.
+    token
+        For collections that are not open.
+    transport, sleep
+        Who carries requests, and who waits.
+
+    Examples
+    --------
+    >>> client = Client("https://survey.example", "my.diary", maximum=4)
+    >>> client.spent("ann", "visits")
+    0.0
+    """
+
+    def __init__(
+        self,
+        service: str,
+        diary: str | Path,
+        *,
+        maximum: Number,
+        radius: float | None = None,
+        token: str | None = None,
+        transport: Transport | None = None,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._service = read_service(service)
+        self._maximum = as_fraction(maximum, "maximum")
+        if self._maximum <= 0:
+            raise InvalidInput.must_be("maximum", "positive", maximum)
+        if radius is not None and not radius > 0:
+            raise InvalidInput.must_be("radius", "positive", radius)
+        self._radius, self._token = radius, token
+        self._diary = Diary(diary)
+        self._transport, self._sleep = transport or Http(), sleep
+
+    def spent(self, person: str, about: str) -> float:
+        """Epsilon that somebody's parts about a matter cost so far."""
+        return float(self._diary.spent(person, about))
+
+    def offer(self, collection: str, *, person: str, about: str, mechanism: str | None = None, draws: int = 1) -> Offer:
+        """Fetch what a collection asks, prove the chosen mechanism again, and say what taking part would cost.
+
+        Parameters
+        ----------
+        collection
+            Its name.
+        person
+            Whose answer it will be, by a name that stays on this device.
+        about
+            What the question is about, in the app's own words: everything that was asked about it counts against one
+            maximum. It is never taken from the service, which could call the same thing by many names.
+        mechanism
+            Its name, where people may choose; it is chosen before a value is entered.
+        draws
+            How many different values of this person may get a report of their own: 1 for what does not change.
+        """
+        if re.fullmatch(NAME, collection) is None:
+            raise InvalidInput.must_be("collection", "small letters, digits, - and _", collection)
+        described = self._fetch(f"/v1/collections/{collection}")
+        names = _names(described.get("mechanisms"))
+        if mechanism is None and len(names) > 1:
+            raise InvalidInput(f"choose one of the mechanisms {', '.join(names)}: {arg('mechanism')}.")
+        chosen = names[0] if mechanism is None else mechanism
+        if chosen not in names:
+            raise InvalidInput.must_be("mechanism", f"one of {', '.join(names)}", mechanism)
+        body = self._get(f"/v1/collections/{collection}/mechanisms/{chosen}").body
+        proved = mechanism_from_text(body, f"the mechanism {chosen!r} of {collection!r}")
+        part = Part(
+            person, about, self._service, collection, str(proved.to_json()["sha256"]),
+            positive_integer(draws, "draws"), self._epsilon(proved),
+        )  # fmt: skip
+        radius = self._radius if isinstance(proved.inputs, Grid) else None
+        return Offer(
+            str(described["title"]), str(described["question"]), proved, chosen, part,
+            self._diary.spent(person, about), self._maximum, radius,
+        )  # fmt: skip
+
+    def report(self, offer: Offer, value: object, *, consent: bool) -> Outcome:
+        """Draw the report for a value, or find the one that was drawn before, keep it, and send it.
+
+        Parameters
+        ----------
+        offer
+            What the person agreed to.
+        value
+            Their true value, which stays here.
+        consent
+            That they agreed, before anything is drawn.
+
+        Returns
+        -------
+        str
+            "counted"; "waiting" if no acknowledgement came, in which case :meth:`send_waiting` sends the same bytes
+            again; "expired" if it waited so long that the service takes it no more.
+
+        Raises
+        ------
+        BudgetExceeded
+            When taking part would cost more than is left. Nothing was drawn.
+        """
+        if consent is not True:
+            raise InvalidInput.must_be("consent", "True: people agree before anything is drawn", consent)
+        mechanism = offer.mechanism
+        index = mechanism.inputs.index(value)
+
+        def draw() -> int:
+            return mechanism.outputs.index(mechanism.release(mechanism.inputs.value(index)))
+
+        def request(report: int) -> tuple[str, bytes]:
+            content = {"mechanism": offer.mechanism_name, "reports": [mechanism.outputs.value(report)]}
+            return f"{self._service}/v1/collections/{offer.part.collection}/reports", json.dumps(content).encode()
+
+        return self._send(self._diary.answer(offer.part, self._maximum, index, draw, request))
+
+    def send_waiting(self) -> dict[Outcome, int]:
+        """Send what was not acknowledged, with the same bytes under the same keys; says how many of each outcome.
+
+        What the service refuses is kept too: a token may be missing, or its address may have changed.
+        """
+        outcomes: dict[Outcome, int] = {"counted": 0, "waiting": 0, "expired": 0, "refused": 0}
+        for one in self._diary.waiting(f"{self._service}/"):
+            try:
+                outcomes[self._send(one)] += 1
+            except Refused:
+                outcomes["refused"] += 1
+        return outcomes
+
+    # ---------------------------------------------------------------- what a mechanism costs
+
+    def _epsilon(self, mechanism: Mechanism) -> Fraction:
+        """Epsilon of one draw between any two values; on a map between places that are within the radius."""
+        try:
+            if isinstance(mechanism.inputs, Grid):
+                if self._radius is None:
+                    raise InvalidInput(f"for places, say within how many metres they are protected: {arg('radius')}.")
+                near = verify(mechanism, "metric").epsilon
+                found = math.inf if math.isinf(near) else claimed(near) * as_fraction(self._radius, "radius")
+            else:
+                anywhere = mechanism.local_epsilon
+                found = math.inf if math.isinf(anywhere) else claimed(anywhere)
+        except Unsupported:
+            found = math.inf
+        if not isinstance(found, Fraction):
+            raise NotPrivate("the mechanism does not protect a person's own value: no finite epsilon holds for it.")
+        return found
+
+    # ---------------------------------------------------------------- requests
+
+    def _send(self, one: Waiting) -> Outcome:
+        headers = {"Content-Type": "application/json", "Idempotency-Key": one.key, **self._permission()}
+        for wait in (*WAITS, None):
+            try:
+                status = self._transport.ask("POST", one.url, one.body, headers).status
+            except ServiceUnreachable:
+                status = 503
+            if status in (200, 201):
+                self._diary.forget(one)
+                return "counted"
+            if status == 410:  # whether it was counted is not known: it must not be sent under another key
+                self._diary.forget(one)
+                return "expired"
+            if status < 500 and status != 429:
+                raise Refused(f"the service refuses the report (status {status}).", "It is kept, and was not redrawn.")
+            if wait is not None:
+                self._sleep(wait)
+        return "waiting"
+
+    def _permission(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self._token}"} if self._token else {}
+
+    def _get(self, path: str) -> Answer:
+        found = self._transport.ask("GET", f"{self._service}{path}", None, self._permission())
+        if found.status != 200:
+            raise Refused(f"the service has no such thing (status {found.status}).", "Look at the collection's name.")
+        return found
+
+    def _fetch(self, path: str) -> dict[str, object]:
+        try:
+            content = json.loads(self._get(path).body)
+        except (ValueError, RecursionError):
+            content = None
+        if not isinstance(content, dict) or content.get("format") != "discreet collection":
+            raise Refused("the service does not describe a collection.", "Look at its address.")
+        return content
+
+
+def _names(listed: object) -> list[str]:
+    """The names of the mechanisms that a description lists."""
+    found = [one.get("name") for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+    names = [name for name in found if isinstance(name, str) and re.fullmatch(NAME, name)]
+    if not names:
+        raise Refused("the service describes a collection without mechanisms.", "Look at its address.")
+    return names

@@ -1,0 +1,1 @@
+"""The service: collections, reports that come in, estimates that go out, over HTTP."""

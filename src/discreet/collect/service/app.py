@@ -1,0 +1,218 @@
+"""The service as an ASGI application."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from functools import cached_property
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.openapi.utils import get_openapi
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.types import Message, Receive, Scope, Send
+
+from ...errors import DiscreetError
+from ..browser.routes import AnswerPage
+from ..keys import first_kept_day
+from ..stores.base import ReportStore
+from ..stores.opening import report_store
+from .answers import MOST_KEPT, EstimateAnswers
+from .ingest import PREFIX, SECURITY, SUFFIX, Ingest, refuse_haste
+from .limits import RateLimit
+from .logs import LOGGER, log, start_logging
+from .metrics import Metrics
+from .openapi import DESCRIPTION, SCHEMAS, TITLE, as_report, reports_route
+from .problems import MEDIA_TYPE, Problem
+from .registry import Registry
+from .routes import PlainJson, Routes, asked
+from .running import Settings
+from .tokens import Tokens
+from .writing import GroupCommit, Writer
+
+#: How often the traces of old batches are forgotten, in seconds.
+FORGETTING = 3600.0
+
+#: How often estimates are worked out for collections that reports came in for, in seconds.
+PREPARING = 2.0
+
+#: The page for people has a style of its own, and nothing else.
+_PAGE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'"
+
+_BY_STATUS = {404: "not-found", 405: "method-not-allowed", 400: "bad-request"}
+
+
+class Service:
+    """Takes reports by its own route, and everything else by the framework's.
+
+    Parameters
+    ----------
+    settings
+        What it is started with.
+    store
+        Where reports are kept; by default the one that the settings name. It is opened when the service starts.
+    writer
+        Makes whoever writes batches; by default groups are committed to the store.
+    """
+
+    def __init__(
+        self, settings: Settings, store: ReportStore | None = None, writer: Callable[[], Writer] | None = None
+    ) -> None:
+        self.settings = settings
+        self.store = report_store(settings.store) if store is None else store
+        self.metrics = Metrics()
+        self._registry, self._tokens = Registry(self.store), Tokens(self.store)
+        self._answers = EstimateAnswers(self.store, self.metrics)
+        self._limit = RateLimit(settings.requests_per_second)
+        self._make_writer = writer or (lambda: GroupCommit(self.store, settings.most_waiting, self.metrics))
+        self._writer: Writer | None = None
+        self._ingest: Ingest | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and self._ingest is not None and Ingest.takes(scope):
+            try:
+                await self._ingest(scope, receive, send)
+            except Exception:
+                LOGGER.exception("a batch failed")
+                await _send(Problem("error"), send)
+            return
+        if scope["type"] != "http":
+            await self.framework(scope, receive, send)
+            return
+        try:
+            refuse_haste(self._limit, scope)
+        except Problem as problem:
+            await _send(problem, send)
+            return
+        await self.framework(scope, receive, self._secured(send))
+
+    def _secured(self, send: Send) -> Send:
+        """Adds the security headers that an answer does not state itself."""
+
+        async def add(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                stated = {name for name, _ in message["headers"]}
+                message["headers"] = [*message["headers"], *(one for one in SECURITY if one[0] not in stated)]
+                self.metrics.answered(message["status"])
+            await send(message)
+
+        return add
+
+    # ---------------------------------------------------------------- the framework
+
+    @cached_property
+    def framework(self) -> FastAPI:
+        """Everything but reports."""
+        app = FastAPI(
+            title=TITLE, description=DESCRIPTION, version="1", lifespan=self._lifespan, docs_url=None, redoc_url=None,
+            default_response_class=PlainJson,
+        )  # fmt: skip
+        routes = Routes(
+            self.settings, self.store, self._registry, self._tokens, self._answers, self.metrics,
+            self._written_by,
+        )  # fmt: skip
+        app.include_router(routes.router())
+        pages = AnswerPage(lambda name: asked(lambda: self._registry.get(name)).collection)
+        app.include_router(pages.router())
+        app.add_api_route("/docs", self._page, include_in_schema=False, response_class=Response)
+        app.add_exception_handler(Problem, _refuse)
+        app.add_exception_handler(RequestValidationError, _refuse)
+        app.add_exception_handler(HTTPException, _refuse)
+        app.add_exception_handler(Exception, _fail)
+        app.openapi = lambda: self.description  # type: ignore[method-assign]
+        return app
+
+    @cached_property
+    def description(self) -> dict[str, object]:
+        """The API as OpenAPI states it."""
+        app = self.framework
+        made: dict[str, dict[str, dict[str, object]]] = get_openapi(
+            title=app.title, version=app.version, description=app.description, routes=app.routes
+        )
+        made["paths"][f"{PREFIX}{{name}}{SUFFIX}"] = {"post": reports_route(self.settings)}
+        made.setdefault("components", {}).setdefault("schemas", {}).update(SCHEMAS)
+        return dict(made)
+
+    def _page(self) -> Response:
+        paths = self.description["paths"]
+        assert isinstance(paths, dict)
+        headers = {"Content-Security-Policy": _PAGE_POLICY}
+        return Response(as_report(paths).page(), media_type="text/html", headers=headers)
+
+    # ---------------------------------------------------------------- from start to stop
+
+    @asynccontextmanager
+    async def _lifespan(self, _: FastAPI) -> AsyncIterator[None]:
+        await run_in_threadpool(self.store.open)
+        self._writer = self._make_writer()
+        self._ingest = Ingest(self.settings, self._registry, self._tokens, self._writer, self._limit, self.metrics)
+        beside = [asyncio.create_task(one) for one in (self._forget_keys(), self._prepare_answers(self._ingest))]
+        log("started", store=self.store.name)
+        try:
+            yield
+        finally:
+            for one in beside:
+                one.cancel()
+                with suppress(asyncio.CancelledError):
+                    await one
+            await run_in_threadpool(self._writer.close)  # what was taken is written
+            await run_in_threadpool(self.store.close)
+            log("stopped")
+
+    async def _forget_keys(self) -> None:
+        while True:
+            try:
+                await run_in_threadpool(self.store.forget_keys, first_kept_day())
+            except DiscreetError as problem:
+                LOGGER.warning("old keys were not forgotten", extra={"figures": {"why": str(problem)}})
+            await asyncio.sleep(FORGETTING)
+
+    async def _prepare_answers(self, ingest: Ingest) -> None:
+        """Estimates are worked out before they are asked for: at the start, and when reports came in."""
+        changed = (await run_in_threadpool(self.store.collection_names))[:MOST_KEPT]
+        while True:
+            for name in changed:
+                try:
+                    await run_in_threadpool(lambda name=name: self._answers.prepare(self._registry.get(name)))
+                except (DiscreetError, Problem) as problem:
+                    LOGGER.warning("an estimate was not prepared", extra={"figures": {"why": str(problem)}})
+            await asyncio.sleep(PREPARING)
+            changed = ingest.changed()
+
+    def _written_by(self) -> Writer:
+        assert self._writer is not None  # requests come after the start
+        return self._writer
+
+
+async def _send(problem: Problem, send: Send) -> None:
+    body = problem.body()
+    headers = [(name.lower().encode(), value.encode()) for name, value in problem.headers.items()]
+    stated = [(b"content-type", MEDIA_TYPE.encode()), (b"content-length", str(len(body)).encode()), *SECURITY, *headers]
+    await send({"type": "http.response.start", "status": problem.status, "headers": stated})
+    await send({"type": "http.response.body", "body": body})
+
+
+async def _refuse(_: Request, found: Exception) -> Response:
+    """Whatever the framework refuses, as a problem. What was given is not repeated."""
+    if isinstance(found, RequestValidationError):
+        fields = [str(part) for one in found.errors()[:1] for part in one["loc"][1:]]
+        found = Problem("invalid", found.errors()[0]["msg"], more={"field": ".".join(fields)})
+    elif isinstance(found, HTTPException):
+        kind = _BY_STATUS.get(found.status_code, "bad-request" if found.status_code < 500 else "error")
+        found = Problem(kind, headers=dict(found.headers or {}))
+    assert isinstance(found, Problem)
+    return Response(found.body(), found.status, found.headers, MEDIA_TYPE)
+
+
+async def _fail(_: Request, found: Exception) -> Response:
+    LOGGER.error("a request failed", exc_info=found)
+    return Response(Problem("error").body(), 500, media_type=MEDIA_TYPE)
+
+
+def from_environment() -> Service:
+    """The service of a worker, by the settings that it was handed."""
+    start_logging()
+    return Service(Settings.from_environment(os.environ))

@@ -1,0 +1,69 @@
+"""The collections of a store as a service uses them: read and proved once, then kept."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ...report import Json
+from ..collection import Collection, collection_from_text, read_collection
+from ..stores.base import NameTaken, ReportStore, StoredCollection
+from .problems import Problem
+
+
+@dataclass(frozen=True)
+class Served:
+    """A collection, the numbers of its mechanisms in the store, and its public description."""
+
+    collection: Collection
+    numbers: Mapping[str, int]
+    description: Mapping[str, Json]
+
+
+class Registry:
+    """The collections of a store by name."""
+
+    def __init__(self, store: ReportStore) -> None:
+        self._store = store
+        self._served: dict[str, Served] = {}
+
+    def known(self, name: str) -> Served | None:
+        """The collection, if it was used before in this process."""
+        return self._served.get(name)
+
+    def find(self, name: str) -> Served | None:
+        """The collection, looked up in the store if it is not known yet: another worker may have made it."""
+        if name not in self._served:
+            kept = self._store.collection(name)
+            if kept is None:
+                return None
+            self._serve(kept, collection_from_text(name, kept.text))
+        return self._served[name]
+
+    def get(self, name: str) -> Served:
+        """The collection, or the problem that there is none."""
+        found = self.find(name)
+        if found is None:
+            raise Problem("not-found", "There is no collection of this name.")
+        return found
+
+    def create(self, name: str, content: object) -> tuple[Served, bool]:
+        """Make a collection, or find the one that was made from the same description; says whether it is new."""
+        collection = read_collection(name, content)
+        text = collection.text()
+        try:
+            kept = self._store.create_collection(name, text, len(collection.mechanisms))
+        except NameTaken:
+            there = self._store.collection(name)
+            assert there is not None
+            if json.loads(there.text) != json.loads(text):
+                raise Problem("name-taken", "A collection of this name was made from another description.") from None
+            return self._serve(there, collection), False
+        return self._serve(kept, collection), True
+
+    def _serve(self, kept: StoredCollection, collection: Collection) -> Served:
+        names = list(json.loads(kept.text)["mechanisms"])  # in the order of the text, which the numbers are in
+        served = Served(collection, dict(zip(names, kept.mechanisms, strict=True)), collection.to_json())
+        self._served[kept.name] = served
+        return served

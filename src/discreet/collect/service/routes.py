@@ -1,0 +1,247 @@
+"""Everything but reports: collections, mechanisms, estimates, tokens, health and metrics."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Annotated, TypeVar
+
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from starlette.concurrency import run_in_threadpool
+
+from ...errors import DiscreetError, InvalidInput, InWords, Unsupported
+from ...ledger.stores.base import StoreUnavailable
+from ...mechanism import Mechanism
+from ...report import Json, stamped
+from ..collection import NAME
+from ..stores.base import ReportStore
+from .answers import LEVEL, EstimateAnswers
+from .ingest import no_token, read_body, read_json
+from .metrics import Metrics
+from .openapi import json_body, problem_responses
+from .problems import Problem, busy, invalid
+from .registry import Registry, Served
+from .running import Settings
+from .tokens import Right, Tokens, new_token, permits
+from .writing import Writer
+
+T = TypeVar("T")
+
+#: The levels of intervals that are offered.
+LOWEST_LEVEL, HIGHEST_LEVEL = 0.5, 0.999
+
+#: Larger tables of integers than this are not sent.
+MOST_PLACES = 250_000
+
+_BEARER = HTTPBearer(auto_error=False, scheme_name="token")
+Credentials = Annotated[HTTPAuthorizationCredentials | None, Depends(_BEARER)]
+Name = Annotated[str, Path(pattern=f"^{NAME}$")]
+Level = Annotated[float, Query(ge=LOWEST_LEVEL, le=HIGHEST_LEVEL, description="Of the intervals: 0.95 for 95%.")]
+
+
+class PlainJson(Response):
+    """JSON in ASCII: whatever texts somebody gave, an answer can be sent."""
+
+    media_type = "application/json"
+
+    def render(self, content: object) -> bytes:
+        return json.dumps(content, separators=(",", ":")).encode()
+
+
+def asked(step: Callable[[], T]) -> T:
+    """Do a step, with what the library refuses as a problem."""
+    try:
+        return step()
+    except StoreUnavailable:
+        raise busy("The store cannot be reached now. Try again.") from None
+    except DiscreetError as problem:
+        raise invalid(problem) from None
+
+
+class Routes:
+    """What the routes need, and what they do."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        store: ReportStore,
+        registry: Registry,
+        tokens: Tokens,
+        answers: EstimateAnswers,
+        metrics: Metrics,
+        writer: Callable[[], Writer],
+    ) -> None:
+        self._settings, self._store, self._registry, self._tokens = settings, store, registry, tokens
+        self._answers, self._metrics, self._writer = answers, metrics, writer
+
+    def router(self) -> APIRouter:
+        router = APIRouter(default_response_class=PlainJson)
+        add = router.add_api_route
+        private = problem_responses("no-token", "not-permitted", "not-found", "invalid", "unavailable")
+        public = problem_responses("not-found", "invalid", "unavailable")
+        making = problem_responses(
+            "bad-request", "no-token", "not-permitted", "name-taken", "too-large", "invalid", "unavailable"
+        )
+        add(
+            "/v1/collections/{name}", self.create, methods=["PUT"], status_code=201, tags=["collections"],
+            summary="Make a collection", responses={200: {"description": "It had been made before"}, **making},
+            openapi_extra=json_body("NewCollection"),
+        )  # fmt: skip
+        add("/v1/collections", self.names, tags=["collections"], summary="List all collections", responses=private)
+        add("/v1/collections/{name}", self.describe, tags=["collections"], summary="Read the public description",
+            responses=public)  # fmt: skip
+        add("/v1/collections/{name}/mechanisms/{mechanism}", self.mechanism, tags=["collections"],
+            summary="Fetch a mechanism, with its certificate", responses=public)  # fmt: skip
+        add("/v1/collections/{name}/mechanisms/{mechanism}/table", self.table, tags=["collections"],
+            summary="Fetch the integers that devices sample from",
+            responses={**public, **problem_responses("not-tabular")})  # fmt: skip
+        add("/v1/collections/{name}/estimate", self.estimate, tags=["answers"],
+            summary="Estimate the distribution, with intervals",
+            responses={**private, **problem_responses("too-few-reports")})  # fmt: skip
+        add("/v1/collections/{name}/counts", self.counts, tags=["answers"],
+            summary="Export how often each report was made", responses=private)  # fmt: skip
+        add("/v1/tokens", self.make_token, methods=["POST"], status_code=201, tags=["tokens"],
+            summary="Make a token, shown once", responses=making, openapi_extra=json_body("NewToken"))  # fmt: skip
+        add("/v1/tokens/{token}", self.remove_token, methods=["DELETE"], status_code=204, tags=["tokens"],
+            summary="Remove a token", responses=private, response_class=Response)  # fmt: skip
+        add("/health", self.health, tags=["operation"], summary="Whether the service runs")
+        add("/ready", self.ready, tags=["operation"], summary="Whether the store answers",
+            responses=problem_responses("unavailable"))  # fmt: skip
+        add("/metrics", self.metrics, tags=["operation"], summary="Figures for Prometheus", response_class=Response,
+            responses={200: {"content": {"text/plain": {}}, "description": "Figures"}})  # fmt: skip
+        return router
+
+    # ---------------------------------------------------------------- collections
+
+    async def create(self, name: Name, request: Request, token: Credentials) -> Response:
+        """Make a collection from a description with its mechanisms, each of which is proved again.
+
+        The same description again changes nothing; another one under the same name is refused.
+        """
+        await run_in_threadpool(self._permit, token, "manage", None)
+        content = await self._body(request, self._settings.most_description_bytes)
+        served, new = await run_in_threadpool(asked, lambda: self._registry.create(name, content))
+        return PlainJson(served.description, 201 if new else 200)
+
+    def names(self, token: Credentials) -> Response:
+        """The names of all collections."""
+        self._permit(token, "manage", None)
+        return PlainJson(stamped("collections", 1, {"names": asked(self._store.collection_names)}))
+
+    def describe(self, name: Name) -> Response:
+        """What is asked, with which mechanisms, and what they guarantee between any two values."""
+        return PlainJson(self._served(name).description)
+
+    def mechanism(self, name: Name, mechanism: Name) -> Response:
+        """The mechanism as ``dc.load`` reads and proves it."""
+        return PlainJson(self._mechanism(name, mechanism).to_json())
+
+    def table(self, name: Name, mechanism: Name) -> Response:
+        """Weights of every report for every true value, as exact integers: a palette, and positions in it.
+
+        The chance of a report is its weight over the sum of its row.
+        """
+        found = self._mechanism(name, mechanism)
+        size = (found.inputs.size or 0) * (found.outputs.size or 0)
+        refusal = Problem("not-tabular", "It has too many values and reports, or its chances are not rational.")
+        if size > MOST_PLACES:
+            raise refusal
+        try:
+            kernel = found.kernel.table()
+        except Unsupported:
+            raise refusal from None
+        return PlainJson(
+            stamped("sampling table", 1, {
+                "inputs": found.inputs.to_json(), "outputs": found.outputs.to_json(), **kernel.to_json(),
+            })
+        )  # fmt: skip
+
+    # ---------------------------------------------------------------- answers
+
+    def estimate(self, name: Name, token: Credentials, level: Level = LEVEL) -> Response:
+        """The distribution of true values behind the reports so far, and how far fake reports can move it."""
+        self._permit(token, "read", name)
+        served = self._served(name)
+        return PlainJson(asked(lambda: self._answers.answer(served, level)))
+
+    def counts(self, name: Name, token: Credentials) -> Response:
+        """For each mechanism, every report and how often it was made."""
+        self._permit(token, "read", name)
+        served = self._served(name)
+        found = asked(lambda: self._answers.counts(served))
+        mechanisms: dict[str, Json] = {
+            one: [[served.collection.mechanisms[one].outputs.value(k), found[one][k]] for k in sorted(found[one])]
+            for one in found
+        }
+        return PlainJson(stamped("collected counts", 1, {"collection": name, "counts": mechanisms}))
+
+    # ---------------------------------------------------------------- tokens
+
+    async def make_token(self, request: Request, token: Credentials) -> Response:
+        """A token that permits reading estimates or reporting, of one collection or of all; or managing everything."""
+        await run_in_threadpool(self._permit, token, "manage", None)
+        text, name = await run_in_threadpool(self._new_token, await self._body(request, 10_000))
+        return PlainJson(stamped("token", 1, {"name": name, "token": text}), 201)
+
+    def _new_token(self, content: object) -> tuple[str, str]:
+        def make() -> tuple[str, str]:
+            if not isinstance(content, dict) or not content.keys() <= {"right", "collection"}:
+                raise InvalidInput.must_be("a token", '{"right": ...}', InWords("something else"), argument="body")
+            right, collection = content.get("right"), content.get("collection")
+            if not isinstance(right, str):
+                raise InvalidInput.must_be("right", "a text", right)
+            if collection is not None and (
+                not isinstance(collection, str) or not collection.isascii() or "\0" in collection
+            ):
+                raise InvalidInput.must_be("collection", "the name of a collection", InWords("something else"))
+            text, kept = new_token(right, collection)
+            self._store.add_token(kept)
+            return text, kept.name
+
+        return asked(make)
+
+    def remove_token(self, token: Annotated[str, Path(pattern="^[0-9a-f]{12}$")], bearer: Credentials) -> Response:
+        """A removed token stops working within ten seconds."""
+        self._permit(bearer, "manage", None)
+        if not asked(lambda: self._store.remove_token(token)):
+            raise Problem("not-found", "There is no token of this name.")
+        return Response(status_code=204)
+
+    # ---------------------------------------------------------------- operation
+
+    def health(self) -> dict[str, str]:
+        """The process answers."""
+        return {"status": "running"}
+
+    def ready(self) -> dict[str, str]:
+        """The process answers, and so does the store."""
+        asked(self._store.collection_names)
+        return {"status": "ready"}
+
+    def metrics(self) -> Response:
+        """Counters of this process."""
+        return Response(self._metrics.text(self._writer().waiting), media_type="text/plain; version=0.0.4")
+
+    # ---------------------------------------------------------------- what they share
+
+    def _served(self, name: str) -> Served:
+        return asked(lambda: self._registry.get(name))
+
+    def _mechanism(self, name: str, mechanism: str) -> Mechanism:
+        mechanisms: Mapping[str, Mechanism] = self._served(name).collection.mechanisms
+        if mechanism not in mechanisms:
+            raise Problem("not-found", "The collection has no mechanism of this name.")
+        return mechanisms[mechanism]
+
+    def _permit(self, given: HTTPAuthorizationCredentials | None, right: Right, collection: str | None) -> None:
+        """Refuse a request without a token that permits it."""
+        text = "" if given is None else given.credentials
+        token = asked(lambda: self._tokens.find(text)) if text else None
+        if token is None:
+            raise no_token()
+        if not permits(token, right, collection):
+            raise Problem("not-permitted", "Ask for a token that does.")
+
+    async def _body(self, request: Request, most: int) -> object:
+        return read_json(await read_body(dict(request.scope["headers"]), request.receive, most))

@@ -1,0 +1,104 @@
+"""What a service is started with; starting it, and stopping it so that nothing acknowledged is lost."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+
+from ...errors import InvalidInput, MissingExtra, arg
+from ..stores.opening import report_store
+
+#: The environment variable that hands the settings on to workers.
+VARIABLE = "DISCREET_SERVICE"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a service is started with.
+
+    Attributes
+    ----------
+    store
+        The address of the store of reports.
+    host, port
+        Where it listens; on this computer alone unless told otherwise.
+    workers
+        How many processes answer; more than one with PostgreSQL only.
+    trusted_proxies
+        Addresses of proxies whose word on where a request came from is taken, comma separated.
+    requests_per_second
+        How many requests one address may make on average; 0 for any number.
+    most_reports, most_bytes
+        The largest batch, in reports and in bytes of its body.
+    most_description_bytes
+        The largest description of a collection, whose mechanisms may be tables.
+    most_waiting
+        How many batches may wait to be written; more are asked to come back later.
+    shutdown_seconds
+        How long requests that are under way are waited for when the service is stopped.
+    """
+
+    store: str = "reports.db"
+    host: str = "127.0.0.1"
+    port: int = 8571
+    workers: int = 1
+    trusted_proxies: str = "127.0.0.1"
+    requests_per_second: float = 100.0
+    most_reports: int = 10_000
+    most_bytes: int = 1_000_000
+    most_description_bytes: int = 20_000_000
+    most_waiting: int = 10_000
+    shutdown_seconds: int = 30
+
+    def to_environment(self) -> dict[str, str]:
+        """The settings for the environment of a worker. An address never holds a password."""
+        return {VARIABLE: json.dumps(asdict(self))}
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str]) -> Settings:
+        """The settings that a worker was handed."""
+        known = {field.name for field in fields(cls)}
+        return cls(**{name: value for name, value in json.loads(environment[VARIABLE]).items() if name in known})
+
+
+def serve(settings: Settings) -> None:
+    """Answer until the process is told to stop (SIGTERM, or Ctrl-C); requests that are under way are finished.
+
+    Raises
+    ------
+    MissingExtra
+        Without the extra ``server``.
+    InvalidInput
+        For several workers on a store that one process writes.
+    """
+    try:
+        import fastapi  # noqa: F401
+        import uvicorn
+    except ImportError as missing:
+        raise MissingExtra(missing.name or "fastapi", "server") from None
+    store = report_store(settings.store)
+    if settings.workers > 1 and not store.several_writers:
+        raise InvalidInput(
+            f"a SQLite store has one writer; got {arg('workers', settings.workers)}.",
+            "Take one worker, or keep reports in PostgreSQL: postgresql://user@host/study.",
+        )
+    store.open()  # what is wrong with it should be said here, once
+    store.close()
+    os.environ.update(settings.to_environment())
+    uvicorn.run(
+        "discreet.collect.service.app:from_environment",
+        factory=True,
+        host=settings.host,
+        port=settings.port,
+        workers=settings.workers if settings.workers > 1 else None,
+        access_log=False,
+        log_config=None,
+        server_header=False,
+        proxy_headers=True,
+        forwarded_allow_ips=settings.trusted_proxies,
+        timeout_graceful_shutdown=settings.shutdown_seconds,
+        lifespan="on",
+        ws="none",
+    )

@@ -1,0 +1,91 @@
+"""Tokens: who may create collections, read estimates and report.
+
+A token is ``discreet_NAME_SECRET``. The store keeps the name and SHA-256 of the secret, which has 256 random bits, so
+that whoever reads the store cannot use it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+import secrets
+import time
+from collections.abc import Callable
+from typing import Literal
+
+from ...errors import InvalidInput
+from ..stores.base import ReportStore, StoredToken
+
+Right = Literal["manage", "read", "report"]
+
+#: What a token can permit: everything; estimates and counts; reports to collections that are not open.
+RIGHTS: tuple[Right, ...] = ("manage", "read", "report")
+
+_TOKEN = re.compile(r"discreet_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
+
+#: How long a token that was looked up is remembered, in seconds: so long a token that was removed still works.
+REMEMBERED = 10.0
+
+#: How many tokens are remembered at most.
+MOST_REMEMBERED = 1000
+
+
+def new_token(right: str, collection: str | None = None) -> tuple[str, StoredToken]:
+    """A token, to be shown once, and what a store keeps of it.
+
+    >>> text, kept = new_token("read", "visits")
+    >>> kept.right, text.startswith(f"discreet_{kept.name}_"), text[-43:].encode() in kept.secret_hash
+    ('read', True, False)
+    """
+    if right not in RIGHTS:
+        raise InvalidInput.must_be("right", f"one of {', '.join(RIGHTS)}", right)
+    if right == "manage" and collection is not None:
+        raise InvalidInput("a token that manages is for all collections.", "Leave the collection out.")
+    name, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
+    return f"discreet_{name}_{secret}", StoredToken(name, _hash(secret), right, collection)
+
+
+class Tokens:
+    """The tokens of a store, as requests present them."""
+
+    def __init__(self, store: ReportStore, clock: Callable[[], float] = time.monotonic) -> None:
+        self._store, self._clock = store, clock
+        self._remembered: dict[bytes, tuple[float, StoredToken]] = {}
+
+    def remembered(self, text: str) -> StoredToken | None:
+        """The token if it was found a moment ago; nothing is looked up."""
+        until, found = self._remembered.get(_hash(text), (0.0, None))
+        return found if self._clock() < until else None
+
+    def find(self, text: str) -> StoredToken | None:
+        """The token if it is one of the store's; the secret is compared in constant time, by its hash."""
+        found = self.remembered(text)
+        if found is not None:
+            return found
+        parts = _TOKEN.fullmatch(text)
+        kept = None if parts is None else self._store.token(parts[1])
+        expected = kept.secret_hash if kept is not None else bytes(32)
+        if not hmac.compare_digest(_hash("" if parts is None else parts[2]), expected) or kept is None:
+            return None
+        if len(self._remembered) >= MOST_REMEMBERED:
+            self._remembered.clear()
+        self._remembered[_hash(text)] = (self._clock() + REMEMBERED, kept)
+        return kept
+
+
+def permits(token: StoredToken, right: Right, collection: str | None) -> bool:
+    """Whether a token permits something; managing permits everything.
+
+    >>> permits(StoredToken("a", b"", "read", "visits"), "read", "visits")
+    True
+    >>> permits(StoredToken("a", b"", "read", "visits"), "read", "places")
+    False
+    """
+    if token.right == "manage":
+        return True
+    return token.right == right and token.collection in (None, collection)
+
+
+def _hash(text: str) -> bytes:
+    return hashlib.sha256(text.encode()).digest()

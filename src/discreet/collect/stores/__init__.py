@@ -1,0 +1,1 @@
+"""Where a service keeps reports: counts of each report, and which batches were counted."""

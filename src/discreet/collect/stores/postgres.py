@@ -1,0 +1,285 @@
+"""Reports in a PostgreSQL database, for several workers and machines."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, ClassVar, TypeAlias, TypeVar
+
+from ...addresses import Address
+from ...engines.postgres.connection import psycopg_driver, read_parameters
+from ...errors import DiscreetError, InvalidInput, UnreadableFile
+from ...ledger.stores.base import WAITS, StoreUnavailable, WriteConflict
+from .base import (
+    Batch,
+    NameTaken,
+    Outcome,
+    ReportStore,
+    StoredCollection,
+    StoredToken,
+    decide,
+    increments,
+    stored,
+)
+
+if TYPE_CHECKING:
+    import psycopg
+    from psycopg.rows import TupleRow
+
+    Connection: TypeAlias = psycopg.Connection[TupleRow]
+    Cursor: TypeAlias = psycopg.Cursor[TupleRow]
+
+T = TypeVar("T")
+
+#: The version of the tables.
+FORMAT = 1
+
+#: The schema that holds them.
+SCHEMA = "discreet_reports"
+
+#: How long one writer waits for another, in seconds.
+PATIENCE = 30
+
+_SETTINGS = {
+    "search_path": "pg_catalog",
+    "client_encoding": "UTF8",
+    "synchronous_commit": "on",  # what is acknowledged is on the disk, whatever the server's own setting
+    "lock_timeout": f"{PATIENCE}s",
+    "statement_timeout": "0",
+    "client_min_messages": "error",
+    "bytea_output": "hex",
+}
+
+_LAYOUT = (
+    f"CREATE SCHEMA {SCHEMA}",
+    f"CREATE TABLE {SCHEMA}.format (version integer PRIMARY KEY)",
+    f'CREATE TABLE {SCHEMA}.collections (name text COLLATE "C" PRIMARY KEY, text text NOT NULL)',
+    f"CREATE TABLE {SCHEMA}.mechanisms (number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, "
+    'collection text COLLATE "C" NOT NULL, position integer NOT NULL, UNIQUE (collection, position))',
+    f"CREATE TABLE {SCHEMA}.counts (mechanism bigint NOT NULL, report bigint NOT NULL, times bigint NOT NULL, "
+    "PRIMARY KEY (mechanism, report)) WITH (fillfactor = 50)",  # room beside each row, which is updated all the time
+    f"CREATE TABLE {SCHEMA}.batches (day integer NOT NULL, key bytea NOT NULL, digest bytea NOT NULL, "
+    "PRIMARY KEY (day, key))",
+    f'CREATE TABLE {SCHEMA}.tokens (name text COLLATE "C" PRIMARY KEY, secret_hash bytea NOT NULL, '
+    'granted text NOT NULL, collection text COLLATE "C")',
+    f"CREATE TABLE {SCHEMA}.horizon (one integer PRIMARY KEY CHECK (one = 1), day integer NOT NULL)",
+    f"INSERT INTO {SCHEMA}.horizon VALUES (1, 0)",
+    f"INSERT INTO {SCHEMA}.format VALUES ({FORMAT})",
+)
+
+
+class PostgresReports(ReportStore):
+    """Reports in the schema ``discreet_reports`` of a database: ``postgresql://user@host/study``.
+
+    Each group of batches is one transaction. Rows are locked in one order, so that workers never wait in a circle, and
+    a key that another worker is just counting is waited for. A connection that ended is opened again for the next
+    group: whether the group before was counted is then known by its keys.
+    """
+
+    several_writers: ClassVar[bool] = True
+
+    def __init__(self, address: str) -> None:
+        self._address = Address("postgresql", address)
+        self._parameters = read_parameters(self._address)
+        self._writer: Connection | None = None
+        self._turn = threading.Lock()
+
+    @property
+    def name(self) -> str:
+        return str(self._address)
+
+    def open(self) -> None:
+        driver = psycopg_driver()
+        with self._connected() as connection:
+            found = connection.execute(b"SELECT to_regclass($1) IS NOT NULL", [f"{SCHEMA}.format"]).fetchone()
+            if not (found and found[0]):
+                with suppress(driver.errors.DuplicateSchema, driver.errors.UniqueViolation):  # another worker made it
+                    connection.execute(b"BEGIN")
+                    for statement in _LAYOUT:
+                        connection.execute(statement.encode())
+                    connection.execute(b"COMMIT")
+        with self._connected() as connection:
+            try:
+                versions = connection.execute(f"SELECT version FROM {SCHEMA}.format".encode()).fetchall()
+            except driver.errors.UndefinedTable:
+                raise UnreadableFile(
+                    f"the schema {SCHEMA} of {self.name} is not a store of reports.", "Name another database."
+                ) from None
+            if versions != [(FORMAT,)]:
+                raise UnreadableFile(
+                    f"{self.name} is a store of another format; this program reads format {FORMAT}.",
+                    "Upgrade discreet.",
+                )
+
+    def close(self) -> None:
+        with self._turn:
+            self._drop_writer()
+
+    # ---------------------------------------------------------------- batches
+
+    def add(self, batches: Sequence[Batch]) -> list[Outcome]:
+        return self._write(lambda connection: _add(connection, batches))
+
+    def forget_keys(self, before: int) -> int:
+        def forget(connection: Connection) -> int:
+            _run(connection, "UPDATE {}.horizon SET day = greatest(day, $1)", before)
+            return _run(connection, "DELETE FROM {}.batches WHERE day < (SELECT day FROM {}.horizon)").rowcount
+
+        return self._write(forget)
+
+    def histogram(self, mechanism: int) -> dict[int, int]:
+        with self._connected() as connection:
+            sql = "SELECT report, times FROM {}.counts WHERE mechanism = $1"
+            return dict(_run(connection, sql, mechanism).fetchall())
+
+    # ---------------------------------------------------------------- collections
+
+    def create_collection(self, name: str, text: str, mechanisms: int) -> StoredCollection:
+        def create(connection: Connection) -> None:
+            sql = "INSERT INTO {}.collections VALUES ($1, $2) ON CONFLICT DO NOTHING"
+            if not _run(connection, sql, name, text).rowcount:
+                raise NameTaken(f"there is a collection {name!r} already.", "Choose another name.")
+            sql = "INSERT INTO {}.mechanisms (collection, position) SELECT $1, k FROM generate_series(0, $2 - 1) k"
+            _run(connection, sql, name, mechanisms)
+
+        self._write(create)
+        found = self.collection(name)
+        assert found is not None  # nothing is deleted
+        return found
+
+    def collection(self, name: str) -> StoredCollection | None:
+        with self._connected() as connection:
+            found = _run(connection, "SELECT text FROM {}.collections WHERE name = $1", name).fetchone()
+            sql = "SELECT number FROM {}.mechanisms WHERE collection = $1 ORDER BY position"
+            numbers = tuple(row[0] for row in _run(connection, sql, name))
+        return None if found is None else StoredCollection(name, found[0], numbers)
+
+    def collection_names(self) -> list[str]:
+        with self._connected() as connection:
+            return [row[0] for row in _run(connection, "SELECT name FROM {}.collections ORDER BY name")]
+
+    # ---------------------------------------------------------------- tokens
+
+    def add_token(self, token: StoredToken) -> None:
+        row = (token.name, token.secret_hash, token.right, token.collection)
+        self._write(lambda connection: _run(connection, "INSERT INTO {}.tokens VALUES ($1, $2, $3, $4)", *row))
+
+    def token(self, name: str) -> StoredToken | None:
+        with self._connected() as connection:
+            found = _run(connection, "SELECT * FROM {}.tokens WHERE name = $1", name).fetchone()
+        return None if found is None else StoredToken(found[0], bytes(found[1]), found[2], found[3])
+
+    def remove_token(self, name: str) -> bool:
+        sql = "DELETE FROM {}.tokens WHERE name = $1"
+        return self._write(lambda connection: _run(connection, sql, name).rowcount > 0)
+
+    # ---------------------------------------------------------------- connections
+
+    def _write(self, step: Callable[[Connection], T]) -> T:
+        """Do a step in a transaction, and return what it returns when it is durable.
+
+        A transaction that the server undid because of another one is done again. Where the connection ended, the step
+        may have been written: whoever asks again is answered by what is there.
+        """
+        with self._turn:
+            for wait in WAITS:
+                try:
+                    return self._try(step)
+                except WriteConflict:
+                    time.sleep(wait)
+            return self._try(step)
+
+    def _try(self, step: Callable[[Connection], T]) -> T:
+        driver = psycopg_driver()
+        if self._writer is None:
+            self._writer = self._connect()
+        try:
+            self._writer.execute(b"BEGIN ISOLATION LEVEL READ COMMITTED")
+            made = step(self._writer)
+            self._writer.execute(b"COMMIT")
+        except driver.Error as problem:
+            self._drop_writer()
+            raise _in_words(self.name, problem) from None
+        except BaseException:
+            self._drop_writer()
+            raise
+        return made
+
+    def _drop_writer(self) -> None:
+        if self._writer is not None:
+            self._writer.close()  # undoes an open transaction
+            self._writer = None
+
+    def _connect(self) -> Connection:
+        driver = psycopg_driver()
+        try:
+            connection: Connection = driver.connect(
+                **self._parameters, autocommit=True, prepare_threshold=None, cursor_factory=driver.RawCursor
+            )
+            connection.execute("; ".join(f"SET {name} = '{value}'" for name, value in _SETTINGS.items()).encode())
+        except driver.Error:
+            raise StoreUnavailable(
+                f"{self.name} cannot be reached.", "Look at the address, the server and the role; nothing was written."
+            ) from None
+        return connection
+
+    @contextmanager
+    def _connected(self) -> Iterator[Connection]:
+        """A connection for one look."""
+        driver = psycopg_driver()
+        connection = self._connect()
+        try:
+            yield connection
+        except driver.Error as problem:
+            raise _in_words(self.name, problem) from None
+        finally:
+            connection.close()
+
+
+def _run(connection: Connection, sql: str, *values: object) -> Cursor:
+    return connection.execute(sql.replace("{}", SCHEMA).encode(), values)
+
+
+def _add(connection: Connection, batches: Sequence[Batch]) -> list[Outcome]:
+    """Count a group in the transaction that is open."""
+    # the row is locked until the end: keys are not forgotten meanwhile
+    (horizon,) = _run(connection, "SELECT day FROM {}.horizon FOR SHARE").fetchone() or (0,)
+    alone = stored(batches, decide(batches, {}, horizon))  # of this group, each key once
+    columns = [[one.day for one in alone], [one.key for one in alone], [one.digest for one in alone]]
+    sql = (
+        "INSERT INTO {}.batches SELECT * FROM unnest($1::integer[], $2::bytea[], $3::bytea[]) "
+        "ON CONFLICT DO NOTHING RETURNING key"
+    )
+    new = {bytes(row[0]) for row in _run(connection, sql, *columns)}
+    old = [one for one in alone if one.key not in new]
+    known: dict[bytes, bytes] = {}
+    if old:
+        sql = (
+            "SELECT b.key, b.digest FROM {}.batches b JOIN unnest($1::integer[], $2::bytea[]) AS o (day, key) "
+            "ON b.day = o.day AND b.key = o.key"
+        )
+        rows = _run(connection, sql, [one.day for one in old], [one.key for one in old])
+        known = {bytes(key): bytes(digest) for key, digest in rows}
+    outcomes = decide(batches, known, horizon)
+    added = increments(stored(batches, outcomes))
+    if added:
+        sql = (
+            "INSERT INTO {}.counts AS c SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) "
+            "ON CONFLICT (mechanism, report) DO UPDATE SET times = c.times + excluded.times"
+        )
+        _run(connection, sql, *map(list, zip(*added, strict=True)))
+    return outcomes
+
+
+def _in_words(name: str, problem: Exception) -> DiscreetError:
+    """What the server found, in words that say what to do."""
+    state = getattr(problem, "sqlstate", None) or ""
+    if state in ("40001", "40P01"):
+        return WriteConflict(f"{name} was written by others at the same time.", "Nothing was written; try again.")
+    if not state or state.startswith(("08", "57", "53", "55P03", "25006", "42501")):
+        return StoreUnavailable(
+            f"{name} ended the connection, or refuses it now ({state or 'no answer'}).", "Try again."
+        )
+    return InvalidInput(f"{name} cannot be used as a store of reports ({state}).", "Look at the server's log.")

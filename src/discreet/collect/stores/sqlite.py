@@ -1,0 +1,301 @@
+"""Reports in one SQLite file, written by one process."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import chain, groupby
+from pathlib import Path
+from typing import ClassVar
+from urllib.parse import quote
+
+from ...errors import DiscreetError, InvalidInput, UnreadableFile
+from ...ledger.stores.base import StoreUnavailable
+from .base import (
+    Batch,
+    NameTaken,
+    Outcome,
+    ReportStore,
+    StoredCollection,
+    StoredToken,
+    decide,
+    increments,
+    stored,
+)
+
+#: The version of the file's layout, kept in SQLite's ``user_version``.
+FORMAT = 1
+
+#: "dscR": marks a SQLite file as a store of reports.
+_APPLICATION = 0x64736352
+
+#: How long one thread waits for another, in seconds.
+PATIENCE = 30.0
+
+#: Pages that the log may have before they go into the file, and the memory for pages of the file, in kibibytes.
+CHECKPOINT, CACHE = 16_384, 65_536
+
+#: How many rows one statement looks up or inserts.
+AT_ONCE = 500
+
+_LAYOUT = (
+    "CREATE TABLE collections (name TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE mechanisms (number INTEGER PRIMARY KEY, collection TEXT NOT NULL, position INTEGER NOT NULL, "
+    "UNIQUE (collection, position))",
+    "CREATE TABLE counts (mechanism INTEGER NOT NULL, report INTEGER NOT NULL, times INTEGER NOT NULL, "
+    "PRIMARY KEY (mechanism, report)) WITHOUT ROWID",
+    # ordered by the hash of the key within its day, which tells nothing about the order in which batches came
+    "CREATE TABLE batches (day INTEGER NOT NULL, key BLOB NOT NULL, digest BLOB NOT NULL, "
+    "PRIMARY KEY (day, key)) WITHOUT ROWID",
+    "CREATE TABLE tokens (name TEXT PRIMARY KEY, secret_hash BLOB NOT NULL, right TEXT NOT NULL, collection TEXT) "
+    "WITHOUT ROWID",
+    "CREATE TABLE horizon (one INTEGER PRIMARY KEY CHECK (one = 1), day INTEGER NOT NULL)",
+)
+
+
+class SqliteReports(ReportStore):
+    """Reports in one SQLite file, with a write-ahead log.
+
+    A group of batches is on the disk when ``add`` returns (``synchronous=FULL``). Exactly one process writes: it holds
+    a lock on the file ``NAME.lock`` beside the store for as long as it lives, whatever ends it. Readers see the last
+    group that was written and never wait for the writer.
+    """
+
+    several_writers: ClassVar[bool] = False
+
+    def __init__(self, address: str) -> None:
+        self._path = Path(address)
+        self._lock_file: int | None = None
+        self._connection: sqlite3.Connection | None = None
+        self._turn = threading.Lock()
+
+    @property
+    def name(self) -> str:
+        return str(self._path)
+
+    def open(self) -> None:
+        if self._path.is_dir():
+            raise UnreadableFile(f"{self.name} is a folder; a store of reports is a file.")
+        self._lock_file = self._take_lock()
+        try:
+            if not self._path.exists():
+                # the mode keeps hashes of tokens to the owner; SQLite gives its log the same one
+                os.close(os.open(self._path, os.O_CREAT | os.O_WRONLY, 0o600))
+            self._connection = self._connected("rw")
+            with self._in_words():
+                self._prepare(self._connection)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        with self._turn:
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
+            if self._lock_file is not None:
+                os.close(self._lock_file)
+                self._lock_file = None
+
+    # ---------------------------------------------------------------- batches
+
+    def add(self, batches: Sequence[Batch]) -> list[Outcome]:
+        with self._writing() as connection:
+            (horizon,) = connection.execute("SELECT day FROM horizon").fetchone()
+            outcomes = decide(batches, _known(connection, batches), horizon)
+            new = stored(batches, outcomes)
+            _insert(connection, "INSERT INTO batches VALUES", [(one.day, one.key, one.digest) for one in new])
+            _insert(connection, "INSERT INTO counts VALUES", increments(new), _ADDED_UP)
+        return outcomes
+
+    def forget_keys(self, before: int) -> int:
+        with self._writing() as connection:
+            connection.execute("UPDATE horizon SET day = max(day, ?)", (before,))
+            return connection.execute("DELETE FROM batches WHERE day < (SELECT day FROM horizon)").rowcount
+
+    def histogram(self, mechanism: int) -> dict[int, int]:
+        with self._reading() as connection:
+            return dict(connection.execute("SELECT report, times FROM counts WHERE mechanism = ?", (mechanism,)))
+
+    # ---------------------------------------------------------------- collections
+
+    def create_collection(self, name: str, text: str, mechanisms: int) -> StoredCollection:
+        with self._writing() as connection:
+            if connection.execute("SELECT 1 FROM collections WHERE name = ?", (name,)).fetchone():
+                raise NameTaken(f"there is a collection {name!r} already.", "Choose another name.")
+            connection.execute("INSERT INTO collections VALUES (?, ?)", (name, text))
+            connection.executemany(
+                "INSERT INTO mechanisms (collection, position) VALUES (?, ?)", [(name, k) for k in range(mechanisms)]
+            )
+        found = self.collection(name)
+        assert found is not None  # nothing is deleted
+        return found
+
+    def collection(self, name: str) -> StoredCollection | None:
+        with self._reading() as connection:
+            found = connection.execute("SELECT text FROM collections WHERE name = ?", (name,)).fetchone()
+            sql = "SELECT number FROM mechanisms WHERE collection = ? ORDER BY position"
+            numbers = tuple(row[0] for row in connection.execute(sql, (name,)))
+        return None if found is None else StoredCollection(name, found[0], numbers)
+
+    def collection_names(self) -> list[str]:
+        with self._reading() as connection:
+            return [row[0] for row in connection.execute("SELECT name FROM collections ORDER BY name")]
+
+    # ---------------------------------------------------------------- tokens
+
+    def add_token(self, token: StoredToken) -> None:
+        row = (token.name, token.secret_hash, token.right, token.collection)
+        with self._writing() as connection:
+            connection.execute("INSERT INTO tokens VALUES (?, ?, ?, ?)", row)
+
+    def token(self, name: str) -> StoredToken | None:
+        with self._reading() as connection:
+            found = connection.execute("SELECT * FROM tokens WHERE name = ?", (name,)).fetchone()
+        return None if found is None else StoredToken(*found)
+
+    def remove_token(self, name: str) -> bool:
+        with self._writing() as connection:
+            return connection.execute("DELETE FROM tokens WHERE name = ?", (name,)).rowcount > 0
+
+    # ---------------------------------------------------------------- connections
+
+    def _take_lock(self) -> int:
+        """Hold the lock of the one process that writes; the system gives it back when the process ends."""
+        beside = self._path.with_name(f"{self._path.name}.lock")
+        try:
+            lock = os.open(beside, os.O_CREAT | os.O_RDWR, 0o600)
+        except OSError as problem:
+            raise UnreadableFile(f"cannot create {beside}: {problem.strerror or problem}.") from None
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(lock)
+            raise StoreUnavailable(
+                f"{self.name} is in use by another process.",
+                "A SQLite store has one writer: stop the other service, or keep reports in PostgreSQL.",
+            ) from None
+        return lock
+
+    def _connected(self, mode: str) -> sqlite3.Connection:
+        address = f"file:{quote(str(self._path.absolute()))}?mode={mode}"
+        with self._in_words():
+            connection = sqlite3.connect(
+                address, uri=True, timeout=PATIENCE, isolation_level=None, check_same_thread=False
+            )
+            connection.execute("PRAGMA trusted_schema = OFF")
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT}")
+            connection.execute(f"PRAGMA cache_size = -{CACHE}")
+            return connection
+
+    def _prepare(self, connection: sqlite3.Connection) -> None:
+        """Make the tables of an empty file, and refuse a file that holds something else."""
+        application = connection.execute("PRAGMA application_id").fetchone()[0]
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+        if application != _APPLICATION and tables:
+            raise UnreadableFile(f"{self.name} is a SQLite database, but not a store of reports.", "Name another file.")
+        if application == _APPLICATION and version != FORMAT:
+            raise UnreadableFile(
+                f"{self.name} is a store of format {version}; this program reads format {FORMAT}.", "Upgrade discreet."
+            )
+        if connection.execute("PRAGMA journal_mode = WAL").fetchone()[0] != "wal":
+            raise UnreadableFile(f"{self.name} cannot have a write-ahead log.", "Keep it on a disk of this computer.")
+        if application == _APPLICATION:
+            return
+        connection.execute("BEGIN IMMEDIATE")
+        for statement in _LAYOUT:
+            connection.execute(statement)
+        connection.execute("INSERT INTO horizon VALUES (1, 0)")
+        connection.execute(f"PRAGMA application_id = {_APPLICATION}")
+        connection.execute(f"PRAGMA user_version = {FORMAT}")
+        connection.execute("COMMIT")
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        with self._turn, self._in_words():
+            connection = self._connection
+            if connection is None:
+                raise StoreUnavailable(f"{self.name} is closed.", "Open it first.")
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield connection
+                connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        connection = self._connected("ro")
+        try:
+            with self._in_words():
+                connection.execute("BEGIN")
+                yield connection
+        finally:
+            connection.close()
+
+    @contextmanager
+    def _in_words(self) -> Iterator[None]:
+        """What SQLite finds, in words that say what to do."""
+        try:
+            yield
+        except sqlite3.Error as problem:
+            raise _as_refusal(self.name, problem) from None
+
+
+#: What becomes of a count that is there already.
+_ADDED_UP = "ON CONFLICT (mechanism, report) DO UPDATE SET times = times + excluded.times"
+
+
+def _insert(connection: sqlite3.Connection, start: str, rows: Sequence[tuple[object, ...]], end: str = "") -> None:
+    """Insert many rows by few statements.
+
+    Each step of a statement gives other threads of the process their turn, and has to wait for its own after it: a
+    step for each row would make the writer wait for the event loop hundreds of times in a group.
+    """
+    for first in range(0, len(rows), AT_ONCE):
+        some = rows[first : first + AT_ONCE]
+        marks = ", ".join(["(?, ?, ?)"] * len(some))
+        connection.execute(f"{start} {marks} {end}", list(chain.from_iterable(some)))
+
+
+def _known(connection: sqlite3.Connection, batches: Sequence[Batch]) -> dict[bytes, bytes]:
+    """Which keys were counted before, and the digests of their bodies."""
+    known: dict[bytes, bytes] = {}
+    for day, group in groupby(sorted(batches, key=lambda one: one.day), key=lambda one: one.day):
+        keys = [one.key for one in group]
+        for start in range(0, len(keys), AT_ONCE):
+            some = keys[start : start + AT_ONCE]
+            marks = ", ".join("?" * len(some))
+            sql = f"SELECT key, digest FROM batches WHERE day = ? AND key IN ({marks})"
+            known.update(connection.execute(sql, (day, *some)))
+    return known
+
+
+def _as_refusal(name: str, problem: sqlite3.Error) -> DiscreetError:
+    code = getattr(problem, "sqlite_errorname", "") or ""
+    for start, (what, advice) in _UNAVAILABLE.items():
+        if code.startswith(start):
+            return StoreUnavailable(f"{name} {what}", advice)
+    if code.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT")):
+        return UnreadableFile(f"{name} is damaged, or is not a store of reports.", "Restore a copy of it.")
+    return InvalidInput(f"{name} cannot be used as a store of reports ({code}).", "Name another file.")
+
+
+#: What SQLite says -> what that is, and what to do.
+_UNAVAILABLE = {
+    "SQLITE_BUSY": ("is in use by another program.", "Nothing was written; try again."),
+    "SQLITE_LOCKED": ("is in use by another program.", "Nothing was written; try again."),
+    "SQLITE_READONLY": ("cannot be written: it, or its folder, is read-only.", "Change its permissions."),
+    "SQLITE_PERM": ("cannot be opened: permission denied.", "Change its permissions."),
+    "SQLITE_CANTOPEN": ("cannot be opened.", "Look at the permissions of the file and of its folder."),
+    "SQLITE_FULL": ("cannot be written: the disk is full.", "Make room, and try again."),
+    "SQLITE_IOERR": ("cannot be read or written: the disk fails.", "Look at the disk."),
+}

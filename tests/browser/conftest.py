@@ -1,0 +1,83 @@
+"""A real browser, and a service with surveys for it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, sync_playwright
+
+sys.path.append(str(Path(__file__).parent.parent / "service"))  # the service of the tests' own
+
+from running_service import RunningService, make_token
+from surveys import SURVEYS
+from tabs import Tab, open_page
+
+#: A name that the browser takes for another computer: the page is not safe there without TLS.
+ELSEWHERE = "survey.test"
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    """The system's Chromium."""
+    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if program is None:
+        if os.environ.get("CI") == "true":
+            pytest.fail("the tests in a browser need Chromium in CI: .ci/system-packages installs it")
+        pytest.skip("there is no Chromium here; .ci/system-packages installs it")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=program, args=["--no-sandbox", f"--host-resolver-rules=MAP {ELSEWHERE} 127.0.0.1"]
+        )
+        yield browser
+        browser.close()
+
+
+@dataclass(frozen=True)
+class Site:
+    """A service with surveys, and a token that manages it."""
+
+    service: RunningService
+    token: str
+
+    @property
+    def origin(self) -> str:
+        return f"http://127.0.0.1:{self.service.port}"
+
+    def answer_page(self, name: str, host: str = "127.0.0.1") -> str:
+        return f"http://{host}:{self.service.port}/collections/{name}/answer"
+
+    def counts(self, name: str) -> dict[str, dict[Any, int]]:
+        return self.service.counts(self.token, name)
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    folder = tmp_path_factory.mktemp("site")
+    token = make_token(str(folder / "reports.db"))
+    service = RunningService(str(folder / "reports.db"), folder / "log", ("--rate", "0"))
+    service.start()
+    for name, (texts, mechanisms) in SURVEYS.items():
+        assert service.create(token, mechanisms, name, **texts).status == 201
+    yield Site(service, token)
+    service.stop()
+
+
+@pytest.fixture
+def open_tab(chromium: Browser) -> Iterator[Callable[..., Tab]]:
+    """Opens a page in a browser that remembers nothing."""
+    tabs: list[Tab] = []
+
+    def opened(url: str, seed: int | None = None, **options: Any) -> Tab:
+        tabs.append(open_page(chromium, url, seed, **options))
+        return tabs[-1]
+
+    yield opened
+    for tab in tabs:
+        tab.page.context.close()

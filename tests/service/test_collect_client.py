@@ -1,0 +1,295 @@
+"""The Python client: it proves, pays, draws once, keeps, and sends the same bytes."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import discreet as dc
+from discreet.collect import Client, Offer
+from discreet.collect.collection import Collection
+from discreet.collect.reporting.client import Refused
+from discreet.collect.reporting.repetition import guessed_right
+from discreet.collect.reporting.transport import Answer, ServiceUnreachable
+from discreet.errors import Altered, BudgetExceeded, ForeignValue, InvalidInput, NotPrivate
+from discreet.mechanism import fingerprint
+
+COIN = dc.randomized_response(["yes", "no"], alpha="1/3")
+WIDE = dc.randomized_response(50, epsilon=1)
+
+
+class FakeService:
+    """Answers as a service does, or as it fails; remembers what was sent."""
+
+    def __init__(self, **mechanisms: dc.Mechanism) -> None:
+        self.collection = Collection("survey", "Survey", "Have you?", mechanisms or {"main": COIN}, "open", 10)
+        self.files = {name: one.to_json() for name, one in self.collection.mechanisms.items()}
+        self.sent: list[tuple[str, str, bytes]] = []
+        self.statuses: list[int | None] = []
+
+    def ask(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> Answer:
+        assert url.startswith("https://survey.example/v1/collections/survey")
+        if method == "GET":
+            name = url.rpartition("/mechanisms/")[2]
+            return Answer(
+                200, json.dumps(self.files[name] if name in self.files else self.collection.to_json()).encode()
+            )
+        assert body is not None
+        self.sent.append((url, headers["Idempotency-Key"], body))
+        status = self.statuses.pop(0) if self.statuses else 201
+        if status is None:
+            raise ServiceUnreachable("no answer.")
+        return Answer(status, b"{}")
+
+    @property
+    def reports(self) -> list[object]:
+        return [json.loads(body)["reports"][0] for _, _, body in self.sent]
+
+
+def client_of(service: FakeService, folder: Path, maximum: object = 10, **more: object) -> Client:
+    return Client(
+        "https://survey.example", folder / "diary", maximum=maximum, transport=service, sleep=lambda _: None, **more
+    )  # type: ignore[arg-type]
+
+
+def offer_of(client: Client, **more: object) -> Offer:
+    return client.offer("survey", **{"person": "ann", "about": "the matter", **more})  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def survey() -> FakeService:
+    return FakeService()
+
+
+# ------------------------------------------------------------------------------------------------ proving
+
+
+def test_the_mechanism_is_proved_again_on_the_device(survey: FakeService, tmp_path: Path) -> None:
+    offer = offer_of(client_of(survey, tmp_path))
+    assert offer.mechanism == COIN and offer.epsilon == pytest.approx(np.log(3))
+    claimed = dict(survey.files["main"])
+    claimed["certificate"] = {**claimed["certificate"], "epsilon": 0.1}
+    survey.files["main"] = claimed
+    with pytest.raises(Altered):
+        offer_of(client_of(survey, tmp_path))
+    survey.files["main"] = {**claimed, "sha256": fingerprint(claimed)}  # a service that lies carefully
+    with pytest.raises(NotPrivate):
+        offer_of(client_of(survey, tmp_path))
+    assert survey.sent == []
+
+
+def test_a_count_mechanism_costs_its_epsilon_between_any_two_values(tmp_path: Path) -> None:
+    offer = offer_of(client_of(FakeService(main=dc.geometric(20, epsilon=1)), tmp_path, 100))
+    assert offer.epsilon == pytest.approx(20)
+
+
+def test_a_map_costs_its_epsilon_at_the_stated_radius(tmp_path: Path) -> None:
+    service = FakeService(main=dc.planar_geometric(dc.Grid(4, 4, cell=100.0), epsilon=0.01))
+    with pytest.raises(InvalidInput, match="radius"):
+        offer_of(client_of(service, tmp_path))
+    offer = offer_of(client_of(service, tmp_path, radius=200.0))
+    per_metre = dc.verify(offer.mechanism, "metric").epsilon
+    assert offer.epsilon == pytest.approx(200 * per_metre) and "200 metres" in offer.describe()
+
+
+def test_a_mechanism_that_protects_no_ones_own_value_is_refused(tmp_path: Path) -> None:
+    certain = dc.from_matrix([[1, 0], ["1/2", "1/2"]])
+    with pytest.raises(NotPrivate, match="no finite epsilon"):
+        offer_of(client_of(FakeService(main=certain), tmp_path))
+
+
+# ------------------------------------------------------------------------------------------------ consent and cost
+
+
+def test_nothing_is_drawn_without_consent_or_for_what_is_not_a_value(survey: FakeService, tmp_path: Path) -> None:
+    client = client_of(survey, tmp_path)
+    offer = offer_of(client)
+    for consent in (False, None, 1, "yes"):
+        with pytest.raises(InvalidInput, match="agree"):
+            client.report(offer, "yes", consent=consent)  # type: ignore[arg-type]
+    with pytest.raises(ForeignValue):
+        client.report(offer, "perhaps", consent=True)
+    assert survey.sent == [] and client.spent("ann", "the matter") == 0
+
+
+def test_cost_adds_up_over_collections_mechanisms_and_draws_until_the_maximum(tmp_path: Path) -> None:
+    service = FakeService(one=COIN, two=dc.randomized_response(["yes", "no"], alpha="1/2"))
+    client = client_of(service, tmp_path, 4)
+    client.report(offer_of(client, mechanism="one", draws=2), "yes", consent=True)
+    assert client.spent("ann", "the matter") == pytest.approx(2 * np.log(3))
+    client.report(offer_of(client, mechanism="two"), "yes", consent=True)
+    assert client.spent("ann", "the matter") == pytest.approx(2 * np.log(3) + np.log(2))
+    service.files["one"] = dc.randomized_response(["yes", "no"], alpha="1/4").to_json()  # the same name, another one
+    with pytest.raises(BudgetExceeded, match=r"1\.38.*1\.1.* of 4 is left"):
+        client.report(offer_of(client, mechanism="one"), "yes", consent=True)
+    assert len(service.sent) == 2
+    client.report(offer_of(client, mechanism="one", person="bob"), "yes", consent=True)
+    client.report(offer_of(client, mechanism="one", about="something else", person="cy"), "yes", consent=True)
+    assert len(service.sent) == 4
+
+
+def test_whether_somebody_may_take_part_never_depends_on_how_often_their_value_moved(tmp_path: Path) -> None:
+    spent = []
+    for name, values in (("still", ["yes"] * 4), ("moving", ["yes", "no", "yes", "no"])):
+        (tmp_path / name).mkdir()
+        client = client_of(FakeService(), tmp_path / name)
+        for value in values:
+            client.report(offer_of(client, draws=2), value, consent=True)
+        spent.append(client.spent("ann", "the matter"))
+    assert spent[0] == spent[1] > 0
+
+
+def test_the_matter_and_the_draws_of_a_part_stay_as_they_were(survey: FakeService, tmp_path: Path) -> None:
+    client = client_of(survey, tmp_path)
+    client.report(offer_of(client), "yes", consent=True)
+    for other in ({"about": "another name"}, {"draws": 2}):
+        with pytest.raises(InvalidInput, match="already"):
+            client.report(offer_of(client, **other), "yes", consent=True)
+    assert len(survey.sent) == 1
+
+
+# ------------------------------------------------------------------------------------------------ drawn once
+
+
+def test_a_value_has_one_report_however_often_it_is_asked_for(tmp_path: Path) -> None:
+    service = FakeService(main=WIDE)
+    for _ in range(10):
+        client = client_of(service, tmp_path)  # the diary remembers, not the process
+        assert client.report(offer_of(client), 7, consent=True) == "counted"
+    assert len(set(service.reports)) == 1 and len({key for _, key, _ in service.sent}) == 10
+
+
+def test_a_value_that_moves_is_drawn_afresh_up_to_the_cap_and_then_earlier_reports_are_sent(tmp_path: Path) -> None:
+    service = FakeService(main=WIDE)
+    client = client_of(service, tmp_path)
+    for value in range(40):
+        assert client.report(offer_of(client, draws=3), value, consent=True) == "counted"
+    first, later = service.reports[:3], Counter(service.reports[3:])
+    assert set(later) == set(first)  # nothing new, and no silence
+    for value in (0, 1, 2, 0):
+        client.report(offer_of(client, draws=3), value, consent=True)
+    assert service.reports[-4:] == [*first, first[0]]
+
+
+def test_the_report_at_the_cap_is_chosen_without_looking_at_the_value(tmp_path: Path) -> None:
+    """The choice gets the list of earlier reports and nothing else; all of them come up."""
+    service = FakeService(main=dc.from_matrix(np.full((50, 50), 0.02)))
+    client = client_of(service, tmp_path)
+    offer = offer_of(client, draws=2)
+    for value in (0, 1):
+        client.report(offer, value, consent=True)
+    first, second = service.reports
+    seen = {value: set() for value in (10, 20)}
+    for _ in range(25):
+        for value, found in seen.items():
+            client.report(offer, value, consent=True)
+            found.add(service.reports[-1])
+    assert seen[10] == seen[20] == {first, second}
+
+
+def test_first_reports_have_the_mechanisms_law(tmp_path: Path) -> None:
+    """150 people of value "yes": the share of "yes" among reports is 3/4, give or take five standard errors."""
+    service = FakeService()
+    client = client_of(service, tmp_path)
+    offer = offer_of(client)
+    for k in range(150):
+        client.report(replace(offer, part=replace(offer.part, person=f"p{k}")), "yes", consent=True)
+    share = service.reports.count("yes") / 150
+    bound = 5 * (0.75 * 0.25 / 150) ** 0.5
+    assert abs(share - 0.75) < bound < 0.25  # a fair coin would be noticed
+
+
+def test_fresh_draws_give_a_value_away_and_a_report_drawn_once_does_not() -> None:
+    once = guessed_right(COIN, 1, drawn_once=False)
+    assert guessed_right(COIN, 100, drawn_once=False) > 0.999
+    assert guessed_right(COIN, 100, drawn_once=True) == once == pytest.approx(0.75, abs=0.04)
+
+
+# ------------------------------------------------------------------------------------------------ sending
+
+
+def test_a_report_is_kept_before_it_is_sent_and_the_same_bytes_are_sent_again(tmp_path: Path) -> None:
+    service = FakeService(main=WIDE)
+    service.statuses = [None, 503, 500, 429]
+    client = client_of(service, tmp_path)
+    assert client.report(offer_of(client), 3, consent=True) == "waiting"
+    assert len(service.sent) == 4 and len(set(service.sent)) == 1
+    again = client_of(service, tmp_path)
+    assert again.send_waiting() == {"counted": 1, "waiting": 0, "expired": 0, "refused": 0}
+    assert len(set(service.sent)) == 1 and again.send_waiting()["counted"] == 0
+
+
+def test_a_device_that_dies_while_it_sends_has_kept_the_report(tmp_path: Path) -> None:
+    class Dies(FakeService):
+        def ask(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> Answer:
+            if method == "POST":
+                with sqlite3.connect(tmp_path / "diary") as diary:
+                    kept = diary.execute("SELECT key, body FROM waiting").fetchall()
+                assert kept == [(headers["Idempotency-Key"], body)]
+                raise KeyboardInterrupt
+            return super().ask(method, url, body, headers)
+
+    client = client_of(Dies(), tmp_path)
+    with pytest.raises(KeyboardInterrupt):
+        client.report(offer_of(client), "yes", consent=True)
+    service = FakeService()
+    assert client_of(service, tmp_path).send_waiting()["counted"] == 1 and len(service.sent) == 1
+
+
+def test_a_report_whose_key_expired_is_not_sent_under_another(survey: FakeService, tmp_path: Path) -> None:
+    survey.statuses = [410]
+    client = client_of(survey, tmp_path)
+    assert client.report(offer_of(client), "yes", consent=True) == "expired"
+    assert client.send_waiting() == {"counted": 0, "waiting": 0, "expired": 0, "refused": 0}
+
+
+def test_a_refusal_is_said_and_a_redirect_is_not_followed(survey: FakeService, tmp_path: Path) -> None:
+    survey.statuses = [307, 422]
+    client = client_of(survey, tmp_path)
+    for status in (307, 422):
+        with pytest.raises(Refused, match=str(status)):
+            client.report(offer_of(client), "yes", consent=True)
+    assert len({body for _, _, body in survey.sent}) == 1
+    survey.statuses = [401, 201]  # one refusal does not hold up the other
+    assert client.send_waiting() == {"counted": 1, "waiting": 0, "expired": 0, "refused": 1}
+
+
+def test_a_request_carries_the_report_and_no_true_value(tmp_path: Path) -> None:
+    survey = FakeService()
+    client = client_of(survey, tmp_path)
+    client.report(offer_of(client, person="ann-secret", about="about-secret"), "yes", consent=True)
+    ((url, key, body),) = survey.sent
+    assert (
+        json.loads(body) == {"mechanism": "main", "reports": survey.reports} and "secret" not in f"{url}{key}{body!r}"
+    )
+
+
+@pytest.mark.parametrize("address", ["http://survey.example", "ftp://survey.example", "survey.example", "https://a@b"])
+def test_reports_go_over_tls_or_stay_on_this_computer(address: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput):
+        Client(address, tmp_path / "diary", maximum=1)
+    assert not (tmp_path / "diary").exists()
+
+
+def test_another_file_is_not_taken_for_a_diary(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "other") as base:
+        base.execute("CREATE TABLE t (x)")
+    with pytest.raises(InvalidInput, match="not a diary"):
+        Client("https://survey.example", tmp_path / "other", maximum=Fraction(1, 2))
+
+
+def test_a_client_and_a_service_work_together(service, token, tmp_path: Path) -> None:
+    client = Client(f"http://127.0.0.1:{service.port}", tmp_path / "diary", maximum=100)
+    for k in range(12):
+        offer = client.offer(service.name, person=f"p{k}", about="visits")
+        assert client.report(offer, 4, consent=True) == "counted"
+    assert sum(service.counts(token)["main"].values()) == 12
+    assert service.ask("GET", f"/v1/collections/{service.name}/estimate", token=token).json["reports"] == 12
