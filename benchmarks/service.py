@@ -202,7 +202,7 @@ def lines() -> Iterator[Line]:
 
 
 def _estimate(store: str) -> Line:
-    """The time until an estimate is there, while reports come in; the first one is worked out, and is shown beside."""
+    """The time within which 49 of 50 estimates are there, while reports come in."""
     text, kept = new_token("manage")
     place = report_store(store)
     place.open()
@@ -219,15 +219,15 @@ def _estimate(store: str) -> Line:
             headers = {"Idempotency-Key": new_key(), "Content-Type": "application/json"}
             connection.request("POST", "/v1/collections/bench/reports", body, headers)
             connection.getresponse().read()
-        for _ in range(6):
-            body = json.dumps({"mechanism": "main", "reports": [50]})
+        for _ in range(50):
+            body = json.dumps({"mechanism": "main", "reports": [50] * 10_000})
             headers = {"Idempotency-Key": new_key(), "Content-Type": "application/json"}
             connection.request("POST", "/v1/collections/bench/reports", body, headers)
             connection.getresponse().read()
             times.append(measure.seconds(lambda: ask(port, "GET", "/v1/collections/bench/estimate", text)))
-    least = min(times)
-    shown = f"{1000 * least:.0f} ms ({1000 * times[0]:.0f} at first)"
-    return measure.at_most("an estimate from 10 million reports, n = 100", shown, "50 ms", least / 0.05, 1.0)
+    within = sorted(times)[-2]
+    what = "49 of 50 estimates from 10 million reports within"
+    return measure.at_most(what, f"{1000 * within:.0f} ms", "50 ms", within / 0.05, 1.0)
 
 
 def main() -> None:

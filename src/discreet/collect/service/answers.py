@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -28,6 +29,9 @@ MOST_KEPT = 64
 #: With so many times the reports it was made from, an answer is worked out anew beside the requests, or before them.
 AGEING, OLD = 1.01, 1.1
 
+#: From so many reports on, an answer that is no older than this, in seconds, is not waited for however fast they come.
+MANY, YOUNG = 100_000, 3.0
+
 #: The level of intervals unless another one is asked for.
 LEVEL = 0.95
 
@@ -43,9 +47,10 @@ class EstimateAnswers:
 
     An estimate takes a fraction of a second, however many reports there are, and hardly changes when one more comes in.
     So an answer is given as it stands while there are at most 1% more reports than it was made from. From then on it is
-    worked out anew beside the requests, which still get the one before; with 10% more they wait for the new one. Every
-    answer states the number of its reports. :meth:`prepare`, called beside the requests for collections that reports
-    came in for, lets nobody wait for the first one.
+    worked out anew beside the requests, which still get the one before; with 10% more they wait for the new one, but
+    for collections of many reports whose answer is a few seconds old at most. Every answer states the number of its
+    reports. :meth:`prepare`, called beside the requests for collections that reports came in for, lets nobody wait for
+    the first one.
     """
 
     def __init__(self, store: ReportStore, metrics: Metrics) -> None:
@@ -70,7 +75,7 @@ class EstimateAnswers:
                 more={"reports": total, "needed": needed},
             )
         kept = self._kept.get((served.collection.name, level))
-        if kept is None or total > kept.reports * OLD:
+        if kept is None or (total > kept.reports * OLD and not kept.will_do):
             return self._renew(served, counts, total, level)
         if total > kept.reports * AGEING:
             self._beside.submit(self._renew, served, counts, total, level)
@@ -92,7 +97,7 @@ class EstimateAnswers:
             kept = self._kept.get(key)
             if kept is None or kept.reports < total:
                 self._metrics.estimated()
-                kept = self._kept[key] = _Kept(total, _worked_out(served.collection, counts, level))
+                kept = self._kept[key] = _Kept(total, _worked_out(served.collection, counts, level), time.monotonic())
                 while len(self._kept) > MOST_KEPT:
                     self._kept.popitem(last=False)
             return kept.answer
@@ -103,6 +108,12 @@ class _Kept(NamedTuple):
 
     reports: int
     answer: dict[str, Json]
+    made: float
+
+    @property
+    def will_do(self) -> bool:
+        """Whether it is given whatever came in since: another one is on its way."""
+        return self.reports >= MANY and time.monotonic() - self.made < YOUNG
 
 
 def _worked_out(collection: Collection, counts: Mapping[str, Mapping[int, int]], level: float) -> dict[str, Json]:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import sys
+import time
 import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
@@ -36,8 +39,12 @@ from .writing import GroupCommit, Writer
 #: How often the traces of old batches are forgotten, in seconds.
 FORGETTING = 3600.0
 
-#: How often estimates are worked out for collections that reports came in for, in seconds.
-PREPARING = 2.0
+#: How often estimates are worked out for collections that reports came in for, in seconds; and the share of time that
+#: this may take.
+PREPARING, SHARE = 1.0, 0.1
+
+#: How long a thread keeps others waiting, in seconds: requests should not feel that an estimate is worked out.
+TURN = 0.001
 
 #: The page for people has a style of its own, and nothing else.
 _PAGE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'"
@@ -146,6 +153,8 @@ class Service:
 
     @asynccontextmanager
     async def _lifespan(self, _: FastAPI) -> AsyncIterator[None]:
+        sys.setswitchinterval(TURN)
+        gc.freeze()  # looking for garbage among all that was imported would stop every thread for a moment
         await run_in_threadpool(self.store.open)
         self._writer = self._make_writer()
         self._ingest = Ingest(self.settings, self._registry, self._tokens, self._writer, self._limit, self.metrics)
@@ -174,12 +183,13 @@ class Service:
         """Estimates are worked out before they are asked for: at the start, and when reports came in."""
         changed = (await run_in_threadpool(self.store.collection_names))[:MOST_KEPT]
         while True:
+            began = time.monotonic()
             for name in changed:
                 try:
                     await run_in_threadpool(lambda name=name: self._answers.prepare(self._registry.get(name)))
                 except (DiscreetError, Problem) as problem:
                     LOGGER.warning("an estimate was not prepared", extra={"figures": {"why": str(problem)}})
-            await asyncio.sleep(PREPARING)
+            await asyncio.sleep(max(PREPARING, (time.monotonic() - began) / SHARE))
             changed = ingest.changed()
 
     def _written_by(self) -> Writer:

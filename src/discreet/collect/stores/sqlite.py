@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import sqlite3
 import threading
@@ -118,8 +119,11 @@ class SqliteReports(ReportStore):
             return connection.execute("DELETE FROM batches WHERE day < (SELECT day FROM horizon)").rowcount
 
     def histogram(self, mechanism: int) -> dict[int, int]:
+        # as one row: each step of a statement waits for its turn among the threads of the process
+        sql = "SELECT json_group_array(json_array(report, times)) FROM counts WHERE mechanism = ?"
         with self._reading() as connection:
-            return dict(connection.execute("SELECT report, times FROM counts WHERE mechanism = ?", (mechanism,)))
+            (found,) = connection.execute(sql, (mechanism,)).fetchone()
+        return dict(json.loads(found))
 
     # ---------------------------------------------------------------- collections
 
@@ -188,9 +192,10 @@ class SqliteReports(ReportStore):
                 address, uri=True, timeout=PATIENCE, isolation_level=None, check_same_thread=False
             )
             connection.execute("PRAGMA trusted_schema = OFF")
-            connection.execute("PRAGMA synchronous = FULL")
-            connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT}")
-            connection.execute(f"PRAGMA cache_size = -{CACHE}")
+            if mode == "rw":
+                connection.execute("PRAGMA synchronous = FULL")
+                connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT}")
+                connection.execute(f"PRAGMA cache_size = -{CACHE}")
             return connection
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
