@@ -157,7 +157,11 @@ TRIED: dict[str, list[str]] = {
         "--ledger study.ledger --json",
         "verify by_health --ledger study.ledger",
     ],
-    "study": ["study bounded --list", "study bounded --figure numbers --quick --formats json --json"],
+    "study": [
+        "study bounded --list",
+        "study bounded --figure numbers --quick --formats json --json",
+        "study constrained --figure 10-visits --quick --formats json --json",
+    ],
     "perturb": [
         "perturb doctor_visits --data visits.csv --mechanism m.json -o a.csv",
         "perturb doctor_visits --data visits.parquet --mechanism m.json -o a.parquet --json",
@@ -184,6 +188,8 @@ TRIED: dict[str, list[str]] = {
         "collect plan -n 20 --wanted 'mean +-0.5' --people 2000 --mechanism geometric --page plan.html --json",
     ],
     "collect token": ["collect token reports.db", "collect token reports.db --right read --collection visits --json"],
+    "collect create": ["collect create --json --help"],  # these need a service
+    "collect estimate": ["collect estimate --json --help"],
     "serve": ["serve --help"],  # it needs the extra server
     "ledger init": ["ledger init one.ledger --data visits.csv --unit person --epsilon 3 --json"],
     "ledger show": [

@@ -483,16 +483,3 @@ def test_a_token_is_made_on_the_command_line(tmp_path):
     kept = report_store(store).token(text.split("_")[1])
     assert kept is not None and (kept.right, kept.collection) == ("read", "visits")
     assert hashlib.sha256(text[22:].encode()).digest() == kept.secret_hash
-
-
-def test_the_container_file_copies_what_the_project_has_and_starts_a_verb_that_exists():
-    root = Path(__file__).parent.parent.parent
-    text = (root / "Containerfile").read_text()
-    copied = [name for line in re.findall(r"^COPY (?!--from)(.+) \S+$", text, re.M) for name in line.split()]
-    assert {"pyproject.toml", "src"} <= set(copied) and all((root / name).exists() for name in copied)
-    ignored = (root / ".dockerignore").read_text().splitlines()
-    assert {f"!{name}" for name in copied} <= set(ignored)
-    (command,) = re.findall(r"^CMD (.+)$", text, re.M)
-    words = json.loads(command)
-    helped = subprocess.run([sys.executable, "-m", "discreet.cli", words[0], "--help"], capture_output=True, text=True)
-    assert helped.returncode == 0 and all(word in helped.stdout for word in words if word.startswith("--"))

@@ -14,7 +14,7 @@ import discreet as dc
 from discreet import losses
 from discreet.studies.constrained.named import named
 from discreet.studies.experiments.small_groups import NAMES, group_counts, law_of, outcome
-from discreet.studies.experiments.synthetic import binomial
+from discreet.studies.laws import binomial
 
 #: One process draws the exhibits, and all tests look at them.
 pytestmark = pytest.mark.xdist_group("study of experiments")

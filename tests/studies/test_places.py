@@ -60,9 +60,11 @@ def drawn(setting: Setting) -> Mapping[str, Drawn]:
     return {exhibit.key: exhibit.draw(setting) for exhibit in PLACES.exhibits}
 
 
-def test_every_exhibit_of_a_can_be_drawn_and_read(drawn: Mapping[str, Drawn]) -> None:
+def test_every_exhibit_of_a_can_be_drawn_and_read(
+    drawn: Mapping[str, Drawn], capfd: pytest.CaptureFixture[str]
+) -> None:
     assert list(drawn) == ["1", "calibration", "2", "radius"]
-    check(drawn)
+    check(drawn, capfd)
 
 
 def test_every_claim_of_a_has_its_verdict(drawn: Mapping[str, Drawn]) -> None:

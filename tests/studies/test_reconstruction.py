@@ -60,9 +60,11 @@ def drawn() -> Mapping[str, Drawn]:
     return {exhibit.key: exhibit.draw(setting) for exhibit in RECONSTRUCTION.exhibits}
 
 
-def test_every_exhibit_of_f_can_be_drawn_and_read(drawn: Mapping[str, Drawn]) -> None:
+def test_every_exhibit_of_f_can_be_drawn_and_read(
+    drawn: Mapping[str, Drawn], capfd: pytest.CaptureFixture[str]
+) -> None:
     assert list(drawn) == ["1", "2", "3", "4", "visits"]
-    check(drawn)
+    check(drawn, capfd)
 
 
 def test_every_claim_of_f_has_its_verdict(drawn: Mapping[str, Drawn]) -> None:

@@ -8,7 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from exhibit_promises import charts_are_drawn, claims_are_whole, tables_are_whole
+from exhibit_checks import check
 
 import discreet as dc
 from discreet.mechanisms.bounded import PaperFormulas, paper_formulas
@@ -38,9 +38,7 @@ def test_the_exhibits_are_the_four_figures_and_the_numbers(found: StudyResult) -
 
 
 def test_tables_charts_and_claims_are_whole(found: StudyResult, capfd: pytest.CaptureFixture[str]) -> None:
-    tables_are_whole(found)
-    charts_are_drawn(found, capfd)
-    claims_are_whole(found)
+    check(found.drawn, capfd)
 
 
 def test_the_same_seed_gives_the_same_result(found: StudyResult) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from typer.testing import CliRunner
 
 import discreet as dc
 from discreet.cli.main import app
-from discreet.errors import InvalidInput
+from discreet.errors import InvalidInput, MissingExtra
 from discreet.studies.registry import STUDIES
 from discreet.studies.running import FORMATS, find_study
 from discreet.studies.study import Setting
@@ -56,10 +57,21 @@ def test_the_command_writes_where_it_says(tmp_path: Path) -> None:
     assert (tmp_path / "bounded" / "claims.csv").is_file()
 
 
+def test_a_figure_is_found_by_its_number_too() -> None:
+    assert list(dc.study("bounded", figure=1, quick=True).drawn) == ["1"]
+
+
+def test_maps_are_refused_without_their_extra_before_any_work(monkeypatch, outside_data) -> None:
+    monkeypatch.setitem(sys.modules, "ot", None)
+    with pytest.raises(MissingExtra, match="transport"):
+        dc.study("places", "2", quick=True, data=outside_data)
+    assert dc.study("places", "1", quick=True, data=outside_data).drawn
+
+
 def test_the_list_draws_nothing(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     said = CliRunner().invoke(app, ["study", "all", "--list", "--json"])
-    rows = json.loads(said.output)
+    rows = json.loads(said.output)["exhibits"]
     assert len(rows) == sum(len(study.exhibits) for study in STUDIES) and not list(tmp_path.iterdir())
 
 
@@ -71,6 +83,8 @@ def test_the_list_draws_nothing(tmp_path: Path, monkeypatch) -> None:
         (["all", "--figure", "1"], "one paper"),
         (["bounded", "--formats", "gif"], "png"),
         (["constrained", "--download"], "--data FOLDER"),
+        (["bounded", "--out", __file__], "is a file"),
+        (["bounded", "--out", f"{__file__}/deeper/still"], "is a file"),
     ],
 )
 def test_mistakes_are_refused_before_any_work(arguments: list[str], words: str, tmp_path: Path, monkeypatch) -> None:

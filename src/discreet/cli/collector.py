@@ -115,15 +115,20 @@ def _mechanisms(given: list[str], group: str | None) -> dict[str, Mechanism]:
                 argument="mechanism",
             )
         return {"": _one_column(given[0])}
+    return named_mechanisms(given, "NAME=FILE for each with --group")
+
+
+def named_mechanisms(given: list[str], allowed: str = "NAME=FILE for each") -> dict[str, Mechanism]:
+    """The mechanisms of files, by the names they were given."""
+    from ..errors import InvalidInput
+
     made: dict[str, Mechanism] = {}
     for text in given:
         name, sign, file = text.partition("=")
         if not sign or not name or not file:
-            raise InvalidInput.must_be("mechanism", "NAME=FILE for each with --group", text)
+            raise InvalidInput.must_be("mechanism", allowed, text)
         if name in made:
-            raise InvalidInput(
-                f"the group {name!r} has two mechanisms.", "Give one for each group.", argument="mechanism"
-            )
+            raise InvalidInput(f"{name!r} has two mechanisms.", "Give one for each name.", argument="mechanism")
         made[name] = _one_column(file)
     return made
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import sys
@@ -65,6 +66,17 @@ def refuse_unwritable(path: Path | None, endings: Sequence[str], what: str, draw
         from ..plots.chart import refuse_undrawable
 
         refuse_undrawable()
+
+
+def refuse_no_folder(path: Path) -> None:
+    """Refuse a folder that could not be made or written into, before the work that would fill it."""
+    from ..errors import InvalidInput
+
+    there = next(one for one in (path, *path.absolute().parents) if one.exists())
+    if not there.is_dir():
+        raise InvalidInput(f"{there} is a file, and {path} should be a folder.", "Name another one.", argument="out")
+    if not os.access(there, os.W_OK):
+        raise InvalidInput(f"nothing can be written into {there}.", "Name another folder.", argument="out")
 
 
 def say(text: str = "") -> None:

@@ -1,4 +1,4 @@
-"""Verbs of a survey: collect plan, collect token."""
+"""Verbs of a survey: collect plan, and those of a service."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import typer
 from ..optimise.families import FAMILIES
 from .design import space_of
 from .output import Json, Page, hand_over, refuse_unwritable, waiting
-from .serving import token
+from .serving import create, estimate, token
 
-app = typer.Typer(no_args_is_help=True, help="Plan a survey in which people's own devices add the noise.")
+app = typer.Typer(no_args_is_help=True, help="Plan and run a survey in which people's own devices add the noise.")
 
 
 @app.callback()
 def _collect() -> None:
-    """Plan a survey in which people's own devices add the noise."""
+    """Plan and run a survey in which people's own devices add the noise."""
 
 
 @app.command()
@@ -74,3 +74,5 @@ def plan(
 
 
 app.command()(token)
+app.command()(create)
+app.command()(estimate)

@@ -1,12 +1,17 @@
-"""Verbs of a service that collects: serve, collect token."""
+"""Verbs of a service that collects: serve, collect token, collect create, collect estimate."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .output import Json, print_json, say
+from .output import Json, Page, print_json, refuse_unwritable, say
+
+if TYPE_CHECKING:
+    from ..collect.collector import Collector
 
 Store = Annotated[
     str, typer.Argument(help="Where reports are kept: a file (SQLite), or postgresql://user@host/database.")
@@ -72,3 +77,104 @@ def token(
         print_json({"name": kept.name, "token": text})
     else:
         say(text)
+
+
+Service = Annotated[str, typer.Option(help="The service's address.")]
+TokenFile = Annotated[
+    Path | None,
+    typer.Option(help="A file with the token; by default the environment variable DISCREET_TOKEN has it."),
+]
+Named = Annotated[str, typer.Argument(help="The collection's name.")]
+
+_HERE = "http://127.0.0.1:8571"
+
+#: How long a service may take to start, in seconds.
+PATIENCE = 15.0
+
+
+def create(
+    name: Named,
+    mechanism: Annotated[
+        list[str],
+        typer.Option(
+            help="What devices draw from: a mechanism file (.json); for several to choose from, NAME=FILE each."
+        ),
+    ],
+    question: Annotated[str, typer.Option(help="What people are asked.")],
+    title: Annotated[str | None, typer.Option(help="A title; by default the question.")] = None,
+    wanted: Annotated[
+        str | None, typer.Option(help='The error allowed: "±2 points", "mean ±0.5". +-2 is read as ±2.')
+    ] = None,
+    minimum_reports: Annotated[
+        int | None, typer.Option(help="Instead of --wanted: estimates from fewer reports are not shown.")
+    ] = None,
+    by_token: Annotated[bool, typer.Option("--by-token", help="Only holders of a token may report.")] = False,
+    service: Service = _HERE,
+    token_file: TokenFile = None,
+    json: Json = False,
+) -> None:
+    """Make a collection at a service.
+
+    Example: `discreet collect create smoking --question "Do you smoke?" --mechanism m.json --wanted "±2 points"`
+    """
+    from ..files import load
+    from .collector import named_mechanisms
+
+    mechanisms = load(mechanism[0]) if len(mechanism) == 1 else named_mechanisms(mechanism)
+    made = _collector(service, token_file).create(
+        name, mechanisms, question=question, title=title, wanted=wanted, minimum_reports=minimum_reports,
+        reporting="token" if by_token else "open",
+    )  # fmt: skip
+    if json:
+        print_json(made)
+        return
+    say(f"{name}: estimates are shown from {made['minimum_reports']:,} reports on.")
+    for one in made["mechanisms"]:  # type: ignore[union-attr]
+        say(f"{one['name']:<10}{' '.join(one['guarantee'])}")  # type: ignore[index,arg-type,call-overload]
+    say(f"{'answer':<10}{service.rstrip('/')}/collections/{name}/answer")
+
+
+def estimate(
+    name: Named,
+    level: Annotated[float, typer.Option(help="How sure the intervals are.", min=0.5, max=0.9999)] = 0.95,
+    service: Service = _HERE,
+    token_file: TokenFile = None,
+    page: Page = None,
+    json: Json = False,
+) -> None:
+    """Estimate the distribution behind the reports of a collection, with intervals.
+
+    Example: `discreet collect estimate smoking --page smoking.html`
+    """
+    refuse_unwritable(page, (".html",), "a page")
+    found = _collector(service, token_file).estimate(name)
+    if page is not None:
+        found.save(page, level)
+    if json:
+        print_json(found.to_json(level))
+        return
+    say(found.describe(level))
+    if page is not None:
+        say(f"page      {page}")
+
+
+def _collector(service: str, token_file: Path | None) -> Collector:
+    from ..collect.collector import Collector
+    from ..errors import InvalidInput
+
+    if token_file is not None:
+        try:
+            text = token_file.read_text(encoding="ascii")
+        except (OSError, UnicodeDecodeError):
+            raise InvalidInput(
+                f"there is no token in {token_file}.", "Make one: discreet collect token.", argument="token_file"
+            ) from None
+        return Collector(service, text, patience=PATIENCE)
+    text = os.environ.get("DISCREET_TOKEN", "")
+    if not text:
+        raise InvalidInput(
+            "this needs a token of the service.",
+            "Name the file that has it by --token-file, or set DISCREET_TOKEN; discreet collect token makes one.",
+            argument="token_file",
+        )
+    return Collector(service, text, patience=PATIENCE)

@@ -9,7 +9,7 @@ from typing import Annotated, TypeVar
 
 import typer
 
-from .output import Json, print_json, say
+from .output import Json, print_json, refuse_no_folder, say
 
 T = TypeVar("T")
 
@@ -61,6 +61,7 @@ def study(
     wanted = running.read_formats(formats)
     if set(wanted) - {"json"}:  # specifications need nothing to draw with
         refuse_undrawable()
+    refuse_no_folder(out)
     if download:
         if data is None:
             raise InvalidInput("there is no folder to fetch Adult into.", "Name one: --data FOLDER.", argument="data")
@@ -74,12 +75,12 @@ def study(
             say(found.describe())
             say(f"page      {page}")
     if json:
-        print_json([found.to_json() for found in results] if name == "all" else results[0].to_json())
+        print_json({"studies": [found.to_json() for found in results]} if name == "all" else results[0].to_json())
 
 
 def _list(rows: Sequence[tuple[str, str, str]], as_json: bool) -> None:
     if as_json:
-        print_json([{"study": study, "figure": key, "title": title} for study, key, title in rows])
+        print_json({"exhibits": [{"study": study, "figure": key, "title": title} for study, key, title in rows]})
         return
     for study, key, title in rows:
         say(f"{study:15} {key:20} {title}")

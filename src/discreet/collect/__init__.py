@@ -5,9 +5,9 @@ from __future__ import annotations
 from importlib import import_module
 
 #: Public names -> the modules they are in, which are loaded when first asked for.
-_HOME = {"Client": ".reporting.client", "Offer": ".reporting.client"}
+_HOME = {"Client": ".reporting.client", "Collector": ".collector", "Offer": ".reporting.client"}
 
-__all__ = ["Client", "Offer"]
+__all__ = ["Client", "Collector", "Offer"]
 
 
 def __getattr__(name: str) -> object:

@@ -91,8 +91,7 @@ def square_map(squares: FloatArray, grid: Grid, legend: str, title: str, *senten
         "type": "quantitative",
         "scale": {"type": "sqrt", "domain": [0, most], "range": list(RAMP), "interpolate": "lab"},
         "legend": {
-            "type": "gradient", "title": [legend, f"per {metres:g} m square"], "format": ",.3~r", "tickCount": 5,
-            "gradientLength": max(110, min(step * rows, 220)), "gradientThickness": 14,
+            "title": [legend, f"per {metres:g} m square"], "format": ",.3~r", "tickCount": 5, "symbolType": "square",
         },
     }  # fmt: skip
     spec: Spec = {
@@ -102,7 +101,7 @@ def square_map(squares: FloatArray, grid: Grid, legend: str, title: str, *senten
         "mark": {"type": "rect", "tooltip": True, "strokeWidth": 0.7, "aria": False},
         "encoding": {
             "x": x, "x2": {"field": "east"}, "y": y, "y2": {"field": "north"},
-            "color": colour, "stroke": {**colour, "legend": None},
+            "color": colour, "stroke": colour,
         },
         "width": step * cols,
         "height": step * rows,

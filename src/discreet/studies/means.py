@@ -1,4 +1,4 @@
-"""Means over repetitions, with their uncertainty; and numbers as tables of the studies keep them."""
+"""Means over repetitions, with their uncertainty."""
 
 from __future__ import annotations
 
@@ -11,18 +11,10 @@ from scipy.special import stdtrit
 
 from ..exact.arrays import FloatArray
 from ..wording import rounded
+from .tables import significant
 
 #: How sure intervals are.
 LEVEL = 0.95
-
-
-def ten_digits(value: float) -> float:
-    """A number with ten significant digits: what is beyond depends on the order in which a processor adds.
-
-    >>> ten_digits(2 / 3)
-    0.6666666667
-    """
-    return float(f"{value:.10g}")
 
 
 def grouped(value: float) -> str:
@@ -86,7 +78,7 @@ class Mean:
     def columns(self, name: str) -> dict[str, float]:
         """The mean and the ends of its interval, as columns of a table."""
         ends = {name: self.value, f"{name}_low": self.low, f"{name}_high": self.high}
-        return {column: ten_digits(value) for column, value in ends.items()}
+        return {column: significant(value) for column, value in ends.items()}
 
     def __str__(self) -> str:
         return f"{grouped(self.value)} ± {grouped(float(f'{self.half_width:.2g}'))}"

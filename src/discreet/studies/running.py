@@ -11,6 +11,7 @@ from pathlib import Path
 from ..errors import InvalidInput
 from ..plots import Chart
 from ..report import Bullets, Fact, Json, Part, Picture, Prose, Report, Result, Section, Table, Terms, stamped
+from ..utility import transport_solver
 from ..wording import listed, plural
 from .claims import Claim, Verdict
 from .datasets import SOURCES, Datasets
@@ -40,8 +41,8 @@ class StudyResult(Result):
     --------
     >>> import discreet as dc
     >>> found = dc.study("bounded", figure="numbers", quick=True)
-    >>> found.claims[0].place, len(found.left_out)
-    ('[S] ...', 0)
+    >>> len(found.claims) > 10, found.left_out
+    (True, {})
     """
 
     study: Study
@@ -131,7 +132,7 @@ class StudyResult(Result):
 
 def study(
     name: str,
-    figure: str | None = None,
+    figure: str | int | None = None,
     *,
     quick: bool = False,
     seed: int = 2026,
@@ -146,7 +147,7 @@ def study(
         Which study: ``"constrained"``, ``"bounded"``, ``"reconstruction"`` or ``"places"``, or the letter by which the
         documentation cites the paper; ``"results"`` are those of our own.
     figure
-        One figure or table only, by its key, such as ``"3"``.
+        One figure or table only, by its key, such as ``3`` or ``"example-1"``.
     quick
         A few repetitions: the shape of each figure within seconds, with wide error bars.
     seed
@@ -172,10 +173,12 @@ def study(
     chosen = find_study(name)
     datasets = Datasets(None if data is None else Path(data))
     setting = Setting(quick=quick, seed=seed, datasets=datasets, progress=progress)
-    exhibits = chosen.exhibits if figure is None else (_find_exhibit(chosen, figure),)
+    exhibits = chosen.exhibits if figure is None else (_find_exhibit(chosen, str(figure)),)
     missing = {e.key: [need for need in e.needs if not datasets.has(need)] for e in exhibits}
     if figure is not None and missing[exhibits[0].key]:
         datasets.refuse(missing[exhibits[0].key][0])
+    if any(exhibit.on_map and not missing[exhibit.key] for exhibit in exhibits):
+        transport_solver()  # refuses before any work
     drawable = [exhibit for exhibit in exhibits if not missing[exhibit.key]]
     drawn = {}
     for exhibit in progress(drawable, chosen.name):

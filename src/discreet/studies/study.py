@@ -100,6 +100,8 @@ class Exhibit:
         The data sets without which it cannot be drawn: ``"adult"``, ``"gowalla"``.
     by_cell
         Whether its data shows such a data set cell by cell, and so must not be passed on.
+    on_map
+        Whether it measures distances on a map, which takes the extra ``transport``.
     """
 
     key: str
@@ -107,6 +109,7 @@ class Exhibit:
     draw: Callable[[Setting], Drawn]
     needs: tuple[str, ...] = ()
     by_cell: bool = False
+    on_map: bool = False
 
     @property
     def called(self) -> str:

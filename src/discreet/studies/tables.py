@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from fractions import Fraction
 
 from ..report import Json
 from .study import Row
 
 #: Digits that every processor agrees on: the last ones of a double may differ with the order of a sum.
 DIGITS = 10
+
+
+def significant(value: Fraction | float, digits: int = DIGITS) -> float:
+    """A number of a table, rounded so that it is the same on every machine.
+
+    >>> significant(Fraction(2, 3))
+    0.6666666667
+    """
+    return float(f"{float(value):.{digits}g}")
 
 
 def shortened(rows: Iterable[Mapping[str, Json]], digits: int = DIGITS) -> list[Row]:
@@ -18,7 +28,7 @@ def shortened(rows: Iterable[Mapping[str, Json]], digits: int = DIGITS) -> list[
     [{'name': 'one', 'value': 0.6666666667, 'times': 3}]
     """
     return [
-        {key: float(f"{value:.{digits}g}") if isinstance(value, float) else value for key, value in row.items()}
+        {key: significant(value, digits) if isinstance(value, float) else value for key, value in row.items()}
         for row in rows
     ]
 

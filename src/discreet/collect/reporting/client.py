@@ -17,7 +17,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Literal
 
-from ...errors import DiscreetError, InvalidInput, NotPrivate, Unsupported, arg
+from ...errors import InvalidInput, NotPrivate, Unsupported, arg
 from ...exact.integers import positive_integer
 from ...exact.rationals import Number, as_fraction, claimed, text_up
 from ...files import mechanism_from_text
@@ -26,16 +26,12 @@ from ...privacy.verify import verify
 from ...spaces import Grid
 from ..collection import NAME
 from .diary import Diary, Part, Waiting
-from .transport import Answer, Http, ServiceUnreachable, Transport, read_service
+from .transport import Answer, Http, Refused, ServiceUnreachable, Transport, read_service
 
 #: How long to wait before the same bytes are sent again, in seconds.
 WAITS = (0.2, 1.0, 3.0)
 
 Outcome = Literal["counted", "waiting", "expired", "refused"]
-
-
-class Refused(DiscreetError):
-    """A service that refuses a request and would refuse it again."""
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,10 @@ class ServiceUnreachable(DiscreetError):
     """A service that does not answer now. What waits to be sent is kept."""
 
 
+class Refused(DiscreetError):
+    """A service that refuses a request and would refuse it again."""
+
+
 class Transport(Protocol):
     """Whoever carries requests."""
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
 import sys
 import time
-import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from functools import cached_property
@@ -186,11 +186,14 @@ class Service:
             began = time.monotonic()
             for name in changed:
                 try:
-                    await run_in_threadpool(lambda name=name: self._answers.prepare(self._registry.get(name)))
+                    await run_in_threadpool(self._prepare_answer, name)
                 except (DiscreetError, Problem) as problem:
                     LOGGER.warning("an estimate was not prepared", extra={"figures": {"why": str(problem)}})
             await asyncio.sleep(max(PREPARING, (time.monotonic() - began) / SHARE))
             changed = ingest.changed()
+
+    def _prepare_answer(self, name: str) -> None:
+        self._answers.prepare(self._registry.get(name))
 
     def _written_by(self) -> Writer:
         assert self._writer is not None  # requests come after the start

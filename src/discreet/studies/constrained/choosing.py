@@ -13,8 +13,9 @@ from ...plots.chart import PALETTE
 from ...wording import listed, plural, rounded
 from ..claims import Claim, judged
 from ..study import Drawn, Row, Setting
+from ..tables import significant
 from .charts import grid
-from .named import SEVEN, designed, fractions, named, raw, significant, solved, weakly_honest_from
+from .named import SEVEN, designed, fractions, named, raw, solved, weakly_honest_from
 
 #: All sets of properties that can be asked for.
 REQUESTS = tuple(codes for size in range(len(SEVEN) + 1) for codes in combinations(SEVEN, size))

@@ -12,8 +12,9 @@ from ...plots import beside
 from ...wording import listed, rounded
 from ..claims import Claim, judged
 from ..study import Drawn, Row, Setting
+from ..tables import significant
 from .charts import PANEL, lines
-from .named import IN_WORDS, designed, fractions, named, rescaled, significant, weakly_honest_from
+from .named import IN_WORDS, designed, fractions, named, rescaled, weakly_honest_from
 
 #: The nine meaningful requests of section V-A: what is asked for besides weak honesty.
 NINE: tuple[tuple[str, ...], ...] = (

@@ -13,8 +13,9 @@ from ...properties import Property, Rows
 from ...wording import listed, rounded
 from ..claims import Claim, judged
 from ..study import Drawn, Row, Setting
+from ..tables import significant
 from .charts import grid
-from .named import WEAK_ALONE, WEAK_WITH_COLUMNS, designed, entry, fractions, named, raw, significant
+from .named import WEAK_ALONE, WEAK_WITH_COLUMNS, designed, entry, fractions, named, raw
 
 #: Differences of costs up to this are none.
 NOTHING = 1e-9

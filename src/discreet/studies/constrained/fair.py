@@ -16,8 +16,9 @@ from ...utility import cost
 from ...wording import listed, rounded
 from ..claims import Claim, judged
 from ..study import Drawn, Row, Setting
+from ..tables import significant
 from .charts import PANEL, lines
-from .named import fractions, rescaled, significant
+from .named import fractions, rescaled
 from .structure import exponent
 
 

@@ -22,8 +22,9 @@ from ...properties import Property, Rows
 from ...wording import listed, percent, rounded
 from ..claims import Claim, judged
 from ..study import Drawn, Row, Setting
+from ..tables import significant
 from .charts import lines
-from .named import SEVEN, designed, entry, fractions, named, significant
+from .named import SEVEN, designed, entry, fractions, named
 
 #: The alpha of figures 1 and 2, as printed.
 PRINTED_ALPHA = Fraction(62, 100)

@@ -18,8 +18,9 @@ from ...properties import PROPERTIES
 from ...wording import listed, plural
 from ..claims import Claim, judged
 from ..study import Drawn, Row, Setting
+from ..tables import significant
 from .charts import grid
-from .named import SEVEN, designed, fractions, named, significant
+from .named import SEVEN, designed, fractions, named
 
 # ------------------------------------------------------------------------------------------------ what follows
 

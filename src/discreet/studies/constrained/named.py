@@ -42,15 +42,6 @@ def fractions(texts: Iterable[str]) -> tuple[Fraction, ...]:
     return tuple(Fraction(text) for text in texts)
 
 
-def significant(value: Fraction | float, digits: int = 10) -> float:
-    """A number of a table, rounded so that it is the same on every machine.
-
-    >>> significant(Fraction(2, 3))
-    0.6666666667
-    """
-    return float(f"{float(value):.{digits}g}")
-
-
 @lru_cache(maxsize=8192)
 def designed(n: int, alpha: Fraction, codes: tuple[str, ...] = (), loss: str = "L0") -> Mechanism:
     """The best mechanism with these properties, made once."""

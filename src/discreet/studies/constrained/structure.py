@@ -14,8 +14,9 @@ from ...plots import heatmap
 from ...wording import listed, rounded
 from ..claims import Claim, judged
 from ..study import Drawn, Row, Setting
+from ..tables import significant
 from .charts import grid
-from .named import designed, entry, fractions, rescaled, significant, solved
+from .named import designed, entry, fractions, rescaled, solved
 
 #: Where structure is checked in exact arithmetic.
 ALPHAS = fractions(["1/10", "1/3", "1/2", "2/3", "3/4", "9/10", "10/11", "99/100"])

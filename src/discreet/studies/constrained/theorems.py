@@ -17,7 +17,8 @@ from ...utility import cost
 from ...wording import plural, rounded
 from ..claims import Claim, judged
 from ..study import Drawn, Setting
-from .named import SEVEN, designed, fractions, rescaled, significant, solved, weakly_honest_from
+from ..tables import significant
+from .named import SEVEN, designed, fractions, rescaled, solved, weakly_honest_from
 
 #: Alphas on both sides of every threshold of the lemmas.
 ALPHAS = fractions(

@@ -14,6 +14,7 @@ from ...wording import listed
 from ..claims import Claim, judged
 from ..constrained.named import named
 from ..study import Drawn, Row, Setting
+from ..tables import significant
 from .small_groups import NAMES, WEAKLY_HONEST_MEANS, group_counts, law_of, outcome, picture
 
 #: The paper's alpha is lost in the scan. GM is worse than uniform guessing, as the text says, from about .9 on only.
@@ -66,7 +67,7 @@ def _draw(setting: Setting, bits: Mapping[str, IntArray], data: str, chosen: tup
     wrong, near = _errors(setting, bits, sizes, ALPHA, runs, 0), _errors(setting, bits, sizes, ALPHA, runs, 1)
     by_alpha: list[Row] = []
     for alpha in ALPHAS:
-        by_alpha += [{**row, "alpha": round(float(alpha), 10)} for row in _errors(setting, bits, (8,), alpha, runs, 0)]
+        by_alpha += [{**row, "alpha": significant(alpha)} for row in _errors(setting, bits, (8,), alpha, runs, 0)]
     shares = {name: float(found.mean()) for name, found in bits.items()}
     chosen = (
         *chosen,

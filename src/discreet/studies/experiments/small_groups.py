@@ -16,6 +16,7 @@ from ...report import Json
 from ...spaces import Counts
 from ...utility import expected_loss
 from ..study import Row
+from ..tables import significant
 
 #: [C]'s names of the mechanisms, in the order of its legends.
 NAMES = ("GM", "WM", "EM", "UM")
@@ -55,7 +56,7 @@ class Outcome:
         """A row of data: the columns, what is expected, the runs, and one standard error each way."""
         found = {"expected": self.expected, "mean": self.mean}
         ends = {"low": self.mean - self.standard_error, "high": self.mean + self.standard_error}
-        return {**columns, **{name: round(value, 10) for name, value in (found | ends).items()}, "runs": self.runs}
+        return {**columns, **{name: significant(value) for name, value in (found | ends).items()}, "runs": self.runs}
 
 
 def outcome(

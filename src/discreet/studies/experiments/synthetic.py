@@ -9,10 +9,11 @@ from itertools import pairwise
 import numpy as np
 
 from ... import losses
-from ...exact.arrays import FloatArray, IntArray
+from ...exact.arrays import IntArray
 from ...losses import Loss
 from ..claims import Claim, judged
 from ..constrained.named import named
+from ..laws import binomial
 from ..study import Drawn, Row, Setting
 from .small_groups import NAMES, WEAKLY_HONEST_MEANS, outcome, picture
 
@@ -30,14 +31,6 @@ _CHOSEN = (
 
 #: Errors that differ by less are called equal.
 EQUAL = 1e-9
-
-
-def binomial(n: int, p: float) -> FloatArray:
-    """The probabilities of 0 to n among n people of whom each has the bit with probability p."""
-    from scipy.stats import binom
-
-    law: FloatArray = binom.pmf(np.arange(n + 1), n, p)
-    return np.asarray(law / law.sum())
 
 
 def figure_11(setting: Setting) -> Drawn:

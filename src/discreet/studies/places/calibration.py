@@ -13,8 +13,8 @@ from ...plots.chart import DARK, QUIET, STROKES, WIDTH, Chart, Spec, finish, ser
 from ...utility import probability_of_truth
 from ...wording import percent, rounded
 from ..claims import Claim, judged
-from ..means import ten_digits
 from ..study import Drawn, Row, Setting
+from ..tables import significant
 from .checkins import PRINTED as PRINTED_NUMBER
 from .mechanisms import (
     CHOSEN,
@@ -46,19 +46,19 @@ def draw_calibration(setting: Setting) -> Drawn:
         {
             "mechanism": name,
             "printed_epsilon": PRINTED[name],
-            "metres_at_printed_epsilon": ten_digits(float(by_cell[name] @ found.distribution)),
-            "metres_low": ten_digits(float(spreads[name][0])),
-            "metres_high": ten_digits(float(spreads[name][1])),
-            "epsilon_at_450_m": ten_digits(float(fitted[name].epsilon)),
-            "metres_reached": ten_digits(float(fitted[name].achieved)),
-            "truth_reported": ten_digits(_truth(fitted[name].mechanism, found)),
-            "verified_epsilon": ten_digits(fitted[name].mechanism.certificate.epsilon),
+            "metres_at_printed_epsilon": significant(float(by_cell[name] @ found.distribution)),
+            "metres_low": significant(float(spreads[name][0])),
+            "metres_high": significant(float(spreads[name][1])),
+            "epsilon_at_450_m": significant(float(fitted[name].epsilon)),
+            "metres_reached": significant(float(fitted[name].achieved)),
+            "truth_reported": significant(_truth(fitted[name].mechanism, found)),
+            "verified_epsilon": significant(fitted[name].mechanism.certificate.epsilon),
         }
         for name in NAMES
     ]
     ratios = {name: largest_logs(fitted[name].mechanism) for name in NAMES}
     apart: list[Row] = [
-        {"mechanism": name, "metres": ten_digits(metres), "log_ratio": ten_digits(value)}
+        {"mechanism": name, "metres": significant(metres), "log_ratio": significant(value)}
         for name, line in ratios.items()
         for metres, value in line
     ]

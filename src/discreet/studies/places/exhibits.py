@@ -17,7 +17,7 @@ PLACES = Study(
     (
         Exhibit("1", "the square of Paris and its cells", draw_checkins, _GOWALLA, by_cell=True),
         Exhibit("calibration", "an expected distance of 450 m", draw_calibration, _GOWALLA),
-        Exhibit("2", "loss of utility of growing data sets", draw_losses, _GOWALLA),
-        Exhibit("radius", "the same at a likelihood ratio within a kilometre", draw_radius, _GOWALLA),
+        Exhibit("2", "loss of utility of growing data sets", draw_losses, _GOWALLA, on_map=True),
+        Exhibit("radius", "the same at a likelihood ratio within a kilometre", draw_radius, _GOWALLA, on_map=True),
     ),
 )

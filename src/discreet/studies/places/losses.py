@@ -11,8 +11,9 @@ from ...exact.arrays import FloatArray
 from ...plots.chart import STROKES, WIDTH, Chart, Spec, finish, series
 from ...wording import rounded
 from ..claims import Claim, judged
-from ..means import Mean, ten_digits
+from ..means import Mean
 from ..study import Drawn, Row, Setting
+from ..tables import significant
 from .checkins import MENTIONED
 from .checkins import PRINTED as PRINTED_NUMBER
 from .growing import DEFAULT, INVERSE, MAXIMUM, Losses, chart, grow, measure, table
@@ -47,7 +48,7 @@ def draw_losses(setting: Setting) -> Drawn:
         growth = grow(setting, found, calibrated[name], name, 0)
         paths[name] = {size: growth.loss(size, MAXIMUM) for size in _steps(setting)}
     path_rows: list[Row] = [
-        {"mechanism": name, "checkins": size, "metres": ten_digits(loss)}
+        {"mechanism": name, "checkins": size, "metres": significant(loss)}
         for name, path in paths.items()
         for size, loss in path.items()
     ]

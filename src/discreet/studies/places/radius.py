@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from ...mechanism import Mechanism
-from ..means import ten_digits
 from ..study import Drawn, Row, Setting
+from ..tables import significant
 from .growing import chart, measure, table
 from .losses import QUICK_SIZES, SIZES, order_claim, slow_claim
 from .mechanisms import GEOMETRIC, LAPLACE, RESPONSE, at_epsilon
@@ -47,7 +47,7 @@ def draw_radius(setting: Setting) -> Drawn:
     sizes, repeats = setting.pick(QUICK_SIZES, SIZES), setting.pick(5, 12)
     losses = measure(setting, found, made, sizes, repeats)
     epsilons: list[Row] = [
-        {"mechanism": name, "epsilon": ten_digits(m.certificate.epsilon), "notion": m.certificate.notion}
+        {"mechanism": name, "epsilon": significant(m.certificate.epsilon), "notion": m.certificate.notion}
         for name, m in made.items()
     ]
     title = "Equally private within a kilometre, k-RR is much further off"

@@ -14,8 +14,10 @@ from ...plots.chart import STROKES, Chart, Spec, finish, series
 from ...utility import kantorovich
 from ...wording import percent, rounded
 from ..claims import Claim, judged
-from ..means import Mean, ten_digits
+from ..laws import binomial
+from ..means import Mean
 from ..study import Drawn, Row, Setting
+from ..tables import significant
 from .surveys import (
     BINOMIAL,
     CHOSEN,
@@ -25,7 +27,6 @@ from .surveys import (
     RESPONSE,
     UPDATES,
     Surveys,
-    binomial,
     draw,
     mechanisms,
     shapes,
@@ -117,9 +118,9 @@ def draw_convergence(setting: Setting) -> Drawn:
     table: list[Row] = [
         {
             "distribution": shape, "mechanism": name, "updates": k,
-            "log_likelihood_per_report": ten_digits(float(climb.heights[k]) / PEOPLE),
-            "missing_in_all": ten_digits(float(climb.missing[k])),
-            "share_of_the_rise": ten_digits(climb.share(k)),
+            "log_likelihood_per_report": significant(float(climb.heights[k]) / PEOPLE),
+            "missing_in_all": significant(float(climb.missing[k])),
+            "share_of_the_rise": significant(climb.share(k)),
         }
         for (shape, name), climb in climbs.items()
         for k in shown
@@ -253,7 +254,7 @@ def _claims(climbs: Mapping[tuple[str, str], Climb], times: int) -> tuple[Claim,
 def _inverse_as_estimate() -> tuple[bool, float]:
     """Reports whose inverse is a distribution: whether it is, and the gap of its likelihood."""
     mechanism = mechanisms()[GEOMETRIC]
-    population = (binomial() + 1 / (LARGEST + 1)) / 2
+    population = (binomial(LARGEST, 0.5) + 1 / (LARGEST + 1)) / 2
     counts = np.rint(1e12 * mechanism.forward(population)).astype(np.int64)
     found = estimate(counts, mechanism, method="inverse")
     return bool(found.distribution.min() >= 0), found.gap

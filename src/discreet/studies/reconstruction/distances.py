@@ -11,6 +11,7 @@ from ...plots.chart import Chart
 from ...plots.repetitions import MeanPoint, mean_lines
 from ...wording import rounded
 from ..claims import Claim, judged
+from ..laws import binomial
 from ..means import Mean
 from ..study import Drawn, Row, Setting
 from .surveys import (
@@ -25,7 +26,6 @@ from .surveys import (
     RESPONSE,
     UPDATES,
     Surveys,
-    binomial,
     draw,
     mechanisms,
     points,
@@ -99,7 +99,7 @@ def _ratio(means: Means, shape: str, size: int, which: str, truth: str) -> Mean:
 def _other_shapes(setting: Setting) -> list[Row]:
     """The ratio k-RR / geometric for other binomials and other random points."""
     others: dict[str, FloatArray] = {
-        f"binomial, p = {p:g}": binomial(p) for p in setting.pick((0.25,), OTHER_PROBABILITIES)
+        f"binomial, p = {p:g}": binomial(LARGEST, p) for p in setting.pick((0.25,), OTHER_PROBABILITIES)
     }
     for k in range(setting.pick(1, 4)):
         rng = setting.generator("points", k)

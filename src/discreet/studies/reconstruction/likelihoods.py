@@ -13,8 +13,8 @@ from ...plots.chart import QUIET, STROKES, WIDTH, Chart, Spec, finish, series
 from ...privacy.verify import verify
 from ...wording import rounded
 from ..claims import Claim, judged
-from ..means import ten_digits
 from ..study import Drawn, Row, Setting
+from ..tables import significant
 from .surveys import GEOMETRIC, LARGEST, RADIUS, RESPONSE, mechanisms
 
 #: The true value of figure 1.
@@ -31,12 +31,12 @@ def draw_likelihoods(setting: Setting) -> Drawn:
     made = mechanisms()
     ratios = {name: largest_ratios(m) for name, m in made.items()}
     reports: list[Row] = [
-        {"mechanism": name, "report": y, "probability": ten_digits(p)}
+        {"mechanism": name, "report": y, "probability": significant(p)}
         for name, m in made.items()
         for y, p in enumerate(m.matrix[TRUTH].tolist())
     ]
     apart: list[Row] = [
-        {"mechanism": name, "distance": d, "ratio": ten_digits(ratio)}
+        {"mechanism": name, "distance": d, "ratio": significant(ratio)}
         for name, line in ratios.items()
         for d, ratio in enumerate(line.tolist())
         if d

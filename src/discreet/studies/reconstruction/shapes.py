@@ -6,8 +6,9 @@ import math
 
 from ...plots.chart import PALE, PALETTE, Chart, Spec, beside, finish
 from ..claims import Claim, judged
-from ..means import Mean, ten_digits
+from ..means import Mean
 from ..study import Drawn, Row, Setting
+from ..tables import significant
 from .surveys import (
     BINOMIAL,
     CHOSEN,
@@ -66,9 +67,9 @@ def _curves(shape: str, name: str, one: Surveys) -> list[Row]:
     noisy = one.reports[one.typical] / one.people
     return [
         {
-            "distribution": shape, "mechanism": name, "value": k, "truth": ten_digits(float(one.population[k])),
-            "sample": ten_digits(float(one.sample[k])), "reports": ten_digits(float(noisy[k])),
-            **{which: ten_digits(float(one.estimates(which)[one.typical, k])) for which in ESTIMATES},
+            "distribution": shape, "mechanism": name, "value": k, "truth": significant(float(one.population[k])),
+            "sample": significant(float(one.sample[k])), "reports": significant(float(noisy[k])),
+            **{which: significant(float(one.estimates(which)[one.typical, k])) for which in ESTIMATES},
         }
         for k in range(len(one.population))
     ]  # fmt: skip
@@ -148,7 +149,7 @@ def _panel(one: Surveys, which: str, title: str) -> Chart:
     ]
     highest = max(float(column.max()) for column in columns.values())
     step = next(step for step in (0.02, 0.05, 0.1, 0.2) if highest <= 6 * step)
-    ticks = [ten_digits(k * step) for k in range(math.ceil(highest / step) + 1)]
+    ticks = [significant(k * step) for k in range(math.ceil(highest / step) + 1)]
     top = ticks[-1]  # a label at the top of every panel, so that their titles stand in a line
     scale = {"domain": list(columns), "range": [PALE, PALETTE[2], PALETTE[1]]}
     x = {

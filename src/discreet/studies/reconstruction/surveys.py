@@ -22,6 +22,7 @@ from ...mechanisms.geometric import geometric
 from ...mechanisms.response import randomized_response
 from ...spaces import Counts
 from ...utility import kantorovich
+from ..laws import binomial
 from ..study import Setting
 
 #: The values of [F]: 0 to 100.
@@ -50,15 +51,6 @@ CHOSEN = (
 )
 
 
-def binomial(p: float = 0.5, n: int = LARGEST) -> FloatArray:
-    """The binomial distribution on 0..n.
-
-    >>> binomial(0.5, 2).tolist()
-    [0.25, 0.5, 0.25]
-    """
-    return np.array([math.comb(n, k) * p**k * (1 - p) ** (n - k) for k in range(n + 1)])
-
-
 def points(shares: Mapping[int, float], n: int = LARGEST) -> FloatArray:
     """A distribution on a few of the values 0..n."""
     p = np.zeros(n + 1)
@@ -68,7 +60,7 @@ def points(shares: Mapping[int, float], n: int = LARGEST) -> FloatArray:
 
 def shapes() -> dict[str, FloatArray]:
     """The two populations by name."""
-    return {BINOMIAL: binomial(), POINTS: points(FOUR_POINTS)}
+    return {BINOMIAL: binomial(LARGEST, 0.5), POINTS: points(FOUR_POINTS)}
 
 
 def mechanisms(n: int = LARGEST) -> dict[str, Mechanism]:

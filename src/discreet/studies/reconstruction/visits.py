@@ -9,8 +9,9 @@ import numpy as np
 from ...exact.arrays import IntArray
 from ...plots.chart import DARK, PALE, STROKES, WIDTH, Chart, Spec, finish, series
 from ..claims import Claim, judged
-from ..means import Mean, ten_digits
+from ..means import Mean
 from ..study import Drawn, Row, Setting
+from ..tables import significant
 from .surveys import DEFAULT, ESTIMATES, GEOMETRIC, MAXIMUM, RESPONSE, UPDATES, Surveys, mechanisms, repeat
 
 #: Charts show so many visits; few people have more.
@@ -48,9 +49,9 @@ def draw_visits(setting: Setting) -> Drawn:
     ]
     curves: list[Row] = [
         {
-            "mechanism": name, "visits": k, "truth": ten_digits(float(truth[k])),
-            "reports": ten_digits(float(one.reports[one.typical, k] / one.people)),
-            **{which: ten_digits(float(one.estimates(which)[one.typical, k])) for which in ESTIMATES},
+            "mechanism": name, "visits": k, "truth": significant(float(truth[k])),
+            "reports": significant(float(one.reports[one.typical, k] / one.people)),
+            **{which: significant(float(one.estimates(which)[one.typical, k])) for which in ESTIMATES},
         }
         for name, one in surveys.items()
         for k in range(len(counts))

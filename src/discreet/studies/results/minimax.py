@@ -10,13 +10,14 @@ from ...optimise.design.closed import fair_diagonal
 from ...optimise.design.designing import read_request
 from ...optimise.improve.structure import derivable
 from ...optimise.lp.search import search
-from ...plots.panels import Axis, panels
+from ...plots.panels import Axis
 from ...report import Json
 from ...utility import cost
 from ...wording import rounded
 from ..claims import Claim, judged
 from ..study import Drawn, Setting
 from ..tables import number, shortened
+from .curves import curves_by_alpha
 
 ALPHAS = (Fraction(1, 2), Fraction(3, 4), Fraction(9, 10), Fraction(19, 20))
 
@@ -34,24 +35,14 @@ def draw(setting: Setting) -> Drawn:
     rows: list[dict[str, Json]] = []
     for alpha in setting.progress(ALPHAS, "alphas"):
         rows += [_row(n, alpha, n in solved) for n in sizes]
-    curves = {
-        f"alpha = {float(alpha):g}": [
-            {"name": name, "x": row["n"], "y": row[column]}
-            for column, name in _NAMES.items()
-            for row in rows
-            if row["alpha"] == str(alpha) and row[column] is not None
-        ]
-        for alpha in ALPHAS
-    }
-    chart = panels(
-        curves,
-        Axis("largest count n", (1, max(sizes))),
+    chart = curves_by_alpha(
+        rows,
+        ALPHAS,
+        _NAMES,
         Axis("worst probability of a wrong report", (0.3, 1)),
         "No mechanism is right more often in its worst case than the explicit fair one",
         "Lower is better. The dots are the exact optimum over all mechanisms of this privacy, with no property asked "
         "for.",
-        columns=2,
-        dots=(_NAMES["program"],),
     )
     return Drawn({"": chart}, {"": shortened(rows)}, _claims(rows))
 

@@ -12,12 +12,13 @@ from ...mechanisms.geometric import geometric
 from ...optimise.design.chooser import cost_of
 from ...optimise.design.closed import fair_diagonal, weakly_honest_cost, weakly_honest_share
 from ...optimise.design.designing import design
-from ...plots.panels import Axis, panels
+from ...plots.panels import Axis
 from ...privacy.verify import verify
 from ...report import Json
 from ..claims import Claim, judged
 from ..study import Drawn, Setting
 from ..tables import shortened
+from .curves import curves_by_alpha
 
 ALPHAS = (Fraction(2, 3), Fraction(19, 25), Fraction(9, 10), Fraction(19, 20))
 
@@ -56,23 +57,13 @@ def draw(setting: Setting) -> Drawn:
     rows: list[dict[str, Json]] = []
     for alpha in setting.progress(ALPHAS, "alphas"):
         rows += [_row(n, alpha, n in solved) for n in sizes]
-    curves = {
-        f"alpha = {float(alpha):g}": [
-            {"name": name, "x": row["n"], "y": row[column]}
-            for column, name in _NAMES.items()
-            for row in rows
-            if row["alpha"] == str(alpha) and row[column] is not None
-        ]
-        for alpha in ALPHAS
-    }
-    chart = panels(
-        curves,
-        Axis("largest count n", (1, max(sizes))),
+    chart = curves_by_alpha(
+        rows,
+        ALPHAS,
+        _NAMES,
         Axis("L0 cost, rescaled"),
         "What weak honesty costs, in closed form",
         "The probability of a wrong report, times (n + 1)/n. Beyond n = 2 alpha/(1 - alpha) weak honesty is free.",
-        columns=2,
-        dots=(_NAMES["program"],),
     )
     return Drawn({"": chart}, {"": shortened(rows)}, _claims(rows, setting))
 

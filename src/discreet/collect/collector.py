@@ -1,0 +1,170 @@
+"""``discreet.collect.Collector``: whoever asks, at a service: makes collections and reads what came in."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from urllib.parse import quote
+
+from ..errors import InvalidInput
+from ..estimation.methods import estimate
+from ..estimation.result import Estimate
+from ..exact.integers import is_integer
+from ..files import mechanism_from_text
+from ..mechanism import Mechanism
+from ..report import Json
+from .reporting.transport import Answer, Http, Refused, ServiceUnreachable, Transport, read_service
+
+#: Between two tries to reach a service, in seconds.
+PAUSE = 0.2
+
+
+class Collector:
+    """Makes collections at a service and estimates from the reports there.
+
+    Parameters
+    ----------
+    service
+        Its address; TLS, unless it is on this computer.
+    token
+        What ``discreet collect token`` printed.
+    patience
+        How many seconds to wait for a service that does not answer yet, because it is being started.
+    transport
+        Carries the requests; by default HTTP.
+
+    Examples
+    --------
+    >>> from discreet.collect import Collector
+    >>> Collector("https://survey.example", "discreet_...")
+    <the service https://survey.example>
+    """
+
+    def __init__(self, service: str, token: str, *, patience: float = 0.0, transport: Transport | None = None) -> None:
+        self._service, self._token = read_service(service), token.strip()
+        self._patience, self._transport = patience, transport or Http()
+        if not self._token.isascii() or not self._token.isprintable() or not self._token:
+            raise InvalidInput(
+                "a token is one line of letters and digits.", "Make one: discreet collect token.", argument="token"
+            )
+
+    def __repr__(self) -> str:
+        return f"<the service {self._service}>"
+
+    def create(
+        self,
+        name: str,
+        mechanisms: Mechanism | Mapping[str, Mechanism],
+        *,
+        question: str,
+        title: str | None = None,
+        wanted: str | None = None,
+        minimum_reports: int | None = None,
+        reporting: str = "open",
+    ) -> dict[str, Json]:
+        """Make a collection, and return its public description. The same one again changes nothing.
+
+        Parameters
+        ----------
+        name
+            By which it is found: small letters, digits, - and _.
+        mechanisms
+            What devices draw from: one, or several by name, from which each person chooses before entering a value.
+        question, title
+            What people read; the question is the title too unless you give one.
+        wanted, minimum_reports
+            The error allowed (``"±2 points"``, ``"mean ±0.5"``), from which follows how many reports an estimate
+            needs; or that number itself.
+        reporting
+            ``"open"``, or ``"token"`` for holders of one.
+        """
+        by_name = {"main": mechanisms} if isinstance(mechanisms, Mechanism) else dict(mechanisms)
+        content: dict[str, Json] = {
+            "title": title or question,
+            "question": question,
+            "mechanisms": {one: mechanism.to_json() for one, mechanism in by_name.items()},
+            "reporting": reporting,
+        }
+        if wanted is not None:
+            content["wanted"] = wanted
+        if minimum_reports is not None:
+            content["minimum_reports"] = minimum_reports
+        return self._ask("PUT", f"/v1/collections/{quote(name, '')}", content)
+
+    def names(self) -> list[str]:
+        """The names of all collections."""
+        names = self._ask("GET", "/v1/collections")["names"]
+        return [str(name) for name in names] if isinstance(names, list) else []
+
+    def counts(self, name: str) -> dict[str, dict[object, int]]:
+        """For each mechanism, how often each report was made."""
+        found = self._ask("GET", f"/v1/collections/{quote(name, '')}/counts")["counts"]
+        if not isinstance(found, dict):
+            raise Refused("the service does not answer with counts.", "Look at its address.")
+        return {mechanism: _by_report(pairs) for mechanism, pairs in found.items()}
+
+    def estimate(self, name: str) -> Estimate:
+        """The distribution of the true values behind the reports so far, worked out here as :func:`dc.estimate` does.
+
+        Raises
+        ------
+        InvalidInput
+            While there are fewer reports than the collection wants.
+        """
+        described = self._ask("GET", f"/v1/collections/{quote(name, '')}")
+        needed, counts = int(str(described["minimum_reports"])), self.counts(name)
+        total = sum(sum(one.values()) for one in counts.values())
+        if total < needed:
+            raise InvalidInput(
+                f"there are {total:,} reports, and an estimate needs {needed:,}.", "Wait for more.", argument="name"
+            )
+        pairs = [(times, self._mechanism(name, one)) for one, times in counts.items() if times]
+        return estimate(*pairs[0]) if len(pairs) == 1 else estimate(pairs)
+
+    def make_token(self, right: str, collection: str | None = None) -> str:
+        """A token for others: ``"read"`` for estimates, ``"report"`` for collections that are not open."""
+        content: dict[str, Json] = (
+            {"right": right} if collection is None else {"right": right, "collection": collection}
+        )
+        return str(self._ask("POST", "/v1/tokens", content)["token"])
+
+    def _mechanism(self, collection: str, name: str) -> Mechanism:
+        path = f"/v1/collections/{quote(collection, '')}/mechanisms/{quote(name, '')}"
+        return mechanism_from_text(json.dumps(self._ask("GET", path)), f"the mechanism {name}")
+
+    def _answered(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> Answer:
+        end = time.monotonic() + self._patience
+        while True:
+            try:
+                return self._transport.ask(method, url, body, headers)
+            except ServiceUnreachable:
+                if time.monotonic() > end:
+                    raise Refused(
+                        f"{self._service} does not answer.", "Is the service running? discreet serve starts one."
+                    ) from None
+            time.sleep(PAUSE)
+
+    def _ask(self, method: str, path: str, content: Mapping[str, Json] | None = None) -> dict[str, Json]:
+        headers = {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"}
+        body = None if content is None else json.dumps(content).encode()
+        found = self._answered(method, f"{self._service}{path}", body, headers)
+        try:
+            answer = json.loads(found.body)
+        except ValueError:
+            answer = None
+        if not isinstance(answer, dict):
+            raise Refused(f"{self._service} is no such service (status {found.status}).", "Look at its address.")
+        if found.status not in (200, 201):
+            said = [str(answer[field]) for field in ("title", "detail") if answer.get(field)]
+            raise Refused(f"the service refuses this: {' '.join(said) or found.status}")
+        return answer
+
+
+def _by_report(pairs: Json) -> dict[object, int]:
+    """Pairs of a report and how often it was made, as a dictionary; a place is a row and a column."""
+    found: dict[object, int] = {}
+    for pair in pairs if isinstance(pairs, list) else ():
+        if isinstance(pair, list) and len(pair) == 2 and is_integer(pair[1]):
+            found[tuple(pair[0]) if isinstance(pair[0], list) else pair[0]] = int(str(pair[1]))
+    return found

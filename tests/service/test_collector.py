@@ -1,0 +1,97 @@
+"""Whoever asks, through the library and the command line: collections are made, reports counted, estimates read."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from survey_mechanisms import COUNTS, LABELS
+
+import discreet as dc
+from discreet.collect import Collector
+from discreet.collect.reporting.transport import Refused
+
+
+@pytest.fixture
+def collector(service, token):
+    return Collector(f"http://127.0.0.1:{service.port}", f"{token}\n")
+
+
+def test_a_collection_is_made_once_and_listed(collector, service):
+    made = collector.create(f"{service.name}-a", LABELS, question="Do you?", minimum_reports=20)
+    again = collector.create(f"{service.name}-a", {"main": LABELS}, question="Do you?", minimum_reports=20)
+    assert made == again and made["title"] == "Do you?" and f"{service.name}-a" in collector.names()
+    with pytest.raises(Refused, match="refuses"):
+        collector.create(f"{service.name}-a", LABELS, question="Don't you?", minimum_reports=20)
+
+
+@pytest.mark.parametrize("mechanism", [COUNTS, LABELS, dc.planar_geometric(dc.Grid(4, 4, 100), epsilon="0.01")])
+def test_the_estimate_is_that_of_the_library_from_the_same_reports(collector, service, mechanism):
+    name = f"{service.name}-{mechanism.inputs.size}"
+    collector.create(name, mechanism, question="What?", minimum_reports=50)
+    values = [mechanism.inputs.value(k % mechanism.inputs.size) for k in range(60)]
+    drawn = mechanism.simulate(values, seed=1)
+    reports = [list(one) if isinstance(one, tuple) else one for one in drawn.tolist()]
+    assert service.report(reports[:40], name=name).status == 201
+    with pytest.raises(dc.errors.InvalidInput, match="40 reports, and an estimate needs 50"):
+        collector.estimate(name)
+    assert service.report(reports[40:], name=name).status == 201
+    found, expected = collector.estimate(name), dc.estimate(reports=drawn, mechanism=mechanism)
+    assert found.people == 60 and found.distribution == pytest.approx(expected.distribution, abs=1e-12)
+
+
+def test_people_of_two_epsilons_are_estimated_together(collector, service):
+    two = {"more": dc.geometric(10, epsilon=2), "less": dc.geometric(10, epsilon=1)}
+    collector.create(f"{service.name}-two", two, question="How many?", minimum_reports=10)
+    for name, mechanism in two.items():
+        reports = mechanism.simulate([4] * 30, seed=2).tolist()
+        assert service.report(reports, mechanism=name, name=f"{service.name}-two").status == 201
+    assert collector.estimate(f"{service.name}-two").people == 60
+
+
+def test_a_token_for_others_permits_what_it_says(collector, service):
+    reader = Collector(f"http://127.0.0.1:{service.port}", collector.make_token("read", service.name))
+    assert set(reader.counts(service.name)) == {"main"}
+    with pytest.raises(Refused):
+        reader.names()
+
+
+def test_what_is_no_such_service_is_said(collector):
+    with pytest.raises(dc.errors.InvalidInput, match="TLS"):
+        Collector("http://survey.example", "x")
+    with pytest.raises(Refused, match="There is no collection"):
+        collector.counts("no-such")
+    with pytest.raises(Refused, match="discreet serve starts one"):
+        Collector("http://127.0.0.1:9", "x", patience=0.3).names()
+    with pytest.raises(dc.errors.InvalidInput, match="one line"):
+        Collector("https://survey.example", "  ")
+
+
+def test_the_command_line_makes_a_collection_and_reads_its_estimate(service, token, tmp_path):
+    LABELS.save(tmp_path / "m.json")
+    (tmp_path / "token.txt").write_text(f"{token}\n")
+    here = ["--service", f"http://127.0.0.1:{service.port}"]
+
+    def run(*words, **environment):
+        command = [sys.executable, "-m", "discreet.cli", "collect", *words, *here]
+        plain = {name: value for name, value in os.environ.items() if name != "DISCREET_TOKEN"}
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=plain | environment)
+
+    name = f"{service.name}-line"
+    making = ("create", name, "--mechanism", "m.json", "--question", "Do you?", "--minimum-reports", "10")
+    refused = run(*making)
+    assert refused.returncode == 2 and "DISCREET_TOKEN" in refused.stderr
+    made = run(*making, "--token-file", "token.txt")
+    assert made.returncode == 0 and f"/collections/{name}/answer" in made.stdout and "from 10 reports" in made.stdout
+    assert service.report(["yes"] * 12, name=name).status == 201
+    shown = run("estimate", name, "--page", "page.html", DISCREET_TOKEN=token)
+    assert shown.returncode == 0 and "12" in shown.stdout and (tmp_path / "page.html").stat().st_size > 10_000
+    answered = json.loads(run("estimate", name, "--json", "--level", "0.9", DISCREET_TOKEN=token).stdout)
+    assert answered["people"] == 12
+    both = run("create", f"{name}2", "--mechanism", "a=m.json", "--mechanism", "b=m.json", "--question", "Do you?",
+               "--wanted", "±10 points", "--by-token", "--json", DISCREET_TOKEN=token)  # fmt: skip
+    described = json.loads(both.stdout)
+    assert described["reporting"] == "token" and [one["name"] for one in described["mechanisms"]] == ["a", "b"]
