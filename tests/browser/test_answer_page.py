@@ -174,12 +174,13 @@ def test_after_the_last_draw_an_earlier_report_is_sent_whatever_the_value_is(sit
     different = 0
     for seed in range(6):
         one, kept = tab.page.evaluate(ANSWER_IN_TURN, [site.origin, seed, 2, [0, 6, 1, 2, 3, 4, 5, 1, 2, 3]])
-        other, _ = tab.page.evaluate(ANSWER_IN_TURN, [site.origin, seed, 2, [0, 6, 5, 5, 5, 4, 4, 3, 2, 1]])
+        other, _ = tab.page.evaluate(ANSWER_IN_TURN, [site.origin, seed, 2, [0, 6, 5, 4, 3, 2, 1, 5, 4, 3]])
         assert one == other  # the same bits choose the same earlier reports, for whatever values
         assert kept == [{"0": one[0], "6": one[1]}]
         assert set(one[2:]) <= set(one[:2])
+        assert one[7:] == one[2:5]  # chosen once for each value, as if it had a report of its own
         different += len(set(one[2:])) == 2
-    assert different >= 2  # they are chosen anew each time
+    assert different >= 2
 
 
 def test_a_report_is_kept_before_it_is_sent_and_sent_again_with_the_same_bytes(site, open_tab) -> None:
@@ -220,10 +221,51 @@ def test_reports_of_one_person_at_the_same_moment_draw_once(site, open_tab) -> N
         site.origin,
     )
     assert len(set(reports)) == 1
-    assert len({one.all_headers()["idempotency-key"] for one in tab.sent()}) == 20
+    assert len({one.all_headers()["idempotency-key"] for one in tab.sent()}) == 1  # counted once
     kept = json.loads(tab.page.evaluate("localStorage.getItem('discreet')"))
     assert [part["answers"] for part in kept["parts"].values()] == [{"3": reports[0]}]
     assert kept["waiting"] == []
+
+
+def test_a_person_is_counted_once_whatever_they_do_later(site, open_tab) -> None:
+    """A second visit says so and sends nothing; so does the module, by whatever mechanism and value."""
+    tab = open_tab(site.answer_page("visits"))
+    answer_number(tab, 3, "strong")
+    tab.page.reload()
+    expect(tab.page.locator("#status")).to_contain_text("your report was counted")
+    assert not tab.page.get_by_role("button", name="I agree").is_visible()
+    outcomes = tab.page.evaluate(
+        """async (service) => {
+          const { Device } = await import("/browser/discreet.js");
+          const device = new Device({ service, maximum: 100 });
+          const { offers } = await device.offers("visits");
+          const found = [];
+          for (const offer of offers) found.push((await device.report(offer, 5, true)).outcome);
+          return [...found, (await device.report(offers[0], 5, true, true)).outcome];
+        }""",
+        site.origin,
+    )
+    assert outcomes == ["counted before", "counted before", "counted"] and len(tab.sent()) == 2
+
+
+def test_costs_at_different_radii_are_not_added_up(site, open_tab) -> None:
+    tab = open_tab(site.answer_page("home"))
+    said = tab.page.evaluate(
+        """async (service) => {
+          const { Device } = await import("/browser/discreet.js");
+          const near = new Device({ service, maximum: 1000, radius: 50 });
+          await near.report((await near.offers("home")).offers[0], 1, true);
+          const far = new Device({ service, maximum: 1000, radius: 500 });
+          const [offer] = (await far.offers("home", 2)).offers;
+          offer.part += "another";
+          return far.report(offer, 1, true).then(() => "sent", (problem) => problem.message);
+        }""",
+        site.origin,
+    )
+    assert "up to 50 metres" in said and len(tab.sent()) == 1
+    tab.page.goto(f"{site.answer_page('home')}?draws=3")
+    tab.page.get_by_text("Your own limits").click()
+    assert tab.page.get_by_label("Distance up to which").is_disabled()
 
 
 # ------------------------------------------------------------------------------------------------ what is refused
@@ -289,9 +331,9 @@ def test_one_visit_sends_one_report(site, open_tab) -> None:
 
 
 def test_the_persons_own_maximum_counts_all_mechanisms_and_draws(site, open_tab) -> None:
-    tab = open_tab(site.answer_page("visits"))
+    tab = open_tab(f"{site.answer_page('visits')}?draws=2")
     tab.page.get_by_text("Your own limits").click()
-    tab.page.get_by_label("Most epsilon").fill("6.3")  # strong costs 0.6, weak 6
+    tab.page.get_by_label("Most epsilon").fill("12.5")  # strong costs 0.6 a draw, weak 6
     tab.page.get_by_label("Most epsilon").press("Tab")
     tab.page.get_by_role("radio", name="weak").check()
     assert tab.page.get_by_role("button", name="I agree").is_enabled()
@@ -304,7 +346,7 @@ def test_the_persons_own_maximum_counts_all_mechanisms_and_draws(site, open_tab)
     assert tab.page.get_by_role("button", name="I agree").is_enabled()  # paid for already
     tab.page.goto(site.answer_page("home"))
     tab.page.wait_for_selector("#agree:not([hidden])")
-    assert "0.6 of it is spent" in tab.page.locator("#cost").inner_text()
+    assert "1.2 of it is spent" in tab.page.locator("#cost").inner_text()
 
 
 @pytest.mark.parametrize("place", ["visits", "visits/mechanisms/weak/table"])

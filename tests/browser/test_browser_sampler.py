@@ -69,6 +69,16 @@ READ = """
 (content) => { try { module.readTable(content); return "taken"; } catch (problem) { return problem.message; } }
 """
 
+SIZE = """
+(space) => {
+  try {
+    return module.sizeOf(space);
+  } catch (problem) {
+    return problem instanceof module.Refused ? "refused" : String(problem);
+  }
+}
+"""
+
 WITHIN = """
 (content, grid, radius) => {
   const epsilon = module.epsilonWithin(module.readTable(content), grid, radius);
@@ -168,7 +178,23 @@ def test_epsilon_between_any_two_values_is_recomputed_exactly(run) -> None:
     assert checked >= 6
 
 
-@pytest.mark.parametrize("radius", [100.0, 150.0, 320.0, 1000.0])
+def _nearest_points(one: int, other: int) -> float:
+    """How far apart places in two cells of 100 metres are at least, on a map of three columns."""
+    (row, col), (other_row, other_col) = divmod(one, 3), divmod(other, 3)
+    return 100 * math.hypot(max(abs(row - other_row) - 1, 0), max(abs(col - other_col) - 1, 0))
+
+
+@pytest.mark.parametrize(
+    "grid", [*({"cell": cell} for cell in ("x", 0, -100, "1/0", None)), {"rows": -2, "cols": -2}, {"rows": 0.5}]
+)
+def test_a_map_that_makes_no_sense_is_refused(run, grid: dict[str, object]) -> None:
+    """Or it would cost nothing: no two places of it would be near each other."""
+    whole = {"kind": "grid", "rows": 2, "cols": 2, "cell": 100.0}
+    assert run(SIZE, whole) == 4
+    assert run(SIZE, {**whole, **grid}) == "refused"
+
+
+@pytest.mark.parametrize("radius", [1.0, 99.0, 100.0, 150.0, 320.0, 1000.0])
 @pytest.mark.parametrize("border", ["remap", "normalise"])
 def test_epsilon_between_near_places_is_that_of_the_worst_pair(run, radius: float, border: str) -> None:
     grid = dc.Grid(4, 3, cell=100.0)
@@ -179,7 +205,7 @@ def test_epsilon_between_near_places_is_that_of_the_worst_pair(run, radius: floa
         for i in range(12)
         for k in range(12)
         for j in range(12)
-        if float(grid.distance(i, k)) <= radius
+        if _nearest_points(i, k) <= radius
     )
     charged = run(WITHIN, table.to_json(), grid.to_json(), radius)
     assert worst <= charged <= worst + 1e-9

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ import pytest
 import discreet as dc
 from discreet.collect import Client, Offer
 from discreet.collect.collection import Collection
-from discreet.collect.reporting.client import Refused
+from discreet.collect.reporting.client import Refused, farthest_centres
 from discreet.collect.reporting.repetition import guessed_right
 from discreet.collect.reporting.transport import Answer, ServiceUnreachable
 from discreet.errors import Altered, BudgetExceeded, ForeignValue, InvalidInput, NotPrivate
@@ -97,7 +98,40 @@ def test_a_map_costs_its_epsilon_at_the_stated_radius(tmp_path: Path) -> None:
         offer_of(client_of(service, tmp_path))
     offer = offer_of(client_of(service, tmp_path, radius=200.0))
     per_metre = dc.verify(offer.mechanism, "metric").epsilon
-    assert offer.epsilon == pytest.approx(200 * per_metre) and "200 metres" in offer.describe()
+    # places 200 metres apart can be three rows and a column apart, by the centres of their cells
+    assert offer.epsilon == pytest.approx(100 * 10**0.5 * per_metre) and "200 metres" in offer.describe()
+
+
+@pytest.mark.parametrize("radius", [1, 99, 100, 150, 250, 1000])
+def test_the_cost_of_a_map_covers_any_two_places_within_the_radius(radius: int) -> None:
+    """Corners and borders of cells, where places are nearest for their cells, against all pairs of cells."""
+    grid = dc.Grid(5, 7, cell=100.0)
+    far = 0.0
+    for one in range(grid.size):
+        for other in range(grid.size):
+            (r, c), (s, d) = divmod(one, 7), divmod(other, 7)
+            gap = 100 * np.hypot(max(abs(r - s) - 1, 0), max(abs(c - d) - 1, 0))
+            if gap <= radius:
+                far = max(far, 100 * float(np.hypot(r - s, c - d)))
+    found = farthest_centres(grid, Fraction(radius))
+    assert far <= found <= far + 1e-6 and found >= radius * (radius <= 400)
+
+
+def test_wide_cells_do_not_make_a_map_free(tmp_path: Path) -> None:
+    service = FakeService(main=dc.planar_geometric(dc.Grid(4, 4, cell=1000.0), epsilon="1/100"))
+    offer = offer_of(client_of(service, tmp_path, 100, radius=1))
+    assert offer.epsilon >= 10  # two places a metre apart, on both sides of a border
+
+
+def test_costs_at_different_radii_are_not_added_up(tmp_path: Path) -> None:
+    service = FakeService(main=dc.planar_geometric(dc.Grid(4, 4, cell=100.0), epsilon="1/100"))
+    near = client_of(service, tmp_path, 100, radius=1)
+    near.report(offer_of(near), 3, consent=True)
+    service.files["main"] = dc.planar_geometric(dc.Grid(4, 4, cell=100.0), epsilon="1/50").to_json()
+    far = client_of(service, tmp_path, 100, radius=500)
+    with pytest.raises(InvalidInput, match=r"up to 1 metres apart.*radius=1"):
+        far.report(offer_of(far), 3, consent=True, again=True)
+    assert len(service.sent) == 1
 
 
 def test_a_mechanism_that_protects_no_ones_own_value_is_refused(tmp_path: Path) -> None:
@@ -125,11 +159,11 @@ def test_cost_adds_up_over_collections_mechanisms_and_draws_until_the_maximum(tm
     client = client_of(service, tmp_path, 4)
     client.report(offer_of(client, mechanism="one", draws=2), "yes", consent=True)
     assert client.spent("ann", "the matter") == pytest.approx(2 * np.log(3))
-    client.report(offer_of(client, mechanism="two"), "yes", consent=True)
+    client.report(offer_of(client, mechanism="two"), "yes", consent=True, again=True)
     assert client.spent("ann", "the matter") == pytest.approx(2 * np.log(3) + np.log(2))
     service.files["one"] = dc.randomized_response(["yes", "no"], alpha="1/4").to_json()  # the same name, another one
     with pytest.raises(BudgetExceeded, match=r"1\.38.*1\.1.* of 4 is left"):
-        client.report(offer_of(client, mechanism="one"), "yes", consent=True)
+        client.report(offer_of(client, mechanism="one"), "yes", consent=True, again=True)
     assert len(service.sent) == 2
     client.report(offer_of(client, mechanism="one", person="bob"), "yes", consent=True)
     client.report(offer_of(client, mechanism="one", about="something else", person="cy"), "yes", consent=True)
@@ -163,8 +197,22 @@ def test_a_value_has_one_report_however_often_it_is_asked_for(tmp_path: Path) ->
     service = FakeService(main=WIDE)
     for _ in range(10):
         client = client_of(service, tmp_path)  # the diary remembers, not the process
-        assert client.report(offer_of(client), 7, consent=True) == "counted"
+        assert client.report(offer_of(client), 7, consent=True, again=True) == "counted"
     assert len(set(service.reports)) == 1 and len({key for _, key, _ in service.sent}) == 10
+
+
+def test_a_person_is_counted_once_unless_the_survey_asks_in_rounds(tmp_path: Path) -> None:
+    """Whatever the value is later, and by whatever mechanism: a second report would pass for a second person."""
+    service = FakeService(main=WIDE, other=dc.randomized_response(50, epsilon=2))
+    client = client_of(service, tmp_path)
+    service.statuses = [None] * 4
+    assert client.report(offer_of(client, mechanism="main"), 7, consent=True) == "waiting"
+    assert client.report(offer_of(client, mechanism="other"), 8, consent=True) == "counted"  # what waited, as it was
+    assert len({(key, body) for _, key, body in service.sent}) == 1
+    for value, name in ((7, "main"), (9, "main"), (7, "other")):
+        assert client.report(offer_of(client, mechanism=name), value, consent=True) == "counted before"
+    assert len(service.sent) == 5 and client.send_waiting()["counted"] == 0
+    assert client.report(offer_of(client, mechanism="main", person="bob"), 7, consent=True) == "counted"
 
 
 def test_a_value_that_moves_is_drawn_afresh_up_to_the_cap_and_then_earlier_reports_are_sent(tmp_path: Path) -> None:
@@ -180,19 +228,20 @@ def test_a_value_that_moves_is_drawn_afresh_up_to_the_cap_and_then_earlier_repor
 
 
 def test_the_report_at_the_cap_is_chosen_without_looking_at_the_value(tmp_path: Path) -> None:
-    """The choice gets the list of earlier reports and nothing else; all of them come up."""
+    """The choice gets the list of fresh reports and nothing else; all of them come up, and each value keeps its own."""
     service = FakeService(main=dc.from_matrix(np.full((50, 50), 0.02)))
     client = client_of(service, tmp_path)
     offer = offer_of(client, draws=2)
     for value in (0, 1):
         client.report(offer, value, consent=True)
     first, second = service.reports
-    seen = {value: set() for value in (10, 20)}
-    for _ in range(25):
-        for value, found in seen.items():
+    chosen = []
+    for value in range(2, 32):
+        for _ in range(3):
             client.report(offer, value, consent=True)
-            found.add(service.reports[-1])
-    assert seen[10] == seen[20] == {first, second}
+        chosen.append(set(service.reports[-3:]))
+    assert all(len(one) == 1 for one in chosen)  # as for a value with a report of its own
+    assert first == second or set().union(*chosen) == {first, second}
 
 
 def test_first_reports_have_the_mechanisms_law(tmp_path: Path) -> None:
@@ -254,12 +303,29 @@ def test_a_report_whose_key_expired_is_not_sent_under_another(survey: FakeServic
 def test_a_refusal_is_said_and_a_redirect_is_not_followed(survey: FakeService, tmp_path: Path) -> None:
     survey.statuses = [307, 422]
     client = client_of(survey, tmp_path)
-    for status in (307, 422):
+    for status, person in ((307, "ann"), (422, "bob")):
         with pytest.raises(Refused, match=str(status)):
-            client.report(offer_of(client), "yes", consent=True)
-    assert len({body for _, _, body in survey.sent}) == 1
+            client.report(offer_of(client, person=person), "yes", consent=True)
     survey.statuses = [401, 201]  # one refusal does not hold up the other
     assert client.send_waiting() == {"counted": 1, "waiting": 0, "expired": 0, "refused": 1}
+
+
+@pytest.mark.parametrize("text", ["Survey\nepsilon is 0.", "\x1b[2J", None, 7, "x" * 3000])
+def test_texts_that_could_pass_for_the_clients_own_words_are_refused(text: object, tmp_path: Path) -> None:
+    """A line of its own, or signs that move a terminal, would stand in what people agree to."""
+    survey = FakeService()
+    described = {**survey.collection.to_json(), "title": text}
+    survey.collection = SimpleNamespace(to_json=lambda: described)  # type: ignore[assignment]
+    with pytest.raises(Refused, match="cannot be shown"):
+        offer_of(client_of(survey, tmp_path))
+
+
+def test_an_offer_is_reported_where_it_was_made(survey: FakeService, tmp_path: Path) -> None:
+    offer = offer_of(client_of(survey, tmp_path))
+    other = Client("https://other.example", tmp_path / "diary", maximum=10, transport=survey)
+    with pytest.raises(InvalidInput, match=r"one of https://survey\.example"):
+        other.report(offer, "yes", consent=True)
+    assert survey.sent == []
 
 
 def test_a_request_carries_the_report_and_no_true_value(tmp_path: Path) -> None:

@@ -32,14 +32,17 @@ function setting(name, otherwise) {
 }
 
 function makeDevice() {
-  return new Device({ service, token, maximum: setting("maximum", MAXIMUM), radius: setting("radius", RADIUS) });
+  const made = (radius) => new Device({ service, token, maximum: setting("maximum", MAXIMUM), radius });
+  return made(made(null).radiusSpent() ?? setting("radius", RADIUS));
 }
 
 /** What a mechanism guarantees, in odds, by what was computed here. */
 function guarantee(offer) {
   if (offer.epsilon === null) return "No protection: some reports rule answers out.";
   const odds = roundedUp(Math.exp(fromUnits(offer.epsilon) * draws));
-  const between = offer.radius === null ? "any two answers" : `any two places up to ${offer.radius.toLocaleString("en")} metres apart`;
+  const two = draws === 1 ? "any two" : "any two series of";
+  const values = offer.radius === null ? "answers" : `places up to ${offer.radius.toLocaleString("en")} metres apart`;
+  const between = `${two} ${values}${draws === 1 ? "" : " that change at the same times"}`;
   const reports = draws === 1 ? "your report" : "all your reports";
   return `Whoever sees ${reports} changes their odds between ${between} by a factor of at most ${odds}.`;
 }
@@ -48,17 +51,23 @@ async function start() {
   let device = makeDevice();
   device.sendWaiting().catch(() => {});
   addEventListener("online", () => device.sendWaiting().catch(() => {}));
+  if (draws === 1 && device.counted(collection)) {
+    at("status").textContent = "You have answered, and your report was counted. Nothing more is sent.";
+    at("kept").hidden = false;
+    return;
+  }
   let survey = await device.offers(collection, draws);
   let chosen = null;
 
   at("maximum").value = setting("maximum", MAXIMUM);
   at("radius").value = setting("radius", RADIUS);
+  at("radius").disabled = device.radiusSpent() !== null; // costs at two radii cannot be added up
   at("radius-label").hidden = survey.values.kind !== "grid";
   at("once").textContent =
     draws === 1
       ? "Your browser draws one report. If you are asked again, it sends the same report."
       : `Up to ${draws} different answers get a report of their own. After that, the browser sends one of the earlier ` +
-        "reports again, so that nobody learns from silence that your answer changed.";
+        "reports again. When your answer changes, that can show in your reports.";
 
   function showChoices() {
     const legend = at("choices").firstElementChild;
@@ -72,6 +81,7 @@ async function start() {
           element("span", {}, element("b", { textContent: offer.mechanism }), epsilon, element("br"), guarantee(offer)));
       }),
     );
+    at("choosing").hidden = survey.offers.length < 2;
     showCost();
   }
 
@@ -129,6 +139,7 @@ async function start() {
 function said(report, outcome, values) {
   const cells = values.kind === "grid";
   const what = cells ? `row ${Math.floor(report / values.cols) + 1}, column ${(report % values.cols) + 1}` : String(report);
+  if (outcome === "counted before") return "Your report was counted before. Nothing more is sent.";
   if (outcome === "counted") return `Sent: ${what}. The survey has counted this report. Thank you.`;
   if (outcome === "expired") return `The report (${what}) waited too long, and is not sent any more.`;
   return `The survey does not answer now. Your browser keeps the report (${what}) and sends it when you open this page again.`;

@@ -71,9 +71,22 @@ function uniformBelow(size, bits) {
 
 // ------------------------------------------------------------------------------------------------ tables
 
+/** The side of a cell in metres. */
+function cellOf(grid) {
+  const [number, over] = /^([0-9.e+-]+)(?:\/([0-9]+))?$/.exec(String(grid.cell))?.slice(1) ?? [];
+  const found = Number(number) / Number(over ?? 1);
+  if (!(found > 0 && found < Infinity)) throw new Refused("The cells of the map have no size.");
+  return found;
+}
+
+function placesOf(grid) {
+  if (![grid.rows, grid.cols].every((side) => Number.isSafeInteger(side) && side > 0)) return NaN;
+  return cellOf(grid) && grid.rows * grid.cols;
+}
+
 /** How many values a space has. */
 export function sizeOf(space) {
-  const size = { counts: (s) => s.n + 1, grid: (s) => s.rows * s.cols, labels: (s) => s.labels.length }[space?.kind];
+  const size = { counts: (s) => s.n + 1, grid: placesOf, labels: (s) => s.labels.length }[space?.kind];
   const found = size?.(space);
   if (!Number.isSafeInteger(found) || found < 1) throw new Refused("The service describes values of an unknown kind.");
   return found;
@@ -212,18 +225,21 @@ export function epsilonOf(ratio) {
   return epsilon;
 }
 
-/** Epsilon between places up to a radius apart (in metres, by their centres), in units, rounded up. */
+/** Epsilon between any two places up to a radius apart (in metres), in units, rounded up; null if none holds.
+ *
+ * A place is anywhere in its cell: cells whose nearest points are within the radius are compared, neighbours always.
+ */
 export function epsilonWithin(table, grid, radius) {
-  const [cell, over] = String(grid.cell).split("/").map(Number);
-  const reach = (radius * (over || 1)) / cell;
-  const near = Math.floor(reach * (1 + 1e-9));
+  const reach = radius / cellOf(grid);
+  const near = Math.floor(reach * (1 + 1e-9)) + 1;
+  const gap = (steps) => Math.max(Math.abs(steps) - 1, 0);
   const logs = table.palette.map((weight) => (weight ? logarithm(weight) : -Infinity));
   const sums = table.totals.map(logarithm);
   const chances = table.codes.map((row, i) => Float64Array.from(row, (code) => logs[code] - sums[i]));
   const steps = [];
   for (let up = 0; up <= Math.min(near, grid.rows - 1); up++)
     for (let right = -Math.min(near, grid.cols - 1); right <= Math.min(near, grid.cols - 1); right++)
-      if ((up > 0 || right > 0) && up * up + right * right <= reach * reach * (1 + 1e-9)) steps.push([up, right]);
+      if ((up > 0 || right > 0) && gap(up) ** 2 + gap(right) ** 2 <= reach * reach * (1 + 1e-9)) steps.push([up, right]);
   if (steps.length * table.codes.length * table.columns > MOST_COMPARISONS)
     throw new Refused("The map has too many places to check here. Choose a smaller radius.");
   let largest = 0;
@@ -311,6 +327,22 @@ export class Device {
     return offer.part in this.#read().parts;
   }
 
+  /** Whether a report of this person was counted in a collection, under whatever mechanism. */
+  counted(collection) {
+    return this.#partsOf(this.#read(), collection).some((part) => part.counted);
+  }
+
+  /** The radius in metres at which costs were added up so far, or null: costs at two radii cannot be added. */
+  radiusSpent() {
+    const parts = Object.values(this.#read().parts).filter((part) => part.about === this.about);
+    return parts.map((part) => part.radius).find((radius) => radius !== null) ?? null;
+  }
+
+  #partsOf(diary, collection) {
+    const place = JSON.stringify([this.service, collection]).slice(0, -1);
+    return Object.entries(diary.parts).filter(([key]) => key.startsWith(`${place},`)).map(([, part]) => part);
+  }
+
   /** What taking part would cost now, in units: nothing more if it was paid for; null if no epsilon holds. */
   cost(offer) {
     if (offer.epsilon === null) return null;
@@ -320,13 +352,16 @@ export class Device {
   /** Draw the report for a value (by its number), or find the one that was drawn before; keep it, then send it.
    *
    * consent must be true: people agree before anything is drawn. Gives the report and the outcome: "counted",
-   * "waiting" (the same bytes are sent again later) or "expired".
+   * "waiting" (the same bytes are sent again later) or "expired". Where an answer is drawn once it is counted once,
+   * whatever the value is later: then the outcome is "counted before", and nothing is sent. again: count it once more,
+   * in a survey that asks in rounds. With several draws every call is a round.
    */
-  async report(offer, value, consent) {
+  async report(offer, value, consent, again = false) {
     if (consent !== true) throw new Refused("Nothing is drawn before the person agreed.");
     if (!Number.isInteger(value) || value < 0 || value >= offer.table.codes.length)
       throw new Refused("The answer is not one of the possible ones.");
-    const waiting = await navigator.locks.request("discreet", () => this.#keep(offer, value));
+    const waiting = await navigator.locks.request("discreet", () => this.#keep(offer, value, again));
+    if (waiting === null) return { report: null, outcome: "counted before" };
     return { report: waiting.report, outcome: await this.#send(waiting) };
   }
 
@@ -338,30 +373,44 @@ export class Device {
     return outcomes;
   }
 
-  #keep(offer, value) {
+  #keep(offer, value, again) {
     const diary = this.#read();
     let part = diary.parts[offer.part];
     if (part && part.draws !== offer.draws)
       throw new Refused(`You take part already, with ${part.draws} draws.`);
+    if (offer.draws === 1 && !again) {
+      if (this.counted(offer.collection)) return null;
+      const unsent = diary.waiting.find((one) => one.url === this.#address(offer)); // the one to send, whatever the value
+      if (unsent) return unsent;
+    }
     if (!part) {
       const cost = this.cost(offer);
       if (cost === null) throw new Refused("The mechanism does not protect an answer: no finite epsilon holds for it.");
+      const before = this.radiusSpent();
+      if (offer.radius !== null && before !== null && before !== offer.radius)
+        throw new Refused(`What was spent so far is between places up to ${before} metres apart. Use the same radius.`);
       if (this.spent() + cost > this.maximum) throw new Refused("Your own maximum does not allow this. Nothing was drawn.");
       // the first report pays for all draws: later answers never depend on how often values moved
-      part = { about: this.about, draws: offer.draws, epsilon: String(offer.epsilon), answers: {} };
+      part = {
+        about: this.about, draws: offer.draws, epsilon: String(offer.epsilon), radius: offer.radius, answers: {}, later: {},
+        counted: false,
+      };
       diary.parts[offer.part] = part;
     }
     const kept = Object.values(part.answers);
-    let report = part.answers[value];
+    let report = part.answers[value] ?? part.later[value];
     if (report === undefined && kept.length < part.draws) {
       report = drawReport(offer.table, value, this.bits);
       part.answers[value] = report;
     } else if (report === undefined) {
-      report = kept[uniformBelow(kept.length, this.bits)]; // whatever the value is: silence would tell that it moved
+      // whatever the value is, and for good: silence would tell that it moved, and so would another choice each time
+      report = kept[uniformBelow(kept.length, this.bits)];
+      part.later[value] = report;
     }
     const said = offer.outputs.kind === "labels" ? offer.outputs.labels[report] : report;
     const waiting = {
-      url: `${this.service}/v1/collections/${offer.collection}/reports`,
+      url: this.#address(offer),
+      part: offer.part,
       key: newKey(),
       body: JSON.stringify({ mechanism: offer.mechanism, reports: [said] }),
       report: said,
@@ -369,6 +418,10 @@ export class Device {
     diary.waiting.push(waiting);
     this.#write(diary);
     return waiting;
+  }
+
+  #address(offer) {
+    return `${this.service}/v1/collections/${offer.collection}/reports`;
   }
 
   async #send(one) {
@@ -381,7 +434,7 @@ export class Device {
         // no answer came: as if the service were busy
       }
       if (status === 200 || status === 201 || status === 410) {
-        await navigator.locks.request("discreet", () => this.#forget(one));
+        await navigator.locks.request("discreet", () => this.#forget(one, status !== 410));
         return status === 410 ? "expired" : "counted";
       }
       if (status < 500 && status !== 429)
@@ -391,8 +444,9 @@ export class Device {
     return "waiting";
   }
 
-  #forget(one) {
+  #forget(one, counted) {
     const diary = this.#read();
+    if (counted) diary.parts[one.part].counted = true;
     diary.waiting = diary.waiting.filter((other) => other.key !== one.key);
     this.#write(diary);
   }

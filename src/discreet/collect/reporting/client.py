@@ -24,14 +24,17 @@ from ...files import mechanism_from_text
 from ...mechanism import Mechanism
 from ...privacy.verify import verify
 from ...spaces import Grid
-from ..collection import NAME
+from ..collection import LONGEST_TEXT, NAME
 from .diary import Diary, Part, Waiting
 from .transport import Answer, Http, Refused, ServiceUnreachable, Transport, read_service
 
 #: How long to wait before the same bytes are sent again, in seconds.
 WAITS = (0.2, 1.0, 3.0)
 
-Outcome = Literal["counted", "waiting", "expired", "refused"]
+#: Distances are rounded up to a part in so many of a metre.
+DIGITS = 10**9
+
+Outcome = Literal["counted", "counted before", "waiting", "expired", "refused"]
 
 
 @dataclass(frozen=True)
@@ -48,8 +51,6 @@ class Offer:
         Where reports would go, for whom and about what.
     spent, maximum
         Epsilon that earlier parts about the same matter cost, and what they may cost altogether.
-    radius
-        On a map: how far apart places may be that epsilon is stated for, in metres.
     mechanism_name
         Its name in the collection.
     """
@@ -61,23 +62,26 @@ class Offer:
     part: Part
     spent: Fraction
     maximum: Fraction
-    radius: float | None = None
 
     @property
     def epsilon(self) -> float:
-        """What taking part costs: the most that anybody can learn by all reports together, rounded up."""
+        """What taking part costs: the most that all reports together tell between two values, rounded up.
+
+        With several draws it is between two series of values that change at the same times: that a value changed, and
+        when, shows as soon as two reports differ.
+        """
         return float(self.part.cost) * (1 + 2.0**-52)
 
     def describe(self) -> str:
         """The offer in words, to agree to."""
         between = "any two values"
-        if self.radius is not None:
-            between = f"any two places up to {self.radius:g} metres apart"
+        if self.part.radius is not None:
+            between = f"any two places up to {float(self.part.radius):g} metres apart"
         moves = (
             "The report is drawn once: asked again, you send the same one."
             if self.part.draws == 1
             else f"Up to {self.part.draws} different values get a report of their own; after that, earlier ones are "
-            "sent again."
+            "sent again. When your answer changes, that can show in your reports."
         )
         return (
             f"{self.title}\n{self.question}\n"
@@ -119,7 +123,7 @@ class Client:
         diary: str | Path,
         *,
         maximum: Number,
-        radius: float | None = None,
+        radius: Number | None = None,
         token: str | None = None,
         transport: Transport | None = None,
         sleep: Callable[[float], None] = time.sleep,
@@ -128,9 +132,10 @@ class Client:
         self._maximum = as_fraction(maximum, "maximum")
         if self._maximum <= 0:
             raise InvalidInput.must_be("maximum", "positive", maximum)
-        if radius is not None and not radius > 0:
+        self._radius = None if radius is None else as_fraction(radius, "radius")
+        if self._radius is not None and self._radius <= 0:
             raise InvalidInput.must_be("radius", "positive", radius)
-        self._radius, self._token = radius, token
+        self._token = token
         self._diary = Diary(diary)
         self._transport, self._sleep = transport or Http(), sleep
 
@@ -169,14 +174,14 @@ class Client:
         part = Part(
             person, about, self._service, collection, str(proved.to_json()["sha256"]),
             positive_integer(draws, "draws"), self._epsilon(proved),
+            self._radius if isinstance(proved.inputs, Grid) else None,
         )  # fmt: skip
-        radius = self._radius if isinstance(proved.inputs, Grid) else None
         return Offer(
-            str(described["title"]), str(described["question"]), proved, chosen, part,
-            self._diary.spent(person, about), self._maximum, radius,
+            _text(described, "title"), _text(described, "question"), proved, chosen, part,
+            self._diary.spent(person, about), self._maximum,
         )  # fmt: skip
 
-    def report(self, offer: Offer, value: object, *, consent: bool) -> Outcome:
+    def report(self, offer: Offer, value: object, *, consent: bool, again: bool = False) -> Outcome:
         """Draw the report for a value, or find the one that was drawn before, keep it, and send it.
 
         Parameters
@@ -187,12 +192,15 @@ class Client:
             Their true value, which stays here.
         consent
             That they agreed, before anything is drawn.
+        again
+            Count this person's report once more, in a survey that asks in rounds. Otherwise whoever answers with one
+            draw is counted once, whatever their value is later. With several draws every call is a round.
 
         Returns
         -------
         str
-            "counted"; "waiting" if no acknowledgement came, in which case :meth:`send_waiting` sends the same bytes
-            again; "expired" if it waited so long that the service takes it no more.
+            "counted", or "counted before" where nothing is sent; "waiting" if no acknowledgement came, in which case
+            :meth:`send_waiting` sends the same bytes again; "expired" if it waited so long that the service takes it no more.
 
         Raises
         ------
@@ -201,6 +209,10 @@ class Client:
         """
         if consent is not True:
             raise InvalidInput.must_be("consent", "True: people agree before anything is drawn", consent)
+        if offer.part.service != self._service:
+            raise InvalidInput(
+                f"the offer is one of {offer.part.service}.", "Report by the client that made it.", argument="offer"
+            )
         mechanism = offer.mechanism
         index = mechanism.inputs.index(value)
 
@@ -211,7 +223,8 @@ class Client:
             content = {"mechanism": offer.mechanism_name, "reports": [mechanism.outputs.value(report)]}
             return f"{self._service}/v1/collections/{offer.part.collection}/reports", json.dumps(content).encode()
 
-        return self._send(self._diary.answer(offer.part, self._maximum, index, draw, request))
+        kept = self._diary.answer(offer.part, self._maximum, index, draw, request, again)
+        return "counted before" if kept is None else self._send(kept)
 
     def send_waiting(self) -> dict[Outcome, int]:
         """Send what was not acknowledged, with the same bytes under the same keys; says how many of each outcome.
@@ -229,13 +242,14 @@ class Client:
     # ---------------------------------------------------------------- what a mechanism costs
 
     def _epsilon(self, mechanism: Mechanism) -> Fraction:
-        """Epsilon of one draw between any two values; on a map between places that are within the radius."""
+        """Epsilon of one draw between any two values; on a map between any two places within the radius."""
         try:
             if isinstance(mechanism.inputs, Grid):
                 if self._radius is None:
                     raise InvalidInput(f"for places, say within how many metres they are protected: {arg('radius')}.")
                 near = verify(mechanism, "metric").epsilon
-                found = math.inf if math.isinf(near) else claimed(near) * as_fraction(self._radius, "radius")
+                apart = farthest_centres(mechanism.inputs, self._radius)
+                found = math.inf if math.isinf(near) else claimed(near) * apart
             else:
                 anywhere = mechanism.local_epsilon
                 found = math.inf if math.isinf(anywhere) else claimed(anywhere)
@@ -255,10 +269,10 @@ class Client:
             except ServiceUnreachable:
                 status = 503
             if status in (200, 201):
-                self._diary.forget(one)
+                self._diary.forget(one, counted=True)
                 return "counted"
             if status == 410:  # whether it was counted is not known: it must not be sent under another key
-                self._diary.forget(one)
+                self._diary.forget(one, counted=False)
                 return "expired"
             if status < 500 and status != 429:
                 raise Refused(f"the service refuses the report (status {status}).", "It is kept, and was not redrawn.")
@@ -283,6 +297,38 @@ class Client:
         if not isinstance(content, dict) or content.get("format") != "discreet collection":
             raise Refused("the service does not describe a collection.", "Look at its address.")
         return content
+
+
+def farthest_centres(grid: Grid, radius: Fraction) -> Fraction:
+    """How far apart, at most, the centres of the cells of two places are that are so many metres apart, rounded up.
+
+    A place is anywhere in its cell: places on both sides of a border are neighbours however wide the cells are. Cells
+    that are u rows and v columns apart have points within ``r`` of each other if
+    ``max(u - 1, 0)^2 + max(v - 1, 0)^2 <= (r / cell)^2``.
+
+    >>> float(farthest_centres(Grid(10, 10, 100), Fraction(1)))
+    141.421356...
+    """
+    cell = as_fraction(grid.cell, "cell")
+    reach = (radius / cell) ** 2
+    far = 0
+    for up in range(grid.rows):
+        rest = reach - max(up - 1, 0) ** 2
+        if rest < 0:
+            break
+        right = min(grid.cols - 1, 1 + math.isqrt(math.floor(rest)))
+        far = max(far, up**2 + right**2)
+    square = cell**2 * far * DIGITS**2
+    root = math.isqrt(math.floor(square))
+    return Fraction(root if root**2 == square else root + 1, DIGITS)
+
+
+def _text(described: dict[str, object], field: str) -> str:
+    """A text of the service's that people read before they agree: one line, no signs that move a terminal."""
+    text = described.get(field)
+    if not isinstance(text, str) or len(text) > LONGEST_TEXT or not text.isprintable():
+        raise Refused(f"the {field} of the collection cannot be shown.", "Look at the service's address.")
+    return text
 
 
 def _names(listed: object) -> list[str]:

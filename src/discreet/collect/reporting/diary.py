@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
 
-from ...errors import BudgetExceeded, InvalidInput, UnreadableFile
+from ...errors import BudgetExceeded, InvalidInput, UnreadableFile, arg
 from ...exact.rationals import text_down, text_up
 from ..keys import new_key
 
@@ -31,10 +31,12 @@ FORMAT = 1
 _LAYOUT = (
     "CREATE TABLE taking_part (number INTEGER PRIMARY KEY, person TEXT NOT NULL, question TEXT NOT NULL, "
     "service TEXT NOT NULL, collection TEXT NOT NULL, mechanism TEXT NOT NULL, draws INTEGER NOT NULL, "
-    "epsilon TEXT NOT NULL, UNIQUE (person, service, collection, mechanism))",
+    "epsilon TEXT NOT NULL, radius TEXT, counted INTEGER NOT NULL DEFAULT 0, "
+    "UNIQUE (person, service, collection, mechanism))",
     "CREATE TABLE answers (part INTEGER NOT NULL, value INTEGER NOT NULL, report INTEGER NOT NULL, "
-    "PRIMARY KEY (part, value)) WITHOUT ROWID",
-    "CREATE TABLE waiting (number INTEGER PRIMARY KEY, url TEXT NOT NULL, key TEXT NOT NULL, body BLOB NOT NULL)",
+    "fresh INTEGER NOT NULL, PRIMARY KEY (part, value)) WITHOUT ROWID",
+    "CREATE TABLE waiting (number INTEGER PRIMARY KEY, part INTEGER NOT NULL, url TEXT NOT NULL, key TEXT NOT NULL, "
+    "body BLOB NOT NULL)",
 )
 
 
@@ -52,6 +54,9 @@ class Part:
         How many values get an answer of their own.
     epsilon
         What each of these draws costs.
+    radius
+        For places: how far apart those may be that epsilon is between, in metres. Costs at different radii cannot be
+        added up, so that all parts of one question have the same.
     """
 
     person: str
@@ -61,6 +66,7 @@ class Part:
     mechanism: str
     draws: int
     epsilon: Fraction
+    radius: Fraction | None = None
 
     @property
     def cost(self) -> Fraction:
@@ -109,12 +115,18 @@ class Diary:
         with self._writing() as connection:
             return _spent(connection, person, question)
 
-    def answer(self, part: Part, maximum: Fraction, value: int, draw: Callable[[], int], request: Request) -> Waiting:
+    def answer(
+        self, part: Part, maximum: Fraction, value: int, draw: Callable[[], int], request: Request, again: bool
+    ) -> Waiting | None:
         """Find or draw the report for a value, and keep it to be sent, in one step.
 
         The first report pays for all draws at once, so that later answers never depend on how often values moved. A
         value that had a report before gets the same one. A new one gets a fresh draw while there are some left, and
-        then one of the earlier reports, chosen without looking at the value: saying nothing would tell that it moved.
+        then one of the earlier reports, chosen once and without looking at the value: saying nothing would tell that
+        it moved, and so would a choice that changes from one day to the next.
+
+        Where an answer is drawn once, it is counted once: a report that waits is the one to send, and None says that
+        this person's report was counted before, whatever the value is now. ``again`` counts it once more.
 
         Raises
         ------
@@ -122,17 +134,18 @@ class Diary:
             When taking part would cost more than is left of the maximum. Nothing was drawn.
         """
         with self._writing() as connection:
-            number = _take_part(connection, part, maximum)
-            kept = dict(connection.execute("SELECT value, report FROM answers WHERE part = ?", (number,)))
-            report = kept.get(value)
-            if report is None and len(kept) < part.draws:
-                report = draw()
-                connection.execute("INSERT INTO answers VALUES (?, ?, ?)", (number, value, report))
-            elif report is None:
-                report = secrets.choice(list(kept.values()))
-            url, body = request(report)
+            known = _known(connection, part)
+            if part.draws == 1 and not again:
+                if _counted(connection, part):
+                    return None
+                if (unsent := _unsent(connection, part)) is not None:
+                    return unsent
+            number = _take_part(connection, part, maximum) if known is None else known
+            url, body = request(_report_of(connection, number, part.draws, value, draw))
             key = new_key()
-            made = connection.execute("INSERT INTO waiting (url, key, body) VALUES (?, ?, ?)", (url, key, body))
+            made = connection.execute(
+                "INSERT INTO waiting (part, url, key, body) VALUES (?, ?, ?, ?)", (number, url, key, body)
+            )
             assert made.lastrowid is not None
             return Waiting(made.lastrowid, url, key, body)
 
@@ -142,9 +155,14 @@ class Diary:
             rows = connection.execute("SELECT number, url, key, body FROM waiting ORDER BY number")
             return [one for one in map(Waiting._make, rows) if one.url.startswith(beginning)]
 
-    def forget(self, one: Waiting) -> None:
+    def forget(self, one: Waiting, counted: bool) -> None:
         """A report was acknowledged, or will never be taken."""
         with self._writing() as connection:
+            if counted:
+                connection.execute(
+                    "UPDATE taking_part SET counted = 1 WHERE number = (SELECT part FROM waiting WHERE number = ?)",
+                    (one.number,),
+                )
             connection.execute("DELETE FROM waiting WHERE number = ?", (one.number,))
 
     @contextmanager
@@ -176,22 +194,67 @@ def _spent(connection: sqlite3.Connection, person: str, question: str) -> Fracti
     )
 
 
-def _take_part(connection: sqlite3.Connection, part: Part, maximum: Fraction) -> int:
-    """The number of a part; a new one is paid for first."""
+def _counted(connection: sqlite3.Connection, part: Part) -> bool:
+    """Whether some report of this person was counted in the collection, under whatever mechanism."""
+    sql = "SELECT 1 FROM taking_part WHERE person = ? AND service = ? AND collection = ? AND counted = 1"
+    return connection.execute(sql, (part.person, part.service, part.collection)).fetchone() is not None
+
+
+def _unsent(connection: sqlite3.Connection, part: Part) -> Waiting | None:
+    """The report of this person that waits to be counted in the collection."""
+    sql = (
+        "SELECT w.number, w.url, w.key, w.body FROM waiting AS w JOIN taking_part AS t ON t.number = w.part "
+        "WHERE t.person = ? AND t.service = ? AND t.collection = ? ORDER BY w.number LIMIT 1"
+    )
+    found = connection.execute(sql, (part.person, part.service, part.collection)).fetchone()
+    return None if found is None else Waiting._make(found)
+
+
+def _report_of(connection: sqlite3.Connection, number: int, draws: int, value: int, draw: Callable[[], int]) -> int:
+    """The report of a value: the one it has, a fresh one, or from the cap on one of the earlier ones for good."""
+    sql = "SELECT value, report, fresh FROM answers WHERE part = ?"
+    kept = {of: (report, fresh) for of, report, fresh in connection.execute(sql, (number,))}
+    if value in kept:
+        return int(kept[value][0])
+    drawn = [report for report, fresh in kept.values() if fresh]
+    fresh = len(drawn) < draws
+    report = draw() if fresh else secrets.choice(drawn)
+    connection.execute("INSERT INTO answers VALUES (?, ?, ?, ?)", (number, value, report, fresh))
+    return int(report)
+
+
+def _known(connection: sqlite3.Connection, part: Part) -> int | None:
+    """The number of a part that was paid for; one under other words is refused."""
     place = (part.person, part.service, part.collection, part.mechanism)
     sql = (
         "SELECT number, question, draws FROM taking_part "
         "WHERE person = ? AND service = ? AND collection = ? AND mechanism = ?"
     )
     found = connection.execute(sql, place).fetchone()
-    if found is not None:
-        if (found[1], found[2]) != (part.question, part.draws):
+    if found is None:
+        return None
+    if (found[1], found[2]) != (part.question, part.draws):
+        raise InvalidInput(
+            "this person takes part already, under another question or with another number of draws.",
+            "Ask with the same question and the same draws as before.",
+            argument="draws",
+        )
+    return int(found[0])
+
+
+def _take_part(connection: sqlite3.Connection, part: Part, maximum: Fraction) -> int:
+    """The number of a new part, which is paid for."""
+    radius = None if part.radius is None else str(part.radius)
+    if radius is not None:
+        sql = "SELECT radius FROM taking_part WHERE person = ? AND question = ? AND radius IS NOT NULL AND radius != ?"
+        other = connection.execute(sql, (part.person, part.question, radius)).fetchone()
+        if other is not None:
             raise InvalidInput(
-                "this person takes part already, under another question or with another number of draws.",
-                "Ask with the same question and the same draws as before.",
-                argument="draws",
+                f"what was spent on this matter is between places up to {float(Fraction(other[0])):g} metres apart, "
+                f"and cannot be added to costs at {float(Fraction(radius)):g}.",
+                f"Use {arg('radius', float(Fraction(other[0])))}.",
+                argument="radius",
             )
-        return int(found[0])
     left = maximum - _spent(connection, part.person, part.question)
     if part.cost > left:
         raise BudgetExceeded(
@@ -199,9 +262,18 @@ def _take_part(connection: sqlite3.Connection, part: Part, maximum: Fraction) ->
             f"{text_down(max(left, Fraction()), 4)} of {text_down(maximum, 4)} is left for this question."
         )
     made = connection.execute(
-        "INSERT INTO taking_part (person, question, service, collection, mechanism, draws, epsilon) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?)",
-        (part.person, part.question, *place[1:], part.draws, str(part.epsilon)),
+        "INSERT INTO taking_part (person, question, service, collection, mechanism, draws, epsilon, radius) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            part.person,
+            part.question,
+            part.service,
+            part.collection,
+            part.mechanism,
+            part.draws,
+            str(part.epsilon),
+            radius,
+        ),
     )
     assert made.lastrowid is not None
     return made.lastrowid
