@@ -200,7 +200,8 @@ class Client:
         -------
         str
             "counted", or "counted before" where nothing is sent; "waiting" if no acknowledgement came, in which case
-            :meth:`send_waiting` sends the same bytes again; "expired" if it waited so long that the service takes it no more.
+            :meth:`send_waiting` sends the same bytes again; "expired" if it waited so long that the service takes it no
+            more.
 
         Raises
         ------
