@@ -16,6 +16,7 @@ import rooms  # noqa: E402
 
 import discreet as dc  # noqa: E402
 from discreet import plots  # noqa: E402
+from discreet.collect.reporting.repetition import repetition_chart  # noqa: E402
 
 project = "discreet"
 author = "the discreet authors"
@@ -113,6 +114,8 @@ def draw(folder: Path) -> None:
     plots.heatmap(dc.random_rounding(9, base=3)).save(folder / "rounding.svg")
 
     plots.tradeoff(dc.noise_tradeoff(2.2, [4, 6, 8])).save(folder / "tradeoff.svg")
+
+    repetition_chart(dc.geometric(6, epsilon="1/10")).save(folder / "repetition.svg")
 
     for key, drawn in dc.study("results", quick=True).drawn.items():
         for chart in drawn.charts.values():

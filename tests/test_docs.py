@@ -20,8 +20,10 @@ import os
 import pkgutil
 import re
 import shutil
+import signal
 import subprocess
 import sys
+from contextlib import suppress
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -96,14 +98,19 @@ def test_everything_on_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pyte
     shutil.copytree(ROOT / "data", tmp_path / "data")
     monkeypatch.chdir(tmp_path)
     namespace: dict[str, Any] = {"__name__": "__main__"}
-    for kind, block, line in blocks(page):
-        where = f"{page.name}:{line}"
-        if kind == "python":
-            exec(compile("\n" * (line - 1) + block, str(page), "exec"), namespace)
-        elif kind == "pycon":
-            _run_session(block, where, namespace)
-        else:
-            _run_commands(block, where, tmp_path)
+    try:
+        for kind, block, line in blocks(page):
+            where = f"{page.name}:{line}"
+            if kind == "python":
+                exec(compile("\n" * (line - 1) + block, str(page), "exec"), namespace)
+            elif kind == "pycon":
+                _run_session(block, where, namespace)
+            else:
+                _run_commands(block, where, tmp_path)
+    finally:  # a page that stops halfway leaves no service behind
+        for started in tmp_path.glob("*.pid"):
+            with suppress(ProcessLookupError):
+                os.kill(int(started.read_text()), signal.SIGTERM)
 
 
 def test_the_commands_of_the_readme_run(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from discreet.studies.study import Drawn, Setting
 from oracles import linear_minimum
 
 #: One process draws the exhibits, and all tests look at them.
-pytestmark = pytest.mark.xdist_group("study of constrained")
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("study of constrained")]
 
 HOLDS, CORRECTED, FAILS = Verdict.HOLDS, Verdict.CORRECTED, Verdict.FAILS
 

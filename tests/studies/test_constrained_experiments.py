@@ -17,7 +17,7 @@ from discreet.studies.experiments.small_groups import NAMES, group_counts, law_o
 from discreet.studies.laws import binomial
 
 #: One process draws the exhibits, and all tests look at them.
-pytestmark = pytest.mark.xdist_group("study of experiments")
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("study of experiments")]
 
 DATA = os.environ.get("DISCREET_DATA")
 needs_data = pytest.mark.skipif(DATA is None and "CI" not in os.environ, reason="DISCREET_DATA names no folder")

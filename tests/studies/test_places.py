@@ -23,7 +23,7 @@ from discreet.studies.places.square import EVENT_LEVEL, GRID, Square, square
 from discreet.studies.study import Drawn, Setting
 
 #: One process draws the exhibits, and all tests look at them.
-pytestmark = pytest.mark.xdist_group("study of places")
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("study of places")]
 
 VERDICTS = {
     "figure 1: the grid": "holds",

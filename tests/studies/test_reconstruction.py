@@ -30,7 +30,7 @@ from discreet.studies.reconstruction.visits import draw_visits, first_year
 from discreet.studies.study import Drawn, Setting
 
 #: One process draws the exhibits, and all tests look at them.
-pytestmark = pytest.mark.xdist_group("study of reconstruction")
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("study of reconstruction")]
 
 VERDICTS = {
     "figure 1: bound of k-RR": "holds",

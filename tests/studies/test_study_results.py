@@ -27,7 +27,7 @@ from discreet.studies.running import StudyResult
 from oracles import linear_minimum
 
 #: One process draws the exhibits, and all tests look at them.
-pytestmark = pytest.mark.xdist_group("study of results")
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("study of results")]
 
 KEYS = ["least-delta", "weak-honesty", "minimax", "partition-selection", "banded", "estimate"]
 

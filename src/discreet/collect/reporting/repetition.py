@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ...errors import InvalidInput
 from ...exact.integers import positive_integer
 from ...mechanism import Mechanism
+from ...plots import Chart
+from ...plots.panels import Axis, panels
 
 
 def guessed_right(mechanism: Mechanism, reports: int, *, drawn_once: bool, people: int = 2000, seed: int = 0) -> float:
@@ -48,3 +52,31 @@ def guessed_right(mechanism: Mechanism, reports: int, *, drawn_once: bool, peopl
     for column in seen.T:
         evidence += logs[:, column].T
     return float(np.mean(evidence.argmax(axis=1) == truths))
+
+
+def repetition_chart(mechanism: Mechanism, reports: Sequence[int] = (1, 2, 4, 7, 14, 30, 90, 180, 365)) -> Chart:
+    """A picture of :func:`guessed_right` over the number of reports that somebody saw of each person.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> repetition_chart(dc.geometric(6, epsilon="1/10"), (1, 7))
+    <Chart: What many reports of one person give away>
+    """
+    names = {False: "a fresh report each time", True: "drawn once, and sent again"}
+    points = [
+        {"name": name, "x": times, "y": guessed_right(mechanism, times, drawn_once=once)}
+        for once, name in names.items()
+        for times in reports
+    ]
+    blind = 1 / (mechanism.inputs.size or 1)
+    return panels(
+        {"": points},
+        Axis("reports seen of each person", log=True),
+        Axis("values guessed right", (0, 1)),
+        "What many reports of one person give away",
+        "Who sees a fresh report each day averages the noise away. Drawn once, all of them tell as much as the first.",
+        f"A guess without any report is right {blind:.0%} of the time.",
+        columns=1,
+        marked=True,
+    )
