@@ -28,7 +28,7 @@ demo: $(ALONE)  ## release private counts from real data, from the question to t
 	$(BIN)/discreet demo
 
 packages:
-	@.ci/system-packages || echo "Without them, the tests of Spark, of Debian's PostgreSQL and in a browser are skipped." >&2
+	@.ci/system-packages || echo "Without them, the tests of Spark, of Debian's PostgreSQL, in a browser and behind nginx are skipped." >&2
 
 # One thread per worker: two workers already fill two cores.
 PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadgroup -q
