@@ -156,8 +156,8 @@ class Collector:
         if not isinstance(answer, dict):
             raise Refused(f"{self._service} is no such service (status {found.status}).", "Look at its address.")
         if found.status not in (200, 201):
-            said = [str(answer[field]) for field in ("title", "detail") if answer.get(field)]
-            raise Refused(f"the service refuses this: {' '.join(said) or found.status}")
+            said = answer.get("detail") or answer.get("title") or f"status {found.status}."
+            raise Refused(f"the service refuses this: {said}")
         return answer
 
 

@@ -65,7 +65,7 @@ async function start() {
   at("radius-label").hidden = survey.values.kind !== "grid";
   at("once").textContent =
     draws === 1
-      ? "Your browser draws one report. If you are asked again, it sends the same report."
+      ? "Your browser draws one report, and you are counted once."
       : `Up to ${draws} different answers get a report of their own. After that, the browser sends one of the earlier ` +
         "reports again. When your answer changes, that can show in your reports.";
 
