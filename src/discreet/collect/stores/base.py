@@ -21,7 +21,6 @@ from typing import ClassVar, NamedTuple
 
 from ...errors import InvalidInput
 
-
 #: Up to so many traces of batches are all written anew when a store is settled; of more, those that came in since.
 REWRITTEN = 50_000
 

@@ -76,9 +76,10 @@ _LAYOUT = (
 class PostgresReports(ReportStore):
     """Reports in the schema ``discreet_reports`` of a database: ``postgresql://user@host/study``.
 
-    Each group of batches is one transaction. Its traces wait in the table ``arrivals`` until the store is settled. Rows are locked in one order, so that workers never wait in a circle, and
-    a key that another worker is just counting is waited for. A connection that ended is opened again for the next
-    group: whether the group before was counted is then known by its keys.
+    Each group of batches is one transaction. Its traces wait in the table ``arrivals`` until the store is settled.
+    Rows are locked in one order, so that workers never wait in a circle, and a key that another worker is just counting
+    is waited for. A connection that ended is opened again for the next group: whether the group before was counted is
+    then known by its keys.
     """
 
     several_writers: ClassVar[bool] = True
@@ -117,11 +118,13 @@ class PostgresReports(ReportStore):
                 )
 
     def close(self) -> None:
-        if self._writer is not None:
-            with suppress(DiscreetError):  # whoever opens it next settles it
-                self.settle()
-        with self._turn:
-            self._drop_writer()
+        try:
+            if self._writer is not None:
+                with suppress(DiscreetError):  # whoever opens it next settles it
+                    self.settle()
+        finally:
+            with self._turn:
+                self._drop_writer()
 
     # ---------------------------------------------------------------- batches
 
@@ -140,7 +143,7 @@ class PostgresReports(ReportStore):
             _run(connection, "UPDATE {}.horizon SET day = greatest(day, $1)", before)
             return sum(
                 _run(connection, f"DELETE FROM {{}}.{table} WHERE day < (SELECT day FROM {{}}.horizon)").rowcount
-                for table in ("batches", "arrivals")
+                for table in ("arrivals", "batches")  # in the order in which settling locks them
             )
 
         return self._write(forget)
@@ -298,7 +301,8 @@ def _settle(connection: Connection) -> bool:
     _run(connection, "LOCK TABLE {}.arrivals IN SHARE ROW EXCLUSIVE MODE")
     if _run(connection, "SELECT FROM {}.arrivals LIMIT 1").fetchone() is None:
         return False
-    rows = _run(connection, "SELECT FROM {}.batches LIMIT $1", REWRITTEN + 1).rowcount
+    sql = "SELECT count(*) FROM (SELECT FROM {}.batches LIMIT $1) AS some"
+    (rows,) = _run(connection, sql, REWRITTEN + 1).fetchone() or (0,)
     moved = "moved AS (DELETE FROM {}.arrivals RETURNING day, key, digest)"
     if rows <= REWRITTEN:
         _run(

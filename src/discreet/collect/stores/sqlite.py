@@ -103,15 +103,17 @@ class SqliteReports(ReportStore):
             raise
 
     def close(self) -> None:
-        with suppress(DiscreetError):  # whoever opens it next settles it
-            self.settle()
-        with self._turn:
-            if self._connection is not None:
-                self._connection.close()
-                self._connection, self._settled = None, True
-            if self._lock_file is not None:
-                os.close(self._lock_file)
-                self._lock_file = None
+        try:
+            with suppress(DiscreetError):  # whoever opens it next settles it
+                self.settle()
+        finally:
+            with self._turn:
+                if self._connection is not None:
+                    self._connection.close()
+                    self._connection, self._settled = None, True
+                if self._lock_file is not None:
+                    os.close(self._lock_file)
+                    self._lock_file = None
 
     # ---------------------------------------------------------------- batches
 
@@ -130,7 +132,9 @@ class SqliteReports(ReportStore):
             return
         with self._writing() as connection:
             _write_anew(connection, "counts", "mechanism, report")
-            (some,) = connection.execute(f"SELECT count(*) FROM (SELECT 1 FROM batches LIMIT {REWRITTEN + 1})").fetchone()
+            (some,) = connection.execute(
+                f"SELECT count(*) FROM (SELECT 1 FROM batches LIMIT {REWRITTEN + 1})"
+            ).fetchone()
             if some <= REWRITTEN:
                 _write_anew(connection, "batches", "day, key")
         with self._turn, self._in_words():
