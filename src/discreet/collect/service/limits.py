@@ -10,7 +10,6 @@ import resource
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
@@ -81,10 +80,8 @@ class BoundedProtocol(HttpToolsProtocol):
     are slow, and so is a connection that asks nothing. Between requests the server's own limit holds.
     """
 
-    def __init__(self, *given: Any, **more: Any) -> None:
-        super().__init__(*given, **more)
-        self._in_headers, self._header_bytes, self._began_now = True, 0, False
-        self._deadline: asyncio.TimerHandle | None = None
+    _in_headers, _header_bytes, _began_now = True, 0, False
+    _deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)

@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any
+from typing import Literal, TypedDict
 
 from ...errors import InvalidInput, MissingExtra, arg
 from ..stores.opening import report_store
@@ -101,7 +101,21 @@ def serve(settings: Settings) -> None:
     )
 
 
-def server_options(settings: Settings) -> dict[str, Any]:
+class ServerOptions(TypedDict):
+    """Options of the server below the service."""
+
+    host: str
+    port: int
+    http: str
+    access_log: bool
+    server_header: bool
+    proxy_headers: bool
+    forwarded_allow_ips: str
+    lifespan: Literal["on"]
+    ws: Literal["none"]
+
+
+def server_options(settings: Settings) -> ServerOptions:
     """How the server below the service answers: within bounds, and without a word about requests."""
     return {
         "host": settings.host,
