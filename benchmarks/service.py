@@ -29,7 +29,7 @@ import discreet as dc
 import measure
 from discreet.collect.keys import new_key
 from discreet.collect.service.app import Service
-from discreet.collect.service.running import Settings
+from discreet.collect.service.running import Settings, server_options
 from discreet.collect.service.tokens import new_token
 from discreet.collect.stores.base import Batch, Outcome
 from discreet.collect.stores.opening import report_store
@@ -63,9 +63,9 @@ def serve(kind: str, port: int, store: str) -> None:
     """The process that answers."""
     import uvicorn
 
-    settings = Settings(store=store, port=port, requests_per_second=0)
+    settings = Settings(store=store, port=port, requests_per_second=0, reports_per_second=0)
     service = Service(settings, writer=StoreNothing if kind == "nothing" else None)
-    uvicorn.run(service, host="127.0.0.1", port=port, access_log=False, log_level="warning", server_header=False)
+    uvicorn.run(service, log_level="warning", **server_options(settings))
 
 
 # ------------------------------------------------------------------------------------------------ the load

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -164,3 +166,157 @@ def test_of_each_key_the_first_body_is_stored_and_no_other(made: list[tuple[int,
         else:
             expected, first[one.key] = Outcome.STORED, one.digest
         assert outcome is expected
+
+
+# ------------------------------------------------------------------------------------------------ what a store tells
+
+#: Batches of one report each, in the order in which they come.
+SINGLES = [(bytes([7 * k % 256, k]) * 8, k * 13 % 21) for k in range(40)]
+
+
+def add_singles(store: ReportStore, mechanism: int, singles: list[tuple[bytes, int]] = SINGLES) -> None:
+    for key, report in singles:
+        assert store.add([batch(mechanism, key, [report], key[::-1])]) == [Outcome.STORED]
+
+
+def test_a_settled_store_counts_as_before(store: ReportStore) -> None:
+    one, two = store.create_collection("a", "", 2).mechanisms
+    for start in range(0, 40, 10):
+        add_singles(store, one, SINGLES[start : start + 10])
+        store.settle()
+        store.add([batch(two, b"second" + bytes([start]), [start] * 3)])
+        store.settle()
+        store.settle()
+    again = [batch(one, key, [report], key[::-1]) for key, report in SINGLES]
+    assert set(store.add(again)) == {Outcome.REPEATED}
+    assert store.add([batch(one, SINGLES[3][0], [0], b"other")]) == [Outcome.CONFLICT]
+    expected = Counter(report for _, report in SINGLES)
+    assert store.histogram(one) == expected and store.histogram(two) == {0: 3, 10: 3, 20: 3, 30: 3}
+    assert store.forget_keys(DAY + 1) == 44
+
+
+def test_batches_come_in_while_a_store_is_settled(store: ReportStore, address: str) -> None:
+    """Of three writers that send the same batches while a fourth settles, one counts each."""
+    (one,) = store.create_collection("a", "", 1).mechanisms
+    stores = [report_store(address) for _ in range(3)] if store.several_writers else [store] * 3
+    outcomes: list[Outcome] = []
+    done = threading.Event()
+
+    def settle() -> None:
+        while not done.is_set():
+            store.settle()
+
+    def add(own: ReportStore) -> None:
+        for key, report in SINGLES * 2:
+            outcomes.extend(own.add([batch(one, key, [report], key[::-1])]))
+
+    settling = threading.Thread(target=settle)
+    threads = [threading.Thread(target=add, args=(own,)) for own in stores]
+    for thread in [settling, *threads]:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    done.set()
+    settling.join()
+    for own in stores:
+        if own is not store:
+            own.close()
+    assert Counter(outcomes) == {Outcome.STORED: 40, Outcome.REPEATED: 200}
+    assert store.histogram(one) == Counter(report for _, report in SINGLES)
+
+
+@pytest.mark.parametrize("end", ["settle", "close"])
+def test_postgresql_joins_no_key_with_a_report_by_what_it_keeps_of_transactions(end: str) -> None:
+    name = server().database(name="reports")
+    store = report_store(server().address(name))
+    store.open()
+    (one,) = store.create_collection("a", "", 1).mechanisms
+    add_singles(store, one)
+    tables = "discreet_reports.arrivals b JOIN discreet_reports.counts c"
+    with server().connect(name) as base:
+        joined = base.execute(f"SELECT b.key, c.report FROM {tables} ON b.xmin = c.xmin".encode()).fetchall()
+        assert len(joined) == 21 and set(joined) <= set(SINGLES)  # what has to go: the last batch of each report
+        getattr(store, end)()
+        assert base.execute(b"SELECT FROM discreet_reports.arrivals").rowcount == 0
+        # every key is joined with every report: by chance
+        tables = tables.replace("arrivals", "batches")
+        joined = base.execute(f"SELECT b.key, c.report FROM {tables} ON b.xmin = c.xmin".encode()).fetchall()
+        assert len(joined) in (0, 40 * 21)
+        for table, order in (("batches", "key"), ("counts", "report")):
+            sql = f"SELECT {order} FROM discreet_reports.{table} ORDER BY ctid"
+            placed = [row[0] for row in base.execute(sql.encode())]
+            assert placed == sorted(placed)
+            written = base.execute(f"SELECT DISTINCT xmin::text FROM discreet_reports.{table}".encode())
+            assert written.rowcount == 1
+    store.close()
+
+
+def test_postgresql_settles_what_a_killed_process_left(tmp_path: Path) -> None:
+    name = server().database(name="reports")
+    killed, next_one = (report_store(server().address(name)) for _ in range(2))
+    killed.open()
+    (one,) = killed.create_collection("a", "", 1).mechanisms
+    add_singles(killed, one)
+    next_one.open()
+    next_one.settle()
+    with server().connect(name) as base:
+        assert base.execute(b"SELECT FROM discreet_reports.arrivals").rowcount == 0
+    next_one.close()
+    killed.close()
+
+
+def test_more_batches_than_are_written_anew_leave_no_trace_in_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("discreet.collect.stores.postgres.REWRITTEN", 10)
+    name = server().database(name="reports")
+    store = report_store(server().address(name))
+    store.open()
+    (one,) = store.create_collection("a", "", 1).mechanisms
+    for start in range(0, 40, 10):
+        add_singles(store, one, SINGLES[start : start + 10])
+        store.settle()
+    with server().connect(name) as base:
+        assert base.execute(b"SELECT DISTINCT xmin::text FROM discreet_reports.counts").rowcount == 1
+        assert base.execute(b"SELECT DISTINCT xmin::text FROM discreet_reports.batches").rowcount == 3
+    assert store.histogram(one) == Counter(report for _, report in SINGLES)
+    store.close()
+
+
+def rows_of(path: Path) -> bytes:
+    """The pages of a SQLite file after its first, which counts transactions."""
+    return path.read_bytes()[4096:]
+
+
+@pytest.mark.parametrize("end", ["settle", "close"])
+def test_a_sqlite_file_is_the_same_in_whatever_order_batches_came(tmp_path: Path, end: str) -> None:
+    """Byte for byte, and its log is empty: no copy of the two tells an order, or which counts grew together."""
+    files, logs = [], []
+    for name, singles in {"as-they-came.db": SINGLES, "backwards.db": SINGLES[::-1]}.items():
+        store = report_store(tmp_path / name)
+        store.open()
+        (one,) = store.create_collection("a", "", 1).mechanisms
+        add_singles(store, one, singles)
+        log = tmp_path / f"{name}-wal"
+        assert log.stat().st_size > 40 * 4096  # what has to go: every batch with its report
+        getattr(store, end)()
+        logs.append(log.stat().st_size if log.exists() else 0)
+        files.append(rows_of(tmp_path / name))
+        store.close()
+    assert logs == [0, 0] and files[0] == files[1]
+
+
+def test_a_long_reader_does_not_keep_batches_waiting_and_the_log_is_emptied_after_it(tmp_path: Path) -> None:
+    store = report_store(tmp_path / "reports.db")
+    store.open()
+    (one,) = store.create_collection("a", "", 1).mechanisms
+    add_singles(store, one, SINGLES[:20])
+    reader = sqlite3.connect(tmp_path / "reports.db", isolation_level=None)
+    reader.execute("BEGIN")
+    reader.execute("SELECT * FROM counts").fetchall()
+    store.settle()
+    add_singles(store, one, SINGLES[20:])
+    reader.execute("COMMIT")
+    reader.close()
+    store.settle()
+    assert (tmp_path / "reports.db-wal").stat().st_size == 0
+    assert store.histogram(one) == Counter(report for _, report in SINGLES)
+    store.close()

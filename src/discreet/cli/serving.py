@@ -26,8 +26,14 @@ def serve(
     port: Annotated[int, typer.Option(help="The port.", min=0, max=65535)] = 8571,
     workers: Annotated[int, typer.Option(help="How many processes answer; several need PostgreSQL.", min=1)] = 1,
     rate: Annotated[
-        float, typer.Option(help="Requests a second from one address, on average; 0 for any number.", min=0)
+        float,
+        typer.Option(
+            help="Requests a second from one address, on average, however many reports; 0 for any number.", min=0
+        ),
     ] = 100.0,
+    report_rate: Annotated[
+        float, typer.Option(help="Reports a second from one address, on average; 0 for any number.", min=0)
+    ] = 10_000.0,
     trusted_proxies: Annotated[
         str, typer.Option(help="Addresses of proxies that say where a request came from, comma separated.")
     ] = "127.0.0.1",
@@ -44,7 +50,7 @@ def serve(
     run(
         Settings(
             store=store, host=host, port=port, workers=workers, requests_per_second=rate,
-            trusted_proxies=trusted_proxies,
+            reports_per_second=report_rate, trusted_proxies=trusted_proxies,
         )
     )  # fmt: skip
 

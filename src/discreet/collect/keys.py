@@ -69,10 +69,14 @@ def body_digest(text: str, collection: str, body: bytes) -> bytes:
     return keyed.digest()
 
 
-def is_current(day: int) -> bool:
-    """Whether a key of this day is taken now."""
-    now = today()
-    return now - KEPT <= day <= now + AHEAD
+def is_ahead(day: int) -> bool:
+    """Whether a key of this day was made by a clock that is wrong."""
+    return day > today() + AHEAD
+
+
+def is_expired(day: int) -> bool:
+    """Whether a key of this day is no longer taken."""
+    return day < today() - KEPT
 
 
 def first_kept_day() -> int:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from typing import NamedTuple
 
 import numpy as np
+from starlette.concurrency import run_in_threadpool
 
+from ...errors import DiscreetError
 from ...estimation.intervals.moments import Unbiased
 from ...estimation.methods import estimate
 from ...estimation.result import Estimate
@@ -19,18 +23,28 @@ from ...report import Json, stamped
 from ...spaces import Counts
 from ..collection import Collection
 from ..stores.base import ReportStore
+from .logs import LOGGER
 from .metrics import Metrics
 from .problems import Problem
 from .registry import Served
 
-#: How many answers are kept.
-MOST_KEPT = 64
+#: Of how many collections answers are kept, and for how many levels of each.
+MOST_KEPT, MOST_LEVELS = 64, 8
 
 #: With so many times the reports it was made from, an answer is worked out anew beside the requests, or before them.
 AGEING, OLD = 1.01, 1.1
 
+#: After so many seconds an answer is worked out anew beside the requests for a single report more.
+AGED = 10.0
+
 #: From so many reports on, an answer that is no older than this, in seconds, is not waited for however fast they come.
 MANY, YOUNG = 100_000, 3.0
+
+#: How many estimates are worked out at once, and how many collections may wait for that.
+AT_ONCE, MOST_WAITING = 2, 32
+
+#: How long a request waits for an estimate before it is asked to come back, in seconds.
+PATIENCE = 10.0
 
 #: The level of intervals unless another one is asked for.
 LEVEL = 0.95
@@ -50,86 +64,176 @@ class EstimateAnswers:
     worked out anew beside the requests, which still get the one before; with 10% more they wait for the new one, but
     for collections of many reports whose answer is a few seconds old at most. Every answer states the number of its
     reports. :meth:`prepare`, called beside the requests for collections that reports came in for, lets nobody wait for
-    the first one.
+    the first one, and takes in the last reports once no more come.
+
+    Estimates have threads of their own, and each collection takes one at a time, so that nothing else waits for a
+    slow one. The fit is kept: intervals of another level are all that is worked out for it.
     """
 
     def __init__(self, store: ReportStore, metrics: Metrics) -> None:
         self._store, self._metrics = store, metrics
-        self._kept: OrderedDict[tuple[str, float], _Kept] = OrderedDict()
+        self._kept: OrderedDict[str, _Kept] = OrderedDict()
+        self._jobs: dict[str, Future[_Answer]] = {}
         self._turn = threading.Lock()
-        self._beside = ThreadPoolExecutor(1, "discreet-estimates")
+        self._workers = ThreadPoolExecutor(AT_ONCE, "discreet-estimates")
 
     def counts(self, served: Served) -> dict[str, dict[int, int]]:
         """For each mechanism, how often each report was made: index -> times."""
         return {name: self._store.histogram(number) for name, number in served.numbers.items()}
 
-    def answer(self, served: Served, level: float) -> dict[str, Json]:
-        """The estimate with intervals; a problem while there are too few reports."""
+    async def answer(self, served: Served, level: float) -> dict[str, Json]:
+        """The estimate with intervals; a problem while there are too few reports, or when it takes too long."""
+        late = time.monotonic() + PATIENCE
+        while True:
+            found, total = await run_in_threadpool(self._at_hand, served, level)
+            if isinstance(found, _Answer):
+                return found.content
+            work = asyncio.wrap_future(found)
+            work.add_done_callback(_look)
+            await asyncio.wait([work], timeout=max(0.0, late - time.monotonic()))
+            if not work.done():
+                raise _too_busy()
+            made = work.result()
+            if made.level == level and total <= made.reports * OLD:
+                return made.content
+
+    async def prepare(self, served: Served, *, all_reports: bool = False) -> None:
+        """Work out the answer that will be asked for, if there are enough reports and they have grown.
+
+        Parameters
+        ----------
+        served
+            The collection.
+        all_reports
+            Whether a single report more is reason enough.
+        """
+        counts = await run_in_threadpool(self.counts, served)
+        total = _total(counts)
+        kept = self._kept.get(served.collection.name)
+        made = None if kept is None else kept.answers.get(LEVEL)
+        grown = made is None or total > made.reports * (1 if all_reports else AGEING)
+        if total >= served.collection.minimum_reports and grown:
+            await asyncio.wrap_future(self._start(served, counts, LEVEL, all_reports))
+
+    def close(self) -> None:
+        """Begin no further estimate."""
+        self._workers.shutdown(wait=False, cancel_futures=True)
+
+    def _at_hand(self, served: Served, level: float) -> tuple[_Answer | Future[_Answer], int]:
+        """The answer that will do, or the work that leads to it; and how many reports there are."""
         counts = self.counts(served)
-        total = sum(sum(one.values()) for one in counts.values())
-        needed = served.collection.minimum_reports
+        total, needed = _total(counts), served.collection.minimum_reports
         if total < needed:
             raise Problem(
                 "too-few-reports",
                 f"There are {total:,} reports, and an estimate needs {needed:,}.",
                 more={"reports": total, "needed": needed},
             )
-        kept = self._kept.get((served.collection.name, level))
-        if kept is None or (total > kept.reports * OLD and not kept.will_do):
-            return self._renew(served, counts, total, level)
-        if total > kept.reports * AGEING:
-            self._beside.submit(self._renew, served, counts, total, level)
-        return kept.answer
+        kept = self._kept.get(served.collection.name)
+        made = None if kept is None else kept.answers.get(level)
+        if made is None or (total > made.reports * OLD and not made.will_do):
+            return self._start(served, counts, level, False), total
+        if total > made.reports * (AGEING if made.age < AGED else 1):
+            with suppress(Problem):  # there is an answer
+                self._start(served, counts, level, made.age >= AGED)
+        return made, total
 
-    def prepare(self, served: Served, level: float = LEVEL) -> None:
-        """Work out the answer that will be asked for, if there are enough reports and they have grown."""
-        counts = self.counts(served)
-        total = sum(sum(one.values()) for one in counts.values())
-        kept = self._kept.get((served.collection.name, level))
-        if total >= served.collection.minimum_reports and (kept is None or total > kept.reports * AGEING):
-            self._renew(served, counts, total, level)
+    def _start(
+        self, served: Served, counts: Mapping[str, Mapping[int, int]], level: float, all_reports: bool
+    ) -> Future[_Answer]:
+        """The work on a collection that is under way, or that begins now."""
+        name = served.collection.name
+        with self._turn:
+            under_way = self._jobs.get(name)
+            if under_way is not None:
+                return under_way
+            if len(self._jobs) >= MOST_WAITING:
+                raise _too_busy()
+            job = self._jobs[name] = self._workers.submit(self._work, served, counts, level, all_reports)
+        job.add_done_callback(lambda done: self._end(name, done))
+        return job
 
-    def _renew(
-        self, served: Served, counts: Mapping[str, Mapping[int, int]], total: int, level: float
-    ) -> dict[str, Json]:
-        key = (served.collection.name, level)
-        with self._turn:  # one at a time: several would take longer together
-            kept = self._kept.get(key)
-            if kept is None or kept.reports < total:
-                self._metrics.estimated()
-                kept = self._kept[key] = _Kept(total, _worked_out(served.collection, counts, level), time.monotonic())
-                while len(self._kept) > MOST_KEPT:
-                    self._kept.popitem(last=False)
-            return kept.answer
+    def _end(self, name: str, job: Future[_Answer]) -> None:
+        self._jobs.pop(name, None)
+        failure = None if job.cancelled() else job.exception()
+        if failure is not None and not isinstance(failure, DiscreetError):
+            LOGGER.error("an estimate failed", exc_info=failure)
+
+    def _work(
+        self, served: Served, counts: Mapping[str, Mapping[int, int]], level: float, all_reports: bool
+    ) -> _Answer:
+        collection, total = served.collection, _total(counts)
+        kept = self._kept.get(collection.name)
+        if kept is None or total > kept.fit.people * (1 if all_reports else AGEING):
+            self._metrics.estimated()
+            kept = _Kept(_fitted(collection, counts), {} if kept is None else kept.answers)
+        content: dict[str, Json] = {
+            "collection": collection.name,
+            "reports": kept.fit.people,
+            "estimate": kept.fit.to_json(level),
+            "fake_reports": fake_effect(kept.fit),
+        }
+        made = _Answer(level, kept.fit.people, stamped("collected estimate", 1, content), time.monotonic())
+        others = {one: answer for one, answer in kept.answers.items() if one != level}
+        while len(others) >= MOST_LEVELS:
+            others.pop(next(one for one in others if one != LEVEL))
+        with self._turn:
+            self._kept[collection.name] = _Kept(kept.fit, {**others, level: made})
+            self._kept.move_to_end(collection.name)
+            while len(self._kept) > MOST_KEPT:
+                self._kept.popitem(last=False)
+        return made
 
 
-class _Kept(NamedTuple):
-    """An answer, and the number of reports that it was made from."""
+class _Answer(NamedTuple):
+    """An answer, its level, the number of reports that it was made from, and when."""
 
+    level: float
     reports: int
-    answer: dict[str, Json]
+    content: dict[str, Json]
     made: float
+
+    @property
+    def age(self) -> float:
+        """In seconds."""
+        return time.monotonic() - self.made
 
     @property
     def will_do(self) -> bool:
         """Whether it is given whatever came in since: another one is on its way."""
-        return self.reports >= MANY and time.monotonic() - self.made < YOUNG
+        return self.reports >= MANY and self.age < YOUNG
 
 
-def _worked_out(collection: Collection, counts: Mapping[str, Mapping[int, int]], level: float) -> dict[str, Json]:
+class _Kept(NamedTuple):
+    """The last fit of a collection, and its answers by level."""
+
+    fit: Estimate
+    answers: Mapping[float, _Answer]
+
+
+def _look(work: asyncio.Future[_Answer]) -> None:
+    """Take note of how work ended that nobody may wait for any more."""
+    if not work.cancelled():
+        work.exception()
+
+
+def _total(counts: Mapping[str, Mapping[int, int]]) -> int:
+    return sum(sum(one.values()) for one in counts.values())
+
+
+def _too_busy() -> Problem:
+    return Problem(
+        "busy", "The estimate is being worked out. Ask again in a few seconds.", headers={"Retry-After": "5"}
+    )
+
+
+def _fitted(collection: Collection, counts: Mapping[str, Mapping[int, int]]) -> Estimate:
     pairs = [
         ({mechanism.outputs.value(report): times for report, times in counts[name].items()}, mechanism)
         for name, mechanism in collection.mechanisms.items()
         if counts[name]
     ]
-    found = estimate(pairs[0][0], pairs[0][1]) if len(pairs) == 1 else estimate(pairs)
-    content: dict[str, Json] = {
-        "collection": collection.name,
-        "reports": found.people,
-        "estimate": found.to_json(level),
-        "fake_reports": fake_effect(found),
-    }
-    return stamped("collected estimate", 1, content)
+    return estimate(pairs[0][0], pairs[0][1]) if len(pairs) == 1 else estimate(pairs)
 
 
 def fake_effect(found: Estimate) -> dict[str, Json]:

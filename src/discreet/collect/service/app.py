@@ -7,9 +7,10 @@ import gc
 import os
 import sys
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from functools import cached_property
+from typing import TypeVar
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -36,12 +37,21 @@ from .running import Settings
 from .tokens import Tokens
 from .writing import GroupCommit, Writer
 
+T = TypeVar("T")
+
 #: How often the traces of old batches are forgotten, in seconds.
 FORGETTING = 3600.0
 
-#: How often estimates are worked out for collections that reports came in for, in seconds; and the share of time that
-#: this may take.
-PREPARING, SHARE = 1.0, 0.1
+#: How often the store is settled, in seconds, and the share of time that this may take: so long the database can join a
+#: batch with its reports.
+SETTLING, SETTLING_SHARE = 10.0, 0.05
+
+#: How often estimates are worked out for collections that reports came in for, in seconds; the share of time that this
+#: may take; and the longest rest between them.
+PREPARING, SHARE, LONGEST_REST = 1.0, 0.1, 10.0
+
+#: When so many seconds passed without a report, an estimate is worked out from all of them.
+QUIET = 3.0
 
 #: How long a thread keeps others waiting, in seconds: requests should not feel that an estimate is worked out.
 TURN = 0.001
@@ -158,46 +168,67 @@ class Service:
         await run_in_threadpool(self.store.open)
         self._writer = self._make_writer()
         self._ingest = Ingest(self.settings, self._registry, self._tokens, self._writer, self._limit, self.metrics)
-        beside = [asyncio.create_task(one) for one in (self._forget_keys(), self._prepare_answers(self._ingest))]
+        loops = (self._forget_keys(), self._settle(), self._prepare_answers(self._ingest))
+        tasks = [asyncio.create_task(one) for one in loops]
         log("started", store=self.store.name)
         try:
             yield
         finally:
-            for one in beside:
+            for one in tasks:
                 one.cancel()
-                with suppress(asyncio.CancelledError):
-                    await one
-            await run_in_threadpool(self._writer.close)  # what was taken is written
-            await run_in_threadpool(self.store.close)
+            await asyncio.gather(*tasks, return_exceptions=True)
+            self._answers.close()
+            await _beside("the writer did not end", run_in_threadpool(self._writer.close))  # what was taken is written
+            await _beside("the store was not closed", run_in_threadpool(self.store.close))
             log("stopped")
 
     async def _forget_keys(self) -> None:
         while True:
-            try:
-                await run_in_threadpool(self.store.forget_keys, first_kept_day())
-            except DiscreetError as problem:
-                LOGGER.warning("old keys were not forgotten", extra={"figures": {"why": str(problem)}})
+            await _beside("old keys were not forgotten", run_in_threadpool(self.store.forget_keys, first_kept_day()))
             await asyncio.sleep(FORGETTING)
 
-    async def _prepare_answers(self, ingest: Ingest) -> None:
-        """Estimates are worked out before they are asked for: at the start, and when reports came in."""
-        changed = (await run_in_threadpool(self.store.collection_names))[:MOST_KEPT]
+    async def _settle(self) -> None:
+        """What the database itself keeps of batches is removed, at the start and every few seconds."""
         while True:
             began = time.monotonic()
-            for name in changed:
-                try:
-                    await run_in_threadpool(self._prepare_answer, name)
-                except (DiscreetError, Problem) as problem:
-                    LOGGER.warning("an estimate was not prepared", extra={"figures": {"why": str(problem)}})
-            await asyncio.sleep(max(PREPARING, (time.monotonic() - began) / SHARE))
-            changed = ingest.changed()
+            await _beside("the store was not settled", run_in_threadpool(self.store.settle))
+            await asyncio.sleep(max(SETTLING, (time.monotonic() - began) / SETTLING_SHARE))
 
-    def _prepare_answer(self, name: str) -> None:
-        self._answers.prepare(self._registry.get(name))
+    async def _prepare_answers(self, ingest: Ingest) -> None:
+        """Estimates are worked out before they are asked for: at the start, as reports come in, and after the last."""
+        names = await _beside("collections were not listed", run_in_threadpool(self.store.collection_names)) or []
+        came = dict.fromkeys(names[:MOST_KEPT], 0.0)  # collection -> when reports came in last
+        again: dict[str, float] = {}  # collection -> when it may be worked out again
+        while True:
+            began = time.monotonic()
+            came |= dict.fromkeys(ingest.changed(), began)
+            for name, last in [one for one in came.items() if began >= again.get(one[0], 0.0)]:
+                quiet, start = began - last >= QUIET, time.monotonic()
+                await _beside("an estimate was not prepared", self._prepare_answer(name, quiet))
+                end = time.monotonic()
+                again[name] = end + (end - start) / SHARE
+                if quiet:
+                    del came[name], again[name]
+            await asyncio.sleep(max(PREPARING, min(LONGEST_REST, (time.monotonic() - began) / SHARE)))
+
+    async def _prepare_answer(self, name: str, all_reports: bool) -> None:
+        served = await run_in_threadpool(self._registry.get, name)
+        await self._answers.prepare(served, all_reports=all_reports)
 
     def _written_by(self) -> Writer:
         assert self._writer is not None  # requests come after the start
         return self._writer
+
+
+async def _beside(failure: str, step: Awaitable[T]) -> T | None:
+    """Do a step of what runs beside the requests: whatever fails is logged, and the next one is done in its turn."""
+    try:
+        return await step
+    except (DiscreetError, Problem) as problem:
+        LOGGER.warning(failure, extra={"figures": {"why": str(problem)}})
+    except Exception:
+        LOGGER.exception(failure)
+    return None
 
 
 async def _send(problem: Problem, send: Send) -> None:

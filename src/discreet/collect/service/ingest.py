@@ -1,8 +1,8 @@
 """The one route that must be quick: batches of reports.
 
 It is parsed by hand, beside the framework that answers everything else; :mod:`.openapi` describes it. In order: the
-rate of the address, the key, the body, the collection, the token if one is needed, every report. Nothing of a batch is
-stored unless all of it can be.
+rate of the address, the key, the body, the collection, the token if one is needed, every report, the rate of reports.
+Nothing of a batch is stored unless all of it can be.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from starlette.types import Receive, Scope, Send
 
 from ...errors import DiscreetError
 from ..collection import NAME
-from ..keys import KEPT, body_digest, is_current, read_key
+from ..keys import KEPT, body_digest, is_ahead, is_expired, read_key
 from ..stores.base import Batch, Outcome
 from .limits import RateLimit
 from .metrics import Metrics
@@ -66,6 +66,7 @@ class Ingest:
     ) -> None:
         self._settings, self._registry, self._tokens = settings, registry, tokens
         self._writer, self._limit, self._metrics = writer, limit, metrics
+        self._report_limit = RateLimit(settings.reports_per_second)
         self._changed: set[str] = set()
 
     @staticmethod
@@ -98,11 +99,15 @@ class Ingest:
     async def _take(self, scope: Scope, receive: Receive) -> tuple[Outcome, int]:
         refuse_haste(self._limit, scope)
         headers = dict(scope["headers"])
+        if sum(name == b"idempotency-key" for name, _ in scope["headers"]) > 1:
+            raise Problem("bad-key", "Send one Idempotency-Key.")
         key = headers.get(b"idempotency-key", b"").decode("latin-1")
         found = read_key(key)
         if found is None:
             raise Problem("bad-key", "Send Idempotency-Key: the day (UTC), a point and 32 random hexadecimal digits.")
-        if not is_current(found.day):
+        if is_ahead(found.day):
+            raise Problem("bad-key", "The day of the key has not come yet. Set the clock, and send it under a new key.")
+        if is_expired(found.day):
             raise _expired()
         if headers.get(b"content-type", b"").partition(b";")[0].strip().lower() != b"application/json":
             raise Problem("not-json", "Send Content-Type: application/json.")
@@ -119,6 +124,7 @@ class Ingest:
             indices = served.collection.readers[mechanism](reports)
         except DiscreetError as problem:
             raise Problem("invalid", str(problem), more={"field": "reports"}) from None
+        refuse_haste(self._report_limit, scope, len(reports))
         batch = Batch(number, found.day, found.hash, body_digest(key, name, body), indices)
         outcome = await self._writer.submit(batch)
         self._metrics.batch(outcome, len(reports))
@@ -146,10 +152,10 @@ class Ingest:
             raise Problem("not-permitted", "This token does not permit reports to this collection.")
 
 
-def refuse_haste(limit: RateLimit, scope: Scope) -> None:
-    """Refuse a request of an address that made too many."""
+def refuse_haste(limit: RateLimit, scope: Scope, wanted: int = 1) -> None:
+    """Refuse a request of an address that made too many, or sent too many reports."""
     client = scope.get("client")
-    wait = limit.wait(client[0] if client else "")
+    wait = limit.wait(client[0] if client else "", wanted)
     if wait:
         raise Problem("too-many-requests", "Slow down.", headers={"Retry-After": str(int(wait) + 1)})
 
@@ -185,11 +191,21 @@ async def read_body(headers: dict[bytes, bytes], receive: Receive, most: int) ->
 
 
 def read_json(body: bytes) -> object:
-    """A body as JSON."""
+    """A body as JSON: in UTF-8, and with each key of an object once (RFC 8259)."""
     try:
-        return json.loads(body)
+        return _JSON.decode(body.decode())
     except (ValueError, RecursionError):
-        raise Problem("bad-request", "The body is not JSON.") from None
+        raise Problem("bad-request", "The body is not JSON in UTF-8, or names a key of an object twice.") from None
+
+
+def _keys_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError
+    return found
+
+
+_JSON = json.JSONDecoder(object_pairs_hook=_keys_once)
 
 
 def _read_batch(body: bytes, most: int) -> tuple[str, list[object]]:

@@ -39,6 +39,7 @@ KINDS: dict[str, Kind] = {
     "too-many-requests": Kind(429, "Too many requests"),
     "error": Kind(500, "The service failed"),
     "unavailable": Kind(503, "The service cannot store reports now"),
+    "busy": Kind(503, "The service is busy"),
 }
 
 

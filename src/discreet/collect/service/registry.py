@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ...errors import InvalidInput
+from ...estimation.model.problem import MOST_TRUTHS
 from ...report import Json
 from ..collection import Collection, collection_from_text, read_collection
 from ..stores.base import NameTaken, ReportStore, StoredCollection
@@ -51,6 +53,7 @@ class Registry:
     def create(self, name: str, content: object) -> tuple[Served, bool]:
         """Make a collection, or find the one that was made from the same description; says whether it is new."""
         collection = read_collection(name, content)
+        _refuse_inestimable(collection)
         text = collection.text()
         try:
             kept = self._store.create_collection(name, text, len(collection.mechanisms))
@@ -67,3 +70,14 @@ class Registry:
         served = Served(collection, dict(zip(names, kept.mechanisms, strict=True)), collection.to_json())
         self._served[kept.name] = served
         return served
+
+
+def _refuse_inestimable(collection: Collection) -> None:
+    """Refuse a collection of which no estimate could ever be made."""
+    size = collection.space.size or 0
+    if size > MOST_TRUTHS:
+        raise InvalidInput(
+            f"a collection may have {MOST_TRUTHS:,} true values; got {size:,}.",
+            "Give a smaller range, or report in coarser steps.",
+            argument="mechanisms",
+        )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Annotated, TypeVar
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
@@ -49,14 +50,21 @@ class PlainJson(Response):
         return json.dumps(content, separators=(",", ":")).encode()
 
 
-def asked(step: Callable[[], T]) -> T:
-    """Do a step, with what the library refuses as a problem."""
+@contextmanager
+def as_problems() -> Iterator[None]:
+    """What the library refuses is a problem."""
     try:
-        return step()
+        yield
     except StoreUnavailable:
         raise busy("The store cannot be reached now. Try again.") from None
     except DiscreetError as problem:
         raise invalid(problem) from None
+
+
+def asked(step: Callable[[], T]) -> T:
+    """Do a step, with what the library refuses as a problem."""
+    with as_problems():
+        return step()
 
 
 class Routes:
@@ -98,7 +106,7 @@ class Routes:
             responses={**public, **problem_responses("not-tabular")})  # fmt: skip
         add("/v1/collections/{name}/estimate", self.estimate, tags=["answers"],
             summary="Estimate the distribution, with intervals",
-            responses={**private, **problem_responses("too-few-reports")})  # fmt: skip
+            responses={**private, **problem_responses("too-few-reports", "unavailable", "busy")})  # fmt: skip
         add("/v1/collections/{name}/counts", self.counts, tags=["answers"],
             summary="Export how often each report was made", responses=private)  # fmt: skip
         add("/v1/tokens", self.make_token, methods=["POST"], status_code=201, tags=["tokens"],
@@ -109,7 +117,8 @@ class Routes:
         add("/ready", self.ready, tags=["operation"], summary="Whether the store answers",
             responses=problem_responses("unavailable"))  # fmt: skip
         add("/metrics", self.metrics, tags=["operation"], summary="Figures for Prometheus", response_class=Response,
-            responses={200: {"content": {"text/plain": {}}, "description": "Figures"}})  # fmt: skip
+            responses={200: {"content": {"text/plain": {}}, "description": "Figures"},
+                       **problem_responses("no-token", "not-permitted", "unavailable")})  # fmt: skip
         return router
 
     # ---------------------------------------------------------------- collections
@@ -159,16 +168,15 @@ class Routes:
 
     # ---------------------------------------------------------------- answers
 
-    def estimate(self, name: Name, token: Credentials, level: Level = LEVEL) -> Response:
+    async def estimate(self, name: Name, token: Credentials, level: Level = LEVEL) -> Response:
         """The distribution of true values behind the reports so far, and how far fake reports can move it."""
-        self._permit(token, "read", name)
-        served = self._served(name)
-        return PlainJson(asked(lambda: self._answers.answer(served, level)))
+        served = await run_in_threadpool(self._readable, name, token)
+        with as_problems():
+            return PlainJson(await self._answers.answer(served, level))
 
     def counts(self, name: Name, token: Credentials) -> Response:
         """For each mechanism, every report and how often it was made."""
-        self._permit(token, "read", name)
-        served = self._served(name)
+        served = self._readable(name, token)
         found = asked(lambda: self._answers.counts(served))
         mechanisms: dict[str, Json] = {
             one: [[served.collection.mechanisms[one].outputs.value(k), found[one][k]] for k in sorted(found[one])]
@@ -210,7 +218,7 @@ class Routes:
 
     # ---------------------------------------------------------------- operation
 
-    def health(self) -> dict[str, str]:
+    async def health(self) -> dict[str, str]:
         """The process answers."""
         return {"status": "running"}
 
@@ -219,14 +227,20 @@ class Routes:
         asked(self._store.collection_names)
         return {"status": "ready"}
 
-    def metrics(self) -> Response:
-        """Counters of this process."""
+    def metrics(self, token: Credentials) -> Response:
+        """Counters of this process, for a token that reads all collections: they tell when somebody reports."""
+        self._permit(token, "read", None)
         return Response(self._metrics.text(self._writer().waiting), media_type="text/plain; version=0.0.4")
 
     # ---------------------------------------------------------------- what they share
 
     def _served(self, name: str) -> Served:
         return asked(lambda: self._registry.get(name))
+
+    def _readable(self, name: str, token: HTTPAuthorizationCredentials | None) -> Served:
+        """The collection, for whoever may read its estimates and counts."""
+        self._permit(token, "read", name)
+        return self._served(name)
 
     def _mechanism(self, name: str, mechanism: str) -> Mechanism:
         mechanisms: Mapping[str, Mechanism] = self._served(name).collection.mechanisms

@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
+from typing import Literal, TypedDict
 
 from ...errors import InvalidInput, MissingExtra, arg
 from ..stores.opening import report_store
@@ -30,6 +31,8 @@ class Settings:
         Addresses of proxies whose word on where a request came from is taken, comma separated.
     requests_per_second
         How many requests one address may make on average; 0 for any number.
+    reports_per_second
+        How many reports one address may send on average; 0 for any number.
     most_reports, most_bytes
         The largest batch, in reports and in bytes of its body.
     most_description_bytes
@@ -46,6 +49,7 @@ class Settings:
     workers: int = 1
     trusted_proxies: str = "127.0.0.1"
     requests_per_second: float = 100.0
+    reports_per_second: float = 10_000.0
     most_reports: int = 10_000
     most_bytes: int = 1_000_000
     most_description_bytes: int = 20_000_000
@@ -90,15 +94,37 @@ def serve(settings: Settings) -> None:
     uvicorn.run(
         "discreet.collect.service.app:from_environment",
         factory=True,
-        host=settings.host,
-        port=settings.port,
         workers=settings.workers if settings.workers > 1 else None,
-        access_log=False,
         log_config=None,
-        server_header=False,
-        proxy_headers=True,
-        forwarded_allow_ips=settings.trusted_proxies,
         timeout_graceful_shutdown=settings.shutdown_seconds,
-        lifespan="on",
-        ws="none",
+        **server_options(settings),
     )
+
+
+class ServerOptions(TypedDict):
+    """Options of the server below the service."""
+
+    host: str
+    port: int
+    http: str
+    access_log: bool
+    server_header: bool
+    proxy_headers: bool
+    forwarded_allow_ips: str
+    lifespan: Literal["on"]
+    ws: Literal["none"]
+
+
+def server_options(settings: Settings) -> ServerOptions:
+    """How the server below the service answers: within bounds, and without a word about requests."""
+    return {
+        "host": settings.host,
+        "port": settings.port,
+        "http": "discreet.collect.service.limits:BoundedProtocol",
+        "access_log": False,
+        "server_header": False,
+        "proxy_headers": True,
+        "forwarded_allow_ips": settings.trusted_proxies,
+        "lifespan": "on",
+        "ws": "none",
+    }

@@ -4,6 +4,10 @@ A store keeps collections, how often each report came in under each mechanism, a
 (so that it is counted once), and hashes of tokens. Reports are added to counts at once: no row holds one report, and no
 row joins a report with a batch, a token, an address or a time. A batch leaves the hash of its key, a digest of its body
 under that key, and its day. The key is random and is not kept, so neither tells what the batch reported.
+
+A database keeps more than its rows: in which transaction and in which order they were written. Joined, that tells which
+counts grew with which batch. So a store is *settled* every few seconds: everything that came in since is written
+anew in one transaction, in an order that says nothing (:meth:`ReportStore.settle`).
 """
 
 from __future__ import annotations
@@ -16,6 +20,9 @@ from enum import Enum
 from typing import ClassVar, NamedTuple
 
 from ...errors import InvalidInput
+
+#: Up to so many traces of batches are all written anew when a store is settled; of more, those that came in since.
+REWRITTEN = 50_000
 
 
 class Outcome(Enum):
@@ -131,6 +138,15 @@ class ReportStore(ABC):
     @abstractmethod
     def add(self, batches: Sequence[Batch]) -> list[Outcome]:
         """Count batches in one durable transaction, each at most once; says what became of each, in order."""
+
+    @abstractmethod
+    def settle(self) -> None:
+        """Remove what tells in which order batches came, and which counts grew with which batch.
+
+        All counts are written anew in one transaction, in the order of their reports, and so are the traces of
+        batches, in the order of the hashes of their keys. Until then the database itself can join a batch with
+        its reports: whoever keeps a store open calls this every few seconds. Nothing is done if nothing came in.
+        """
 
     @abstractmethod
     def forget_keys(self, before: int) -> int:

@@ -13,6 +13,7 @@ from ...engines.postgres.connection import psycopg_driver, read_parameters
 from ...errors import DiscreetError, InvalidInput, UnreadableFile
 from ...ledger.stores.base import WAITS, StoreUnavailable, WriteConflict
 from .base import (
+    REWRITTEN,
     Batch,
     NameTaken,
     Outcome,
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 #: The version of the tables.
-FORMAT = 1
+FORMAT = 2
 
 #: The schema that holds them.
 SCHEMA = "discreet_reports"
@@ -62,6 +63,8 @@ _LAYOUT = (
     "PRIMARY KEY (mechanism, report)) WITH (fillfactor = 50)",  # room beside each row, which is updated all the time
     f"CREATE TABLE {SCHEMA}.batches (day integer NOT NULL, key bytea NOT NULL, digest bytea NOT NULL, "
     "PRIMARY KEY (day, key))",
+    # batches since the store was settled: the transaction and the place of a row tell when it came
+    f"CREATE TABLE {SCHEMA}.arrivals (LIKE {SCHEMA}.batches INCLUDING ALL)",
     f'CREATE TABLE {SCHEMA}.tokens (name text COLLATE "C" PRIMARY KEY, secret_hash bytea NOT NULL, '
     'granted text NOT NULL, collection text COLLATE "C")',
     f"CREATE TABLE {SCHEMA}.horizon (one integer PRIMARY KEY CHECK (one = 1), day integer NOT NULL)",
@@ -73,9 +76,10 @@ _LAYOUT = (
 class PostgresReports(ReportStore):
     """Reports in the schema ``discreet_reports`` of a database: ``postgresql://user@host/study``.
 
-    Each group of batches is one transaction. Rows are locked in one order, so that workers never wait in a circle, and
-    a key that another worker is just counting is waited for. A connection that ended is opened again for the next
-    group: whether the group before was counted is then known by its keys.
+    Each group of batches is one transaction. Its traces wait in the table ``arrivals`` until the store is settled.
+    Rows are locked in one order, so that workers never wait in a circle, and a key that another worker is just counting
+    is waited for. A connection that ended is opened again for the next group: whether the group before was counted is
+    then known by its keys.
     """
 
     several_writers: ClassVar[bool] = True
@@ -114,18 +118,33 @@ class PostgresReports(ReportStore):
                 )
 
     def close(self) -> None:
-        with self._turn:
-            self._drop_writer()
+        try:
+            if self._writer is not None:
+                with suppress(DiscreetError):  # whoever opens it next settles it
+                    self.settle()
+        finally:
+            with self._turn:
+                self._drop_writer()
 
     # ---------------------------------------------------------------- batches
 
     def add(self, batches: Sequence[Batch]) -> list[Outcome]:
         return self._write(lambda connection: _add(connection, batches))
 
+    def settle(self) -> None:
+        if self._write(_settle):
+            driver = psycopg_driver()
+            with self._connected() as connection, suppress(driver.errors.InsufficientPrivilege):
+                for table in ("counts", "arrivals"):  # rows as they were before; of batches the server does it in time
+                    connection.execute(f"VACUUM {SCHEMA}.{table}".encode())
+
     def forget_keys(self, before: int) -> int:
         def forget(connection: Connection) -> int:
             _run(connection, "UPDATE {}.horizon SET day = greatest(day, $1)", before)
-            return _run(connection, "DELETE FROM {}.batches WHERE day < (SELECT day FROM {}.horizon)").rowcount
+            return sum(
+                _run(connection, f"DELETE FROM {{}}.{table} WHERE day < (SELECT day FROM {{}}.horizon)").rowcount
+                for table in ("arrivals", "batches")  # in the order in which settling locks them
+            )
 
         return self._write(forget)
 
@@ -246,19 +265,22 @@ def _add(connection: Connection, batches: Sequence[Batch]) -> list[Outcome]:
     """Count a group in the transaction that is open."""
     # the row is locked until the end: keys are not forgotten meanwhile
     (horizon,) = _run(connection, "SELECT day FROM {}.horizon FOR SHARE").fetchone() or (0,)
+    _run(connection, "LOCK TABLE {}.arrivals IN ROW EXCLUSIVE MODE")  # nor does a trace move
     alone = stored(batches, decide(batches, {}, horizon))  # of this group, each key once
     columns = [[one.day for one in alone], [one.key for one in alone], [one.digest for one in alone]]
     sql = (
-        "INSERT INTO {}.batches SELECT * FROM unnest($1::integer[], $2::bytea[], $3::bytea[]) "
+        "INSERT INTO {}.arrivals SELECT * FROM unnest($1::integer[], $2::bytea[], $3::bytea[]) AS o (day, key, digest) "
+        "WHERE NOT EXISTS (SELECT FROM {}.batches b WHERE b.day = o.day AND b.key = o.key) "
         "ON CONFLICT DO NOTHING RETURNING key"
     )
     new = {bytes(row[0]) for row in _run(connection, sql, *columns)}
     old = [one for one in alone if one.key not in new]
     known: dict[bytes, bytes] = {}
     if old:
-        sql = (
-            "SELECT b.key, b.digest FROM {}.batches b JOIN unnest($1::integer[], $2::bytea[]) AS o (day, key) "
+        sql = " UNION ALL ".join(
+            f"SELECT b.key, b.digest FROM {{}}.{table} b JOIN unnest($1::integer[], $2::bytea[]) AS o (day, key) "
             "ON b.day = o.day AND b.key = o.key"
+            for table in ("batches", "arrivals")
         )
         rows = _run(connection, sql, [one.day for one in old], [one.key for one in old])
         known = {bytes(key): bytes(digest) for key, digest in rows}
@@ -271,6 +293,31 @@ def _add(connection: Connection, batches: Sequence[Batch]) -> list[Outcome]:
         )
         _run(connection, sql, *map(list, zip(*added, strict=True)))
     return outcomes
+
+
+def _settle(connection: Connection) -> bool:
+    """Write anew what came in, in the transaction that is open; says whether there was anything."""
+    # waits for the groups that are being counted; the next ones wait for this
+    _run(connection, "LOCK TABLE {}.arrivals IN SHARE ROW EXCLUSIVE MODE")
+    if _run(connection, "SELECT FROM {}.arrivals LIMIT 1").fetchone() is None:
+        return False
+    sql = "SELECT count(*) FROM (SELECT FROM {}.batches LIMIT $1) AS some"
+    (rows,) = _run(connection, sql, REWRITTEN + 1).fetchone() or (0,)
+    moved = "moved AS (DELETE FROM {}.arrivals RETURNING day, key, digest)"
+    if rows <= REWRITTEN:
+        _run(
+            connection,
+            f"WITH {moved}, old AS (DELETE FROM {{}}.batches RETURNING day, key, digest) INSERT INTO {{}}.batches "
+            "SELECT * FROM (SELECT * FROM moved UNION ALL SELECT * FROM old) AS t ORDER BY key",
+        )
+    else:
+        _run(connection, f"WITH {moved} INSERT INTO {{}}.batches SELECT * FROM moved ORDER BY key")
+    _run(
+        connection,
+        "WITH old AS (DELETE FROM {}.counts RETURNING mechanism, report, times) "
+        "INSERT INTO {}.counts SELECT * FROM old ORDER BY mechanism, report",
+    )
+    return True
 
 
 def _in_words(name: str, problem: Exception) -> DiscreetError:

@@ -8,7 +8,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import chain, groupby
 from pathlib import Path
 from typing import ClassVar
@@ -17,6 +17,7 @@ from urllib.parse import quote
 from ...errors import DiscreetError, InvalidInput, UnreadableFile
 from ...ledger.stores.base import StoreUnavailable
 from .base import (
+    REWRITTEN,
     Batch,
     NameTaken,
     Outcome,
@@ -36,6 +37,9 @@ _APPLICATION = 0x64736352
 
 #: How long one thread waits for another, in seconds.
 PATIENCE = 30.0
+
+#: How long readers are waited for before the log is emptied later instead, in milliseconds.
+BRIEFLY = 100
 
 #: Pages that the log may have before they go into the file, and the memory for pages of the file, in kibibytes.
 CHECKPOINT, CACHE = 16_384, 65_536
@@ -64,6 +68,9 @@ class SqliteReports(ReportStore):
     A group of batches is on the disk when ``add`` returns (``synchronous=FULL``). Exactly one process writes: it holds
     a lock on the file ``NAME.lock`` beside the store for as long as it lives, whatever ends it. Readers see the last
     group that was written and never wait for the writer.
+
+    The log holds every group since the store was settled, and pages hold their rows in the order in which they came.
+    Settling writes both tables anew and empties the log; what is deleted is overwritten (``secure_delete``).
     """
 
     several_writers: ClassVar[bool] = False
@@ -73,6 +80,7 @@ class SqliteReports(ReportStore):
         self._lock_file: int | None = None
         self._connection: sqlite3.Connection | None = None
         self._turn = threading.Lock()
+        self._settled = True
 
     @property
     def name(self) -> str:
@@ -89,23 +97,29 @@ class SqliteReports(ReportStore):
             self._connection = self._connected("rw")
             with self._in_words():
                 self._prepare(self._connection)
+            self._settled = False  # the process before may have been killed
         except BaseException:
             self.close()
             raise
 
     def close(self) -> None:
-        with self._turn:
-            if self._connection is not None:
-                self._connection.close()
-                self._connection = None
-            if self._lock_file is not None:
-                os.close(self._lock_file)
-                self._lock_file = None
+        try:
+            with suppress(DiscreetError):  # whoever opens it next settles it
+                self.settle()
+        finally:
+            with self._turn:
+                if self._connection is not None:
+                    self._connection.close()
+                    self._connection, self._settled = None, True
+                if self._lock_file is not None:
+                    os.close(self._lock_file)
+                    self._lock_file = None
 
     # ---------------------------------------------------------------- batches
 
     def add(self, batches: Sequence[Batch]) -> list[Outcome]:
         with self._writing() as connection:
+            self._settled = False
             (horizon,) = connection.execute("SELECT day FROM horizon").fetchone()
             outcomes = decide(batches, _known(connection, batches), horizon)
             new = stored(batches, outcomes)
@@ -113,8 +127,23 @@ class SqliteReports(ReportStore):
             _insert(connection, "INSERT INTO counts VALUES", increments(new), _ADDED_UP)
         return outcomes
 
+    def settle(self) -> None:
+        if self._settled:
+            return
+        with self._writing() as connection:
+            _write_anew(connection, "counts", "mechanism, report")
+            (some,) = connection.execute(
+                f"SELECT count(*) FROM (SELECT 1 FROM batches LIMIT {REWRITTEN + 1})"
+            ).fetchone()
+            if some <= REWRITTEN:
+                _write_anew(connection, "batches", "day, key")
+        with self._turn, self._in_words():
+            if self._connection is not None:
+                self._settled = _empty_log(self._connection)
+
     def forget_keys(self, before: int) -> int:
         with self._writing() as connection:
+            self._settled = False
             connection.execute("UPDATE horizon SET day = max(day, ?)", (before,))
             return connection.execute("DELETE FROM batches WHERE day < (SELECT day FROM horizon)").rowcount
 
@@ -196,6 +225,8 @@ class SqliteReports(ReportStore):
                 connection.execute("PRAGMA synchronous = FULL")
                 connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT}")
                 connection.execute(f"PRAGMA cache_size = -{CACHE}")
+                connection.execute("PRAGMA secure_delete = ON")
+                connection.execute("PRAGMA temp_store = MEMORY")
             return connection
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
@@ -269,6 +300,24 @@ def _insert(connection: sqlite3.Connection, start: str, rows: Sequence[tuple[obj
         some = rows[first : first + AT_ONCE]
         marks = ", ".join(["(?, ?, ?)"] * len(some))
         connection.execute(f"{start} {marks} {end}", list(chain.from_iterable(some)))
+
+
+def _write_anew(connection: sqlite3.Connection, table: str, order: str) -> None:
+    """Write all rows of a table in an order: a page holds rows in the order in which they were written."""
+    connection.execute(f"CREATE TEMP TABLE old AS SELECT * FROM {table}")
+    connection.execute(f"DELETE FROM {table}")
+    connection.execute(f"INSERT INTO {table} SELECT * FROM old ORDER BY {order}")
+    connection.execute("DROP TABLE old")
+
+
+def _empty_log(connection: sqlite3.Connection) -> bool:
+    """Write the log into the file and make it empty; says whether that was possible while others read."""
+    connection.execute(f"PRAGMA busy_timeout = {BRIEFLY}")  # the writer waits meanwhile
+    try:
+        (in_use, _, _) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    finally:
+        connection.execute(f"PRAGMA busy_timeout = {int(1000 * PATIENCE)}")
+    return not in_use
 
 
 def _known(connection: sqlite3.Connection, batches: Sequence[Batch]) -> dict[bytes, bytes]:

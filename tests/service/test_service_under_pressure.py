@@ -1,0 +1,368 @@
+"""What is slow, large or fails stays where it is: the rest of the service answers as before."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uvicorn
+from running_service import Answer, free_port
+from survey_mechanisms import COUNTS, LABELS
+
+import discreet as dc
+from discreet.collect.keys import new_key
+from discreet.collect.service import answers, app, limits
+from discreet.collect.service.app import Service
+from discreet.collect.service.logs import JsonLines
+from discreet.collect.service.running import Settings, server_options
+from discreet.collect.service.tokens import new_token
+from discreet.collect.stores.opening import report_store
+
+#: Long enough for everything that does not wait, in seconds.
+SOON = 20.0
+
+
+class InProcess:
+    """A service in this process, asked without a network."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "reports.db"
+        self.token, kept = new_token("manage")
+        place = report_store(self.path)
+        place.open()
+        place.add_token(kept)
+        place.close()
+        self.service = Service(Settings(str(self.path), requests_per_second=0))
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[InProcess]:
+        framework = self.service.framework
+        async with framework.router.lifespan_context(framework):
+            for name, mechanism in {"counts": COUNTS, "labels": LABELS}.items():
+                described = {
+                    "title": "t", "question": "q", "minimum_reports": 10, "mechanisms": {"main": mechanism.to_json()},
+                }  # fmt: skip
+                assert (await self.ask("PUT", f"/v1/collections/{name}", described)).status == 201
+            yield self
+
+    async def ask(self, method: str, path: str, body: object = None) -> Answer:
+        path, _, query = path.partition("?")
+        content = b"" if body is None else json.dumps(body).encode()
+        headers = {
+            "content-type": "application/json", "idempotency-key": new_key(), "authorization": f"Bearer {self.token}",
+            "content-length": str(len(content)),
+        }  # fmt: skip
+        said: list[Any] = []
+
+        async def receive() -> dict[str, object]:
+            return {"type": "http.request", "body": content, "more_body": False}
+
+        async def send(message: Any) -> None:
+            said.append(message)
+
+        scope: dict[str, Any] = {
+            "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": method, "scheme": "http",
+            "path": path, "raw_path": path.encode(), "query_string": query.encode(), "root_path": "",
+            "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
+            "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 2),
+        }  # fmt: skip
+        await self.service(scope, receive, send)
+        stated = {name.decode(): value.decode() for name, value in said[0]["headers"]}
+        return Answer(said[0]["status"], stated, b"".join(one.get("body", b"") for one in said[1:]))
+
+    async def report(self, name: str, reports: list[object]) -> None:
+        body = {"mechanism": "main", "reports": reports}
+        assert (await self.ask("POST", f"/v1/collections/{name}/reports", body)).status == 201
+
+    async def estimate(self, name: str, more: str = "") -> Answer:
+        return await self.ask("GET", f"/v1/collections/{name}/estimate{more}")
+
+
+@pytest.fixture
+def inside(tmp_path: Path) -> InProcess:
+    return InProcess(tmp_path)
+
+
+@pytest.fixture
+def held(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """Until this is set, no estimate from counts ends; those from labels are as ever."""
+    release, real = threading.Event(), answers.estimate
+
+    def estimate(data: Any, mechanism: Any = None) -> dc.Estimate:
+        if mechanism == COUNTS:
+            assert release.wait(60)
+        return real(data, mechanism)
+
+    monkeypatch.setattr(answers, "estimate", estimate)
+    return release
+
+
+# ------------------------------------------------------------------------------------------------ estimates
+
+
+def test_a_slow_estimate_keeps_nothing_else_waiting(inside: InProcess, held: threading.Event) -> None:
+    """Sixty requests wait for one collection: more than the framework has threads."""
+
+    async def run() -> None:
+        async with inside.running():
+            await inside.report("counts", [3] * 50)
+            await inside.report("labels", ["yes"] * 50)
+            waiting = [asyncio.create_task(inside.estimate("counts")) for _ in range(60)]
+            await asyncio.sleep(0.1)
+            async with asyncio.timeout(SOON):
+                for path in ("/health", "/ready", "/v1/collections/counts", "/v1/collections/labels/estimate"):
+                    assert (await inside.ask("GET", path)).status == 200, path
+                await inside.report("counts", [4])
+                await inside.report("labels", ["yes"])
+                assert not any(task.done() for task in waiting)
+                held.set()
+                assert {one.status for one in await asyncio.gather(*waiting)} == {200}
+
+    asyncio.run(run())
+
+
+def test_whoever_waits_too_long_for_an_estimate_is_told_when_to_come_back(
+    inside: InProcess, held: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(answers, "PATIENCE", 0.1)
+
+    async def run() -> None:
+        async with inside.running():
+            await inside.report("counts", [3] * 50)
+            found = await inside.estimate("counts")
+            assert found.status == 503 and found.json["type"] == "urn:discreet:problem:busy"
+            assert int(found.headers["retry-after"]) >= 1
+            held.set()
+            async with asyncio.timeout(SOON):
+                while (await inside.estimate("counts")).status != 200:
+                    await asyncio.sleep(0.05)
+
+    asyncio.run(run())
+
+
+def test_when_too_many_collections_wait_no_more_are_taken(
+    inside: InProcess, held: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(answers, "MOST_WAITING", 1)
+    monkeypatch.setattr(app, "PREPARING", 1000.0)
+
+    async def run() -> None:
+        async with inside.running():
+            await inside.report("counts", [3] * 50)
+            await inside.report("labels", ["yes"] * 50)
+            waiting = asyncio.create_task(inside.estimate("counts"))
+            await asyncio.sleep(0.1)
+            assert (await inside.estimate("labels")).status == 503
+            held.set()
+            assert (await waiting).status == 200
+            assert (await inside.estimate("labels")).status == 200
+
+    asyncio.run(run())
+
+
+def test_another_level_takes_intervals_of_the_same_fit(inside: InProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+    fits, real = [], answers.estimate
+
+    def estimate(data: Any, mechanism: Any = None) -> dc.Estimate:
+        fits.append(1)
+        return real(data, mechanism)
+
+    monkeypatch.setattr(answers, "estimate", estimate)
+    reports = COUNTS.simulate([3] * 300 + [12] * 200, seed=1).tolist()
+
+    async def run() -> None:
+        async with inside.running():
+            await inside.report("counts", reports)
+            for level in (0.95, 0.9, 0.8, 0.9):
+                found = (await inside.estimate("counts", f"?level={level}")).json["estimate"]
+                assert found == json.loads(json.dumps(dc.estimate(reports=reports, mechanism=COUNTS).to_json(level)))
+
+    asyncio.run(run())
+    assert len(fits) == 1
+
+
+# ------------------------------------------------------------------------------------------------ beside the requests
+
+
+@pytest.mark.parametrize("failing", ["forget_keys", "settle", "histogram"])
+def test_what_fails_beside_the_requests_is_logged_tried_again_and_keeps_nothing_open(
+    inside: InProcess, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, failing: str
+) -> None:
+    for often in ("FORGETTING", "SETTLING", "PREPARING"):
+        monkeypatch.setattr(app, often, 0.01)
+    store, failures = inside.service.store, []
+
+    def fail(*given: object) -> None:
+        failures.append(given)
+        raise ValueError("report 13 of key 2026-11-16")
+
+    async def run() -> None:
+        async with inside.running():
+            await inside.report("labels", ["yes"] * 50)
+            monkeypatch.setattr(store, failing, fail)
+            async with asyncio.timeout(SOON):
+                while len(failures) < 3:
+                    await inside.report("labels", ["yes"])
+                    await asyncio.sleep(0.01)
+
+    with caplog.at_level(logging.WARNING, "discreet.service"):
+        asyncio.run(run())
+    monkeypatch.undo()
+    assert len(failures) >= 3  # it went on
+    assert any(record.exc_info for record in caplog.records)
+    assert "report 13" not in "".join(JsonLines().format(record) for record in caplog.records)
+    again = report_store(inside.path)
+    again.open()  # the lock of the file is free, and everything was written
+    (number,) = again.collection("labels").mechanisms  # type: ignore[union-attr]
+    assert again.histogram(number)[0] >= 50
+    again.close()
+    assert not [thread for thread in threading.enumerate() if thread.name == "discreet-writer"]
+
+
+def test_the_log_of_the_file_is_empty_soon_after_a_report(inside: InProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(app, "SETTLING", 0.05)
+    log = inside.path.with_name("reports.db-wal")
+
+    async def run() -> None:
+        async with inside.running():
+            await inside.report("labels", ["yes"])
+            async with asyncio.timeout(SOON):
+                while log.stat().st_size:
+                    await asyncio.sleep(0.05)
+
+    asyncio.run(run())
+
+
+# ------------------------------------------------------------------------------------------------ requests
+
+
+async def _read_all(scope: Any, receive: Callable[[], Awaitable[Any]], send: Callable[[Any], Awaitable[None]]) -> None:
+    """An application that reads the body and says its length."""
+    length, more = 0, True
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return
+        length, more = length + len(message.get("body", b"")), message.get("more_body", False)
+    body = b"%d" % length
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"%d" % len(body))]})
+    await send({"type": "http.response.body", "body": body})
+
+
+Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+@asynccontextmanager
+async def served() -> AsyncIterator[Callable[[], Awaitable[Connection]]]:
+    """The server of the service before an application that reads bodies; opens connections to it."""
+    options = {**server_options(Settings(port=free_port())), "lifespan": "off"}
+    server = uvicorn.Server(uvicorn.Config(_read_all, **options, log_level="critical"))
+    running = asyncio.create_task(server.serve())
+    async with asyncio.timeout(SOON):
+        while not server.started:
+            await asyncio.sleep(0.01)
+    opened: list[asyncio.StreamWriter] = []
+
+    async def connect() -> Connection:
+        reader, writer = await asyncio.open_connection("127.0.0.1", options["port"])
+        opened.append(writer)
+        return reader, writer
+
+    try:
+        yield connect
+    finally:
+        for writer in opened:
+            writer.close()
+        server.should_exit = True
+        await running
+
+
+GOOD = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc"
+
+
+async def _status(reader: asyncio.StreamReader) -> bytes:
+    async with asyncio.timeout(SOON):
+        return (await reader.readline())[9:12]
+
+
+def test_headers_without_an_end_are_refused() -> None:
+    async def run() -> None:
+        async with served() as connect:
+            reader, writer = await connect()
+            writer.write(b"GET / HTTP/1.1\r\nX: ")
+            for _ in range(5):  # one chunk more than the bound
+                writer.write(b"a" * 10_000)
+                await asyncio.sleep(0.05)
+            assert await _status(reader) == b"431"
+            async with asyncio.timeout(SOON):
+                await reader.read()  # to the end: the connection is closed
+
+    asyncio.run(run())
+
+
+def test_large_bodies_and_many_requests_on_one_connection_are_no_long_headers() -> None:
+    async def run() -> None:
+        async with served() as connect:
+            reader, writer = await connect()
+            large = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 400000\r\n\r\n" + b"a" * 400_000
+            for request, length in [(GOOD, b"3"), (large, b"400000")] * 10:
+                writer.write(request[:30])
+                await writer.drain()
+                writer.write(request[30:])
+                assert await _status(reader) == b"200"
+                assert (await reader.readuntil(b"\r\n\r\n")) and await reader.readexactly(len(length)) == length
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("start", [b"", b"POST / HT", GOOD[:-1]], ids=["nothing", "headers", "body"])
+def test_a_request_that_does_not_arrive_in_time_is_cut_off(monkeypatch: pytest.MonkeyPatch, start: bytes) -> None:
+    monkeypatch.setattr(limits, "ARRIVING", 0.3)
+
+    async def run() -> None:
+        async with served() as connect:
+            reader, writer = await connect()
+            writer.write(start)
+            assert await _status(reader) == b"408"
+            async with asyncio.timeout(SOON):
+                await reader.read()  # to the end: the connection is closed
+            reader, writer = await connect()
+            for _ in range(4):  # each request has its time
+                writer.write(GOOD)
+                assert await _status(reader) == b"200"
+                await reader.readuntil(b"\r\n\r\n3")
+                await asyncio.sleep(0.15)
+
+    asyncio.run(run())
+
+
+def test_connections_beyond_the_most_are_refused_until_others_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "MOST_CONNECTIONS", 3)
+
+    async def run() -> None:
+        async with served() as connect:
+            slow = [await connect() for _ in range(3)]
+            reader, _ = await connect()
+            assert await _status(reader) == b"503"
+            for _, writer in slow:
+                writer.close()
+            await asyncio.sleep(0.1)
+            reader, writer = await connect()
+            writer.write(GOOD)
+            assert await _status(reader) == b"200"
+
+    asyncio.run(run())
+
+
+def test_connections_leave_files_for_the_store(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits.resource, "getrlimit", lambda which: (200, 4096))
+    assert limits.most_connections() == 100
+    monkeypatch.setattr(limits.resource, "getrlimit", lambda which: (limits.resource.RLIM_INFINITY,) * 2)
+    assert limits.most_connections() == limits.MOST_CONNECTIONS
