@@ -188,6 +188,25 @@ def test_another_level_takes_intervals_of_the_same_fit(inside: InProcess, monkey
     assert len(fits) == 1
 
 
+def test_reports_that_another_worker_took_enter_an_answer_that_is_a_minute_old(
+    inside: InProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker knows of its own reports when they come in; of others' it learns when somebody asks."""
+    monkeypatch.setattr(answers, "AGED", 0.0)
+    monkeypatch.setattr(app, "PREPARING", 1000.0)
+
+    async def run() -> None:
+        async with inside.running():
+            await inside.report("labels", ["yes"] * 1000)
+            assert (await inside.estimate("labels")).json["reports"] == 1000
+            await inside.report("labels", ["yes"])
+            async with asyncio.timeout(SOON):
+                while (await inside.estimate("labels")).json["reports"] != 1001:
+                    await asyncio.sleep(0.05)
+
+    asyncio.run(run())
+
+
 # ------------------------------------------------------------------------------------------------ beside the requests
 
 

@@ -6,7 +6,7 @@ import asyncio
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from typing import NamedTuple
@@ -35,7 +35,7 @@ MOST_KEPT, MOST_LEVELS = 64, 8
 AGEING, OLD = 1.01, 1.1
 
 #: After so many seconds an answer is worked out anew beside the requests for a single report more.
-AGED = 10.0
+AGED = 60.0
 
 #: From so many reports on, an answer that is no older than this, in seconds, is not waited for however fast they come.
 MANY, YOUNG = 100_000, 3.0
@@ -81,11 +81,20 @@ class EstimateAnswers:
         """For each mechanism, how often each report was made: index -> times."""
         return {name: self._store.histogram(number) for name, number in served.numbers.items()}
 
-    async def answer(self, served: Served, level: float) -> dict[str, Json]:
-        """The estimate with intervals; a problem while there are too few reports, or when it takes too long."""
+    async def answer(self, find: Callable[[], Served], level: float) -> dict[str, Json]:
+        """The estimate with intervals; a problem while there are too few reports, or when it takes too long.
+
+        Parameters
+        ----------
+        find
+            Finds the collection, or refuses to. It is called in another thread, together with all that takes time:
+            each change of threads takes as long as an answer that is there.
+        level
+            Of the intervals.
+        """
         late = time.monotonic() + PATIENCE
         while True:
-            found, total = await run_in_threadpool(self._at_hand, served, level)
+            found, total = await run_in_threadpool(lambda: self._at_hand(find(), level))
             if isinstance(found, _Answer):
                 return found.content
             work = asyncio.wrap_future(found)

@@ -44,7 +44,7 @@ FORGETTING = 3600.0
 
 #: How often the store is settled, in seconds, and the share of time that this may take: so long the database can join a
 #: batch with its reports.
-SETTLING, SETTLING_SHARE = 10.0, 0.05
+SETTLING, SETTLING_SHARE = 10.0, 0.1
 
 #: How often estimates are worked out for collections that reports came in for, in seconds; the share of time that this
 #: may take; and the longest rest between them.

@@ -170,9 +170,8 @@ class Routes:
 
     async def estimate(self, name: Name, token: Credentials, level: Level = LEVEL) -> Response:
         """The distribution of true values behind the reports so far, and how far fake reports can move it."""
-        served = await run_in_threadpool(self._readable, name, token)
         with as_problems():
-            return PlainJson(await self._answers.answer(served, level))
+            return PlainJson(await self._answers.answer(lambda: self._readable(name, token), level))
 
     def counts(self, name: Name, token: Credentials) -> Response:
         """For each mechanism, every report and how often it was made."""

@@ -301,7 +301,7 @@ def _settle(connection: Connection) -> bool:
     _run(connection, "LOCK TABLE {}.arrivals IN SHARE ROW EXCLUSIVE MODE")
     if _run(connection, "SELECT FROM {}.arrivals LIMIT 1").fetchone() is None:
         return False
-    sql = "SELECT count(*) FROM (SELECT FROM {}.batches LIMIT $1) AS some"
+    sql = "SELECT count(*) FROM (SELECT FROM {}.batches LIMIT $1) AS t"
     (rows,) = _run(connection, sql, REWRITTEN + 1).fetchone() or (0,)
     moved = "moved AS (DELETE FROM {}.arrivals RETURNING day, key, digest)"
     if rows <= REWRITTEN:
