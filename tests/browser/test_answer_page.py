@@ -15,7 +15,7 @@ from surveys import COUNTS, HOSTILE, LABELS, PLACES
 from discreet.collect.keys import PATTERN
 from discreet.exact.bits import ReplayBits
 
-pytestmark = pytest.mark.xdist_group("browser")
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
 
 
 def report_in(request: Any) -> Any:

@@ -23,7 +23,7 @@ from discreet.exact.bits import ReplayBits
 from discreet.exact.tables import Table
 from discreet.mechanism import Mechanism
 
-pytestmark = pytest.mark.xdist_group("browser")
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
 
 FILES = Path(__file__).parents[2] / "src" / "discreet" / "collect" / "browser"
 

@@ -11,6 +11,7 @@ from schemathesis.checks import not_a_server_error
 from discreet.collect.keys import new_key
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # of the library that makes the requests
 def test_no_request_by_the_description_makes_the_service_fail(service: RunningService, token: str) -> None:
     described = service.ask("GET", "/openapi.json").json

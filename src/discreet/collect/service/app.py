@@ -226,8 +226,8 @@ async def _beside(failure: str, step: Awaitable[T]) -> T | None:
         return await step
     except (DiscreetError, Problem) as problem:
         LOGGER.warning(failure, extra={"figures": {"why": str(problem)}})
-    except Exception as problem:  # in no words of its own: they could quote what came in
-        LOGGER.error(failure, extra={"figures": {"why": type(problem).__name__}})
+    except Exception:
+        LOGGER.exception(failure)  # the log has its kind and place, and no words of its own
     return None
 
 
