@@ -31,7 +31,7 @@ packages:
 	@.ci/system-packages || echo "Without them, the tests of Spark, of Debian's PostgreSQL, in a browser and behind nginx are skipped." >&2
 
 # One thread per worker: two workers already fill two cores.
-PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadgroup -q
+PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadgroup -q --durations=40 --durations-min=4
 
 test: $(READY) packages  ## run the tests (under 15 minutes on two cores)
 	$(PYTEST) -m "not slow"
