@@ -43,6 +43,9 @@ SCHEMA = "discreet_reports"
 #: How long one writer waits for another, in seconds.
 PATIENCE = 30
 
+#: How long settling waits for others, in seconds: whoever counts waits behind it meanwhile. It is done again soon.
+BRIEFLY = 2
+
 _SETTINGS = {
     "search_path": "pg_catalog",
     "client_encoding": "UTF8",
@@ -134,7 +137,9 @@ class PostgresReports(ReportStore):
     def settle(self) -> None:
         if self._write(_settle):
             driver = psycopg_driver()
-            with self._connected() as connection, suppress(driver.errors.InsufficientPrivilege):
+            passing = (driver.errors.InsufficientPrivilege, driver.errors.LockNotAvailable)
+            with self._connected() as connection, suppress(*passing):
+                connection.execute(f"SET lock_timeout = '{BRIEFLY}s'".encode())
                 for table in ("counts", "arrivals"):  # rows as they were before; of batches the server does it in time
                     connection.execute(f"VACUUM {SCHEMA}.{table}".encode())
 
@@ -297,6 +302,7 @@ def _add(connection: Connection, batches: Sequence[Batch]) -> list[Outcome]:
 
 def _settle(connection: Connection) -> bool:
     """Write anew what came in, in the transaction that is open; says whether there was anything."""
+    _run(connection, f"SET LOCAL lock_timeout = '{BRIEFLY}s'")
     # waits for the groups that are being counted; the next ones wait for this
     _run(connection, "LOCK TABLE {}.arrivals IN SHARE ROW EXCLUSIVE MODE")
     if _run(connection, "SELECT FROM {}.arrivals LIMIT 1").fetchone() is None:
