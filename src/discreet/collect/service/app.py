@@ -20,6 +20,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import Message, Receive, Scope, Send
 
 from ...errors import DiscreetError
+from ...ledger.stores.base import StoreUnavailable
 from ..browser.routes import AnswerPage
 from ..keys import first_kept_day
 from ..stores.base import ReportStore
@@ -38,6 +39,9 @@ from .tokens import Tokens
 from .writing import GroupCommit, Writer
 
 T = TypeVar("T")
+
+#: How long a worker waits at its start for a database that is away, in seconds.
+WAITING = 120.0
 
 #: How often the traces of old batches are forgotten, in seconds.
 FORGETTING = 3600.0
@@ -165,7 +169,7 @@ class Service:
     async def _lifespan(self, _: FastAPI) -> AsyncIterator[None]:
         sys.setswitchinterval(TURN)
         gc.freeze()  # looking for garbage among all that was imported would stop every thread for a moment
-        await run_in_threadpool(self.store.open)
+        await self._open_store()
         self._writer = self._make_writer()
         self._ingest = Ingest(self.settings, self._registry, self._tokens, self._writer, self._limit, self.metrics)
         loops = (self._forget_keys(), self._settle(), self._prepare_answers(self._ingest))
@@ -181,6 +185,19 @@ class Service:
             await _beside("the writer did not end", run_in_threadpool(self._writer.close))  # what was taken is written
             await _beside("the store was not closed", run_in_threadpool(self.store.close))
             log("stopped")
+
+    async def _open_store(self) -> None:
+        """A worker that starts while the database is away waits for it: if it failed, all workers would be stopped."""
+        end = time.monotonic() + WAITING
+        while True:
+            try:
+                await run_in_threadpool(self.store.open)
+                return
+            except StoreUnavailable as problem:
+                if not self.store.several_writers or time.monotonic() > end:
+                    raise
+                LOGGER.warning("the store cannot be reached yet", extra={"figures": {"why": str(problem)}})
+            await asyncio.sleep(1)
 
     async def _forget_keys(self) -> None:
         while True:
