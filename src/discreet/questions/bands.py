@@ -22,6 +22,7 @@ from typing import Any
 from ..errors import InvalidInput, InWords, WrongType, arg
 from ..exact.integers import is_integer
 from ..report import Json
+from ..wording import listed
 from .domains import REST, Values, listed_values
 from .expressions import LARGEST_WHOLE, Literal
 
@@ -426,11 +427,19 @@ def written_bands(column: str, bands: Bands) -> str:
 
 
 def in_words(column: str, bands: Bands, values: Sequence[object]) -> str:
-    """What a reader must know about a banded column, from the request alone."""
-    kept = [value for value in values[bands.size :] if value is None or value is REST]
-    if REST in kept:
-        return f"{column} is counted in bands, each from its first value to below the next band."
-    outside = "" if bands.below and bands.above else "values outside the bands"
-    missing = "" if None in kept else f"rows without a {'date' if bands.type == 'DATE' else 'number'} there"
-    left_out = " and ".join(part for part in (outside, missing) if part)
-    return f"{column} is counted in bands{f': {left_out} are not counted' if left_out else ''}."
+    """What a reader must know about a banded column, from the request alone.
+
+    >>> in_words("age", Bands((18, 30, 65)), ("18-29", "30-64"))
+    'age is counted in bands that begin at 18 and 30 and end before 65. Other values and missing ones are not counted.'
+    """
+    first = [] if bands.below else [bands.edges[0]]
+    starts = [str(edge) for edge in (*first, *(literal.value for literal in bands.inner))]
+    shown = listed(starts) if len(starts) <= 8 else f"{starts[0]}, {starts[1]}, ..., {starts[-1]}"
+    spans = [*([f"begin at {shown}"] if starts else []), *([] if bands.above else [f"end before {bands.edges[-1]}"])]
+    open_below = f", beside one for all values below {starts[0]}" if bands.below and starts else ""
+    kept = values[bands.size :]
+    left_out = "" if REST in kept else "Other values are not counted." if None in kept else _LEFT_OUT
+    return f"{column} is counted in bands that {listed(spans)}{open_below}.{f' {left_out}' if left_out else ''}"
+
+
+_LEFT_OUT = "Other values and missing ones are not counted."

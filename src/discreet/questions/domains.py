@@ -48,15 +48,16 @@ def listed_values(values: Values) -> Values:
 INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 
 
-def split_domain(text: str) -> tuple[str, str]:
-    """The column of a domain and its values, both still as text."""
+def split_domain(text: str, argument: str = "domain") -> tuple[str, str]:
+    """The column of a domain (or of bands) and its values, both still as text."""
+    example = "site=1..6" if argument == "domain" else "age=18,30,65"
     if not isinstance(text, str):
-        raise WrongType.must_be("domain", "a text such as site=1..6", InWords(type(text).__name__))
+        raise WrongType.must_be(argument, f"a text such as {example}", InWords(type(text).__name__))
     if found := re.fullmatch(r'\s*"((?:[^"]|"")+)"\s*=(.*)', text, re.DOTALL):
         return found[1].replace('""', '"'), found[2]
     name, equals, body = text.partition("=")
     if not equals or not name.strip():
-        raise InvalidInput.must_be("domain", "column=values, such as site=1..6", text[:60])
+        raise InvalidInput.must_be(argument, f"column=values, such as {example}", text[:60])
     return name.strip(), body
 
 

@@ -146,5 +146,7 @@ def _evenly(counting: Counting, rows: str) -> str:
         rows = f"SELECT unit, v, {turn} AS turn FROM ({rows}) AS numbered"
     each = one_row_in_each_group(counting, rows, missed_sql(counting, "BIGINT"))
     h = SPARK.bounding_hash(said_of_group("unit", "g", "STRING"), counting.key)
-    best = f"SELECT min(struct({h} AS h, g, v)).v AS v FROM ({each}) AS each GROUP BY unit"
+    # not STRUCT: after that bare word, as after ARRAY, the parser reads no >> in the rest of a query
+    first = f"min(named_struct('h', {h}, 'g', g, 'v', v)).v"
+    best = f"SELECT {first} AS v FROM ({each}) AS each GROUP BY unit"
     return f"SELECT v, count(*) AS n FROM ({best}) AS best GROUP BY v"
