@@ -128,10 +128,11 @@ def _banded_value(value: Value, groups: Groups, column: int) -> object:
     if value is None:
         return None
     whole = isinstance(value, int) and not isinstance(value, bool)
-    read: Any = value if whole and bands.type == "DOUBLE" else read_value(value, bands.type)
+    read: object = value if whole and bands.type == "DOUBLE" else read_value(value, bands.type)
     if read is None or (isinstance(read, float) and not math.isfinite(read)):
         return _NO_GROUP
-    place = sum(edge <= read for edge in bands.edges) - (0 if bands.below else 1)
+    passed = [edge for edge in bands.edges if edge <= read]  # type: ignore[operator]  # both are numbers or days
+    place = len(passed) - (0 if bands.below else 1)
     last = len(bands.edges) - 1 + bands.below + bands.above
     return groups.values[column][place] if 0 <= place < last else _NO_GROUP
 

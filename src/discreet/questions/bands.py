@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 import re
 import sys
-from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -54,8 +53,8 @@ class Bands:
     Examples
     --------
     >>> ages = Bands((18, 30, 65), above=True)
-    >>> ages.size, [ages.place(age) for age in (17, 18, 29.5, 30, 200, None)]
-    (3, [None, 0, 0, 1, 2, None])
+    >>> ages.size, [literal.value for literal in ages.inner]
+    (3, [30, 65])
     """
 
     edges: tuple[Edge, ...]
@@ -101,13 +100,6 @@ class Bands:
         """Whether all edges are whole numbers."""
         return all(type(edge) is int for edge in self.edges)
 
-    def place(self, value: Any) -> int | None:
-        """The number of the band of a value, which was read as the type of the edges; None if it is in none."""
-        if value is None or (isinstance(value, float) and not math.isfinite(value)):
-            return None
-        place = bisect_right(self.edges, value) - 1 + self.below
-        return place if 0 <= place < self.size else None
-
     def to_json(self) -> dict[str, Json]:
         """The edges as text, so that they are exact, and the open ends."""
         edges = [str(edge) if isinstance(edge, date) else repr(edge) for edge in self.edges]
@@ -122,7 +114,7 @@ class Bands:
         """
         read: Callable[[str], Edge] = {"DOUBLE": _number, "DATE": date.fromisoformat}[content["type"]]
         bands = Bands(tuple(map(read, content["edges"])), content["below"], content["above"])
-        if bands.to_json() != dict(content):
+        if bands.to_json() != dict(content) or {type(bands.below), type(bands.above)} != {bool}:
             raise ValueError
         return bands
 
@@ -141,6 +133,8 @@ class DeclaredBands:
         Whether rows without a value, and all others, are groups beside the bands.
     period
         The period they are, such as ``"month"``; None for other bands.
+    heading
+        The name under which a question selects them (``AS age_group``); None: that of the column.
     """
 
     bands: Bands
@@ -148,6 +142,7 @@ class DeclaredBands:
     missing: bool = False
     rest: bool = False
     period: str | None = None
+    heading: str | None = None
 
     def labels(self, fractions: bool = False) -> tuple[str, ...]:
         """What the bands are called, for people.
@@ -167,9 +162,15 @@ class DeclaredBands:
         """
         if self.names is not None:
             return self.names
-        name = _days if self.bands.type == "DATE" else _wholes if self.bands.whole and not fractions else _fractions
         edges = self.bands.edges
-        named = [name(low, high) for low, high in pairwise(edges)]
+        days = [edge for edge in edges if isinstance(edge, date)]
+        wholes = [edge for edge in edges if isinstance(edge, int) and self.bands.whole and not fractions]
+        if days:
+            named = [_days(low, high) for low, high in pairwise(days)]
+        elif wholes:
+            named = [_wholes(low, high) for low, high in pairwise(wholes)]
+        else:
+            named = [f"{low} to under {high}" for low, high in pairwise(edges)]
         first, last = ("before", "and later") if self.bands.type == "DATE" else ("under", "and over")
         below = [f"{first} {edges[0]}"] if self.bands.below else []
         return (*below, *named, *([f"{edges[-1]} {last}"] if self.bands.above else []))
@@ -179,17 +180,13 @@ class DeclaredBands:
         return (*self.labels(fractions), *([None] if self.missing else []), *([REST] if self.rest else []))
 
 
-def _wholes(low: Any, high: Any) -> str:
+def _wholes(low: int, high: int) -> str:
     if high - low == 1:
         return str(low)
     return f"{low}-{high - 1}" if low >= 0 else f"{low} to {high - 1}"
 
 
-def _fractions(low: Any, high: Any) -> str:
-    return f"{low} to under {high}"
-
-
-def _days(low: Any, high: Any) -> str:
+def _days(low: date, high: date) -> str:
     last = high - timedelta(days=1)
     return f"{low}" if low == last else f"{low} to {last}"
 
@@ -269,13 +266,13 @@ def bands_from(column: str, edges: object) -> DeclaredBands:
     return DeclaredBands(Bands(tuple(inside), below, above), None, None in given, ... in given)
 
 
-def _given(column: str, edge: Any) -> Edge:
+def _given(column: str, edge: object) -> Edge:
     if isinstance(edge, date) and not isinstance(edge, datetime):
         return edge
     if isinstance(edge, str):
         return _edge(column, edge)
     if is_integer(edge):
-        return _number(str(int(edge)))
+        return _number(str(edge))
     if isinstance(edge, float | Decimal) and math.isfinite(edge):
         return _number(repr(float(edge)))
     raise WrongType.must_be(
@@ -287,6 +284,8 @@ def _given(column: str, edge: Any) -> Edge:
 def _edge(column: str, text: str) -> Edge:
     try:
         return date.fromisoformat(text) if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text) else _number(text)
+    except InvalidInput:
+        raise
     except ValueError:
         pass
     if ".." in text or re.fullmatch(r"-?[0-9.]+\s*[-–—]\s*[0-9.]+", text):
@@ -312,15 +311,18 @@ def _number(text: str) -> int | float:
 def _steps(column: str, first: str, last: str, step: str) -> Bands:
     try:
         low, high, width = Decimal(str(_number(first))), Decimal(str(_number(last))), Decimal(str(_number(step)))
+    except InvalidInput:
+        raise
     except ValueError:
         raise _refused(
-            f"the bands of {column!r} have steps that are not numbers", "Write them like age=0..100:10"
+            f"the bands of {column!r} have steps that are not numbers", "Write first..last:step", f"{column}=0..100:10"
         ) from None
     many = (high - low) / width if width > 0 else Decimal(0)
     if many < 1 or many != int(many):
         raise _refused(
             f"the bands of {column!r} do not reach from {first} to {last} in steps of {step}",
-            "Write first..last:step, such as age=0..100:10",
+            "Write first..last:step",
+            f"{column}=0..100:10",
         )
     if many > MOST_BANDS:
         raise _refused(f"{int(many)} bands of {column!r} are too many", f"Declare at most {MOST_BANDS}")
@@ -384,7 +386,8 @@ def _periods(column: str, name: str, span: str) -> tuple[Bands, tuple[str, ...]]
     if name not in PERIODS:
         raise _refused(
             f"the bands of {column!r} are of {name[:40]!r}, which is not a period",
-            f"Write one of {', '.join(PERIODS)}, such as {column}=month:{PERIODS['month'].example}",
+            f"Write one of {', '.join(PERIODS)}",
+            f"{column}=month:{PERIODS['month'].example}",
         )
     period = PERIODS[name]
     first, dots, last = (part.strip() for part in span.partition(".."))
@@ -396,10 +399,12 @@ def _periods(column: str, name: str, span: str) -> tuple[Bands, tuple[str, ...]]
     except (ValueError, OverflowError):
         raise _refused(
             f"the bands of {column!r} have {span[:60]!r}, which is not a span of {name}s",
-            f"Write {column}={name}:{period.example}",
+            "Write both ends, which are included",
+            f"{column}={name}:{period.example}",
         ) from None
     if len(edges) < 2:
-        raise _refused(f"the bands of {column!r} end before they begin", f"Write {column}={name}:{period.example}")
+        line = f"{column}={name}:{period.example}"
+        raise _refused(f"the bands of {column!r} end before they begin", "Write the earlier end first", line)
     return Bands(tuple(edges)), tuple(map(period.label, edges[:-1]))
 
 
@@ -414,8 +419,8 @@ def _type_of(edge: object) -> str:
     raise WrongType.must_be("an edge", "a number or a date", InWords(f"a {type(edge).__name__}"), argument="bands")
 
 
-def _refused(what: str, instead: str) -> InvalidInput:
-    return InvalidInput(f"{what}.", f"{instead}: {arg('bands', [_EXAMPLE])}.", argument="bands")
+def _refused(what: str, instead: str, line: str = _EXAMPLE) -> InvalidInput:
+    return InvalidInput(f"{what}.", f"{instead}: {arg('bands', [line])}.", argument="bands")
 
 
 def written_bands(column: str, bands: Bands) -> str:

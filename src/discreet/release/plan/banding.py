@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from ...engines.base import ROW
 from ...errors import InvalidInput, WrongType, arg
@@ -13,8 +14,25 @@ from ...questions.question import Question, find_column
 from .request import Domain, Rows
 
 
-def declared_bands(asked: Sequence[Question], bands: Domain | None) -> list[dict[str, DeclaredBands]]:
-    """For each question, the bands of those of its group columns that have some."""
+def declared_bands(
+    asked: Sequence[Question],
+    bands: Domain | None,
+    written: Sequence[Question],
+    kinds: Sequence[Mapping[str, str]],
+) -> list[dict[str, DeclaredBands]]:
+    """For each question, the bands of those of its group columns that have some.
+
+    Parameters
+    ----------
+    asked
+        The questions by columns alone.
+    bands
+        What was declared beside them.
+    written
+        The questions with the bands that are in their text.
+    kinds
+        What each column is, where it is known.
+    """
     declared = _read(bands)
     used = {column.casefold() for question in asked for column in question.by}
     for name in declared:
@@ -26,9 +44,20 @@ def declared_bands(asked: Sequence[Question], bands: Domain | None) -> list[dict
                 argument="bands",
             )
     found: list[dict[str, DeclaredBands]] = []
-    for question in asked:
+    for question, text, stored in zip(asked, written, kinds, strict=True):
         alike = {column.casefold() for column in question.by}
         own = {find_column(name, question.by): one for name, one in declared.items() if name.casefold() in alike}
+        for column, band, heading in zip(question.by, text.bands, text.headings, strict=bool(text.bands)):
+            if band is None:
+                continue
+            if stored:
+                band.check_kind(column, stored.get(column, "other"))
+            if heading.casefold() != column.casefold() and heading.casefold() in map(str.casefold, stored):
+                raise InvalidInput(
+                    f"{heading!r} is the name of some bands and of a column of the table.",
+                    "Give the bands another name.",
+                )
+            own[column] = replace(band.settled(column, own.get(column)), heading=heading)
         found.append(own)
     return found
 
@@ -69,9 +98,10 @@ def with_bands(
     listed: Groups, own: Mapping[str, DeclaredBands], by: Sequence[str], stored: Mapping[str, str]
 ) -> Groups:
     """Every combination of the values that are listed for some columns and the bands of the others, in one order."""
-    kinds, values = [], []
+    columns, kinds, values = [], [], []
     bands: list[Bands | None] = []
     for column in by:
+        columns.append(own[column].heading or column if column in own else column)
         if column in own:
             kinds.append(BAND)
             values.append(own[column].values(fractions=stored.get(column) == "number"))
@@ -81,7 +111,7 @@ def with_bands(
             kinds.append(listed.kinds[place])
             values.append(listed.values[place])
             bands.append(None)
-    return Groups(tuple(by), tuple(kinds), tuple(values), bands=tuple(bands))
+    return Groups(tuple(columns), tuple(kinds), tuple(values), bands=tuple(bands))
 
 
 #: What the edges are -> the kinds of columns that can be read so, and what the others are to hold.

@@ -60,12 +60,13 @@ def plan_release(
 def plan_request(request: ReleaseRequest, data: Data) -> Plan:
     """The plan of a request, for this data."""
     source = _existing(data, request.dataset)
-    asked = [read_question(sql, unit=request.unit) for sql in request.questions]
+    written = [read_question(sql, unit=request.unit) for sql in request.questions]
+    asked = [question.plain for question in written]
     if source is not None:
         asked = [question.bind(source.table(question.table), source.spelled(question.table)) for question in asked]
     bases, unit = _expanded(asked, request.unit, source)
     kinds = [{} if source is None else source.table(question.table) for question in asked]
-    banded = declared_bands(asked, request.bands)
+    banded = declared_bands(asked, request.bands, written, kinds)
     cells = declared_groups(asked, request.domain, request.groups, request.zeros, banded, kinds)
     protection = Protection(unit, request.relation, contribution_bound(request.max_groups, unit, bases, cells))
     notes = blank_notes(request.domain)
