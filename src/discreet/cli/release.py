@@ -29,7 +29,15 @@ def release(
     ] = None,
     domain: Annotated[
         list[str] | None,
-        typer.Option(help="Public values of a group column: site=1..6, health=good,poor, town=@towns.txt."),
+        typer.Option(
+            help="Public values of a group column: site=1..6, health=good,poor, town=@towns.txt; * adds all others."
+        ),
+    ] = None,
+    bands: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Edges of a group column that is counted in bands: age=18,30,65, visit=month:2024-01..2024-12."
+        ),
     ] = None,
     groups: Annotated[
         Path | None, typer.Option(help="Instead of --domain: a CSV file with one row per public group.")
@@ -103,9 +111,9 @@ def release(
     if unit is None:
         raise InvalidInput(WHOSE, argument="unit")
     request = read_request(
-        questions, unit=unit, domain=domain, groups=groups, zeros=zeros, epsilon=epsilon, delta=delta, error=error,
-        mechanism=_mechanism(mechanism), properties=properties, loss=loss, counts=counts, bound=bound, sizes=sizes,
-        relation=relation, max_groups=max_groups, split=None if split is None else split.split(","),
+        questions, unit=unit, domain=domain, bands=bands, groups=groups, zeros=zeros, epsilon=epsilon, delta=delta,
+        error=error, mechanism=_mechanism(mechanism), properties=properties, loss=loss, counts=counts, bound=bound,
+        sizes=sizes, relation=relation, max_groups=max_groups, split=None if split is None else split.split(","),
         suppress_below=suppress_below, level=level, edition=edition, dataset=dataset,
     )  # fmt: skip
     if page is not None and not plan:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import InvalidInput, InWords
+from .band_expressions import BAND_NODES, BandExpression, no_bands, read_band_expression
 from .conditions import Condition, bare, column_name, only, read_condition, refused, shown
 from .expressions import Missing, Term
 
@@ -121,10 +123,14 @@ def where_of(select: Expression, names: frozenset[str]) -> Condition | None:
     return read_condition(where.this, names)
 
 
-def grouped_by(select: Expression, names: frozenset[str]) -> tuple[str, ...]:
+def grouped_by(
+    select: Expression, names: frozenset[str], named: Mapping[str, BandExpression]
+) -> tuple[tuple[str, ...], tuple[BandExpression | None, ...]]:
+    """The columns of GROUP BY, and for each the bands that are written there, or selected under a name that stands
+    there (``named``, in lower case)."""
     group = select.args.get("group")
     if group is None:
-        return ()
+        return (), ()
     if group.args.get("all"):
         raise refused("GROUP BY ALL does not say by what", "Name the columns.")
     if any(group.args.get(part) for part in ("totals", "rollup", "cube", "grouping_sets")):
@@ -133,20 +139,28 @@ def grouped_by(select: Expression, names: frozenset[str]) -> tuple[str, ...]:
         )
     only(group, "expressions")
     by: list[str] = []
+    bands: list[BandExpression | None] = []
     for item in group.expressions:
         item = bare(item)
         if type(item).__name__ in ("Rollup", "Cube", "GroupingSets"):
             raise refused(
                 "ROLLUP, CUBE and GROUPING SETS count each row several times", "Add up the published cells instead."
             )
-        if type(item).__name__ != "Column":
+        if type(item).__name__ == "Literal":
             raise refused(
                 f"GROUP BY {shown(item)} is not by a column", "Name the columns, or add a column to the table."
             )
-        by.append(column_name(item, names))
+        if type(item).__name__ in BAND_NODES:
+            bands.append(read_band_expression(item, names))
+        elif type(item).__name__ != "Column":
+            raise no_bands(item)
+        else:
+            bands.append(named.get(column_name(item, names).casefold()))
+        found = bands[-1]
+        by.append(column_name(item, names) if found is None else found.column)
     if len({column.casefold() for column in by}) < len(by):
         raise refused("GROUP BY names a column twice", "Name each column once.")
-    return tuple(by)
+    return tuple(by), tuple(bands)
 
 
 def counted(item: Expression, names: frozenset[str], unit: str) -> Condition | None:

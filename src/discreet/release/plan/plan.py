@@ -22,12 +22,14 @@ from ...errors import InvalidInput
 from ...exact.integers import is_integer
 from ...exact.rationals import as_fraction
 from ...ledger.budget import Cost
+from ...questions.domains import REST
 from ...questions.groups import Groups, Value
 from ...questions.orders import canonical, places_in
 from ...questions.question import Question, read_question
 from ...report import Json, Report, Result, plain, stamped
 from ..noise.accuracy import Expected, read_level
 from ..noise.cells import CellNoise
+from .banding import declared_in_words
 from .describing import OUTPUT_IN_WORDS, noise_in_words, odds_in_words, plan_report
 from .pricing import price
 from .protection import Protection
@@ -123,7 +125,10 @@ class TablePlan:
 
 def _listed(values: Sequence[Value], kind: str) -> str:
     """Some values of a column, so that a slip in a domain is seen: numbers as they are, texts in quotes."""
-    texts = ["NULL" if value is None else str(value) if kind == "integer" else repr(value) for value in values[:6]]
+    texts = [
+        "NULL" if value is None else repr(value) if kind == "text" and value is not REST else str(value)
+        for value in values[:6]
+    ]
     if kind == "integer" and len(values) > 6:
         return f"{texts[0]} to {values[-1]}"
     return ", ".join(texts) + (", ..." if len(values) > 6 else "")
@@ -216,7 +221,8 @@ class Plan(Result):
         """What is protected and how well, in plain words."""
         odds = (*odds_in_words(self), *([_ROWS_OF_ONE] if self.protection.unit == ROW else []))
         groups = max(table.groups.live for table in self.tables)
-        return (*self.protection.sentences(groups, len(self.tables)), self.sensitivity_text, *odds)
+        declared = dict.fromkeys(said for table in self.tables for said in declared_in_words(table.groups))
+        return (*self.protection.sentences(groups, len(self.tables)), *declared, self.sensitivity_text, *odds)
 
     @cached_property
     def expected(self) -> tuple[Expected, ...]:

@@ -13,6 +13,7 @@ from ...errors import InvalidInput, arg
 from ...ledger.budget import read_name
 from ...questions.question import Question, expand_view, find_column, read_question, read_view
 from ...questions.readings import reading_notes
+from .banding import banded_notes, declared_bands, rest_notes
 from .declaring import blank_notes, contribution_bound, declared_groups, declared_sizes, refuse_texts_for_numbers
 from .noise_request import NoiseRequest, TableDraft
 from .plan import Plan
@@ -59,14 +60,21 @@ def plan_release(
 def plan_request(request: ReleaseRequest, data: Data) -> Plan:
     """The plan of a request, for this data."""
     source = _existing(data, request.dataset)
-    asked = [read_question(sql, unit=request.unit) for sql in request.questions]
+    written = [read_question(sql, unit=request.unit) for sql in request.questions]
+    asked = [question.plain for question in written]
     if source is not None:
         asked = [question.bind(source.table(question.table), source.spelled(question.table)) for question in asked]
     bases, unit = _expanded(asked, request.unit, source)
-    cells = declared_groups(asked, request.domain, request.groups, request.zeros)
+    kinds = [{} if source is None else source.table(question.table) for question in asked]
+    banded = declared_bands(asked, request.bands, written, kinds)
+    cells = declared_groups(asked, request.domain, request.groups, request.zeros, banded, kinds)
     protection = Protection(unit, request.relation, contribution_bound(request.max_groups, unit, bases, cells))
     notes = blank_notes(request.domain)
+    for question, group in zip(asked, cells, strict=True):
+        notes += rest_notes(question, group, unit, protection.max_groups)
     if source is not None:
+        for question, group, stored in zip(asked, cells, kinds, strict=True):
+            notes += banded_notes(question, group, stored)
         refuse_texts_for_numbers(asked, cells, source)
         notes += [note for base in bases for note in reading_notes(base, source.table(base.table))]
         notes += [note for base in bases for note in source.column_notes(base.table, sorted(base.columns))]

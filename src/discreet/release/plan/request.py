@@ -31,6 +31,7 @@ class RequestFields(TypedDict, total=False):
 
     unit: str
     domain: Domain | None
+    bands: Domain | None
     groups: Rows
     zeros: Rows
     epsilon: Number | None
@@ -64,7 +65,11 @@ class ReleaseRequest:
         ``"row"``, or the column that says which person a row belongs to.
     domain
         The values of each group column, ``{"site": range(1, 7), "health": ["good", "poor"]}``: the groups are their
-        cross product. They are public and never taken from the data. ``None`` among the values stands for missing ones.
+        cross product. They are public and never taken from the data. ``None`` among the values stands for missing ones,
+        ``...`` (in texts ``*``) as the last for all others.
+    bands
+        The edges of group columns that are counted in bands, ``{"age": [18, 30, 45, 65]}`` or
+        ``{"visit": "month:2024-01..2025-12"}``, closed on the left; see :func:`discreet.questions.bands.read_bands`.
     groups
         Instead of ``domain``: the groups themselves, a CSV file or a list of rows.
     zeros
@@ -118,6 +123,7 @@ class ReleaseRequest:
     questions: tuple[str, ...]
     unit: str
     domain: Domain | None = None
+    bands: Domain | None = None
     groups: Rows = None
     zeros: Rows = None
     epsilon: Fraction | None = None
