@@ -370,12 +370,12 @@ def _json(name: str, value: Any) -> Json:
         return {str(key): _json(name, one) for key, one in value.items()}
     if isinstance(value, Path):
         return str(value)
+    if hasattr(value, "item"):  # a number of NumPy
+        return _json(name, value.item())
     if isinstance(value, str | bool | int | float):
         return value
     if isinstance(value, Sequence) and not isinstance(value, bytes):
         return [_json(name, one) for one in value]
-    if hasattr(value, "item"):  # a number of NumPy
-        return _json(name, value.item())
     raise WrongType(
         f"{named(name)} is an object of your program ({type(value).__name__}), which a file cannot hold.",
         "Save it, and name the file; or name what it is.",
