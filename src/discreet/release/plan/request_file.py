@@ -283,7 +283,8 @@ def write_request(
     try:
         file.write_text(text, encoding="utf-8")
     except OSError as problem:
-        raise InvalidInput(f"cannot write {file}: {problem.strerror or type(problem).__name__}.") from None
+        why = problem.strerror or type(problem).__name__
+        raise InvalidInput(f"cannot write {file}: {why}.", "Choose another place.", argument="path") from None
     return file
 
 
