@@ -18,6 +18,7 @@ from ...wording import listed, plural
 from ..noise import margins
 from ..noise.margins import Combined
 from ..plan.plan import Plan
+from . import frames
 from .bundle import write_bundle
 from .report import release_report
 from .tables import LAYOUT, ReleasedTable
@@ -129,6 +130,14 @@ class Release(Result):
         """The sum of some cells as a percentage of that of others (by default all), with an interval that covers it."""
         chosen = self.table(table)
         return margins.percentage(*chosen.drawn, chosen.select(part), chosen.select(whole), chosen.level)
+
+    def to_pandas(self, table: int = 0) -> Any:
+        """A table as a DataFrame of pandas: whole numbers stay whole where some are missing, texts are texts."""
+        return frames.to_pandas(self.table(table))
+
+    def to_polars(self, table: int = 0) -> Any:
+        """A table as a DataFrame of polars."""
+        return frames.to_polars(self.table(table))
 
     def chart(self, table: int = 0) -> Chart:
         """The counts of a table with their intervals, as a picture."""

@@ -14,6 +14,7 @@ from ...plots.counts import MOST_CELLS, label
 from ...report import Bar, Bullets, Code, Part, Picture, Prose, Report, Section, Table, Terms
 from ...wording import percent, plural
 from ..plan.describing import learning, plan_facts, question_in_words
+from .cross import count_and_interval, cross_table
 from .tables import IMPOSSIBLE, NORMAL, STATUS_MEANING, SUPPRESSED, ReleasedTable
 
 if TYPE_CHECKING:
@@ -51,8 +52,12 @@ def _tables(release: Release, most: int) -> Iterator[Section]:
     many = len(release.tables) > 1
     for table in release.tables[:MOST_TABLES]:
         asked = question_in_words(release.plan, table.question)
-        parts: tuple[Part, ...] = (Prose(asked, tone="lead"), _picture(table), _cells(table, most))
-        yield Section(table.title if many else "", (*parts, Prose(error_in_words(table), tone="note")))
+        crossed = cross_table(table) if table.counts.size <= most else None
+        parts: tuple[Part, ...] = (Prose(asked, tone="lead"), _picture(table), crossed or _cells(table, most))
+        with_each = f"With each count: its {percent(table.level, 6)} interval. " if crossed is not None else ""
+        yield Section(table.title if many else "", (*parts, Prose(f"{with_each}{error_in_words(table)}", tone="note")))
+        if crossed is not None:
+            yield Section("One count on each line, with bars", (_cells(table, most),), "folded")
         yield Section("The question in SQL", (Code(table.question.text),), "folded")
     if len(release.tables) > MOST_TABLES:
         more = plural(len(release.tables) - MOST_TABLES, "more table")
@@ -73,7 +78,7 @@ def _picture(table: ReleasedTable) -> Picture:
 def _cells(table: ReleasedTable, most: int) -> Table:
     rows = table.rows(most)
     names = [*table.by, *(["measure"] if len(table.measures) > 1 else [])]
-    cells = [(*(label(row[name], _LONGEST_LABEL) for name in names), *_count(row)) for row in rows]
+    cells = [(*(label(row[name], _LONGEST_LABEL) for name in names), *count_and_interval(row)) for row in rows]
     return Table(
         (*names, "count", f"{percent(table.level, 6)} interval"),
         tuple(cells),
@@ -82,15 +87,6 @@ def _cells(table: ReleasedTable, most: int) -> Table:
         bars=tuple(map(_bar, rows)),
         total=int(table.counts.size),
     )
-
-
-def _count(row: Mapping[str, object]) -> tuple[str, str]:
-    if row["status"] == IMPOSSIBLE:
-        return "0", "exact"
-    if row["status"] == SUPPRESSED:
-        return "–", "–"
-    low, high = row["low"], row["high"]
-    return f"{row['count']:,}", f"{low:,} or more" if high is None else f"{low:,} to {high:,}"
 
 
 def _bar(row: Mapping[str, Any]) -> Bar | str:
