@@ -17,7 +17,18 @@ from ..wording import first_of
 from .conditions import Condition, column_name, only, refused, shown
 from .exclusion import most_together
 from .expressions import name_text
-from .selecting import counted, grouped_by, judge_clauses, not_a_question, only_statement, table_of, too_deep, where_of
+from .levels import Levels, levels_text, refuse_stray_grouping
+from .selecting import (
+    counted,
+    grouped_by,
+    judge_clauses,
+    levels_of,
+    not_a_question,
+    only_statement,
+    table_of,
+    too_deep,
+    where_of,
+)
 
 #: What a question may ask for.
 MOST_COUNTS = 1_000
@@ -40,7 +51,8 @@ class Aggregate:
 class Question:
     """Counts of the rows of one table, by group.
 
-    ``table`` is the table's name, behind its schema and a dot if the name is ``qualified``.
+    ``table`` is the table's name, behind its schema and a dot if the name is ``qualified``. ``levels`` are the totals it
+    asks for beside its groups (:mod:`~.levels`); none if it asks for the groups alone.
 
     Examples
     --------
@@ -57,6 +69,7 @@ class Question:
     by: tuple[str, ...]
     aggregates: tuple[Aggregate, ...]
     qualified: bool = False
+    levels: Levels = ()
 
     @cached_property
     def text(self) -> str:
@@ -67,7 +80,8 @@ class Question:
         ]
         groups = [name_text(column) for column in self.by]
         where = "" if self.where is None else f" WHERE {self.where.text}"
-        grouped = f" GROUP BY {', '.join(groups)}" if groups else ""
+        grouping = levels_text(self.levels, groups) if self.levels else ", ".join(groups)
+        grouped = f" GROUP BY {grouping}" if groups else ""
         named = self.table.split(".", 1) if self.qualified else [self.table]
         return f"SELECT {', '.join([*groups, *counts])} FROM {'.'.join(map(name_text, named))}{where}{grouped}"
 
@@ -158,6 +172,7 @@ def _read_question(sql: str, unit: str) -> Question:
     table, names, qualified = table_of(select)
     where = where_of(select, names)
     by = grouped_by(select, names)
+    levels = levels_of(select, names, by)
     selected: list[str] = []
     counts: list[Aggregate] = []
     for item in select.expressions:
@@ -173,11 +188,13 @@ def _read_question(sql: str, unit: str) -> Question:
                     "A group column keeps its own name: leave out AS.",
                 )
             selected.append(column)
+        elif type(item).__name__ in ("Grouping", "GroupingId"):
+            refuse_stray_grouping(item, levels)  # every published row says its level
         else:
             condition = counted(item, names, unit)
             counts.append(Aggregate(alias or _heading(len(counts), condition), condition))
     _judge_selection(selected, by, counts)
-    return Question(table, where, by, tuple(counts), qualified)
+    return Question(table, where, by, tuple(counts), qualified, levels)
 
 
 @dataclass(frozen=True)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import InvalidInput, InWords
 from .conditions import Condition, bare, column_name, only, read_condition, refused, shown
 from .expressions import Missing, Term
+from .levels import Levels, grouped_items, read_levels
 
 if TYPE_CHECKING:
     from sqlglot.expressions import Expression
@@ -128,17 +130,10 @@ def grouped_by(select: Expression, names: frozenset[str]) -> tuple[str, ...]:
     if group.args.get("all"):
         raise refused("GROUP BY ALL does not say by what", "Name the columns.")
     if any(group.args.get(part) for part in ("totals", "rollup", "cube", "grouping_sets")):
-        raise refused(
-            "ROLLUP, CUBE and GROUPING SETS count each row several times", "Add up the published cells instead."
-        )
+        raise refused("WITH ROLLUP and WITH TOTALS are not accepted", "Write GROUP BY ROLLUP (region, county).")
     only(group, "expressions")
     by: list[str] = []
-    for item in group.expressions:
-        item = bare(item)
-        if type(item).__name__ in ("Rollup", "Cube", "GroupingSets"):
-            raise refused(
-                "ROLLUP, CUBE and GROUPING SETS count each row several times", "Add up the published cells instead."
-            )
+    for item in grouped_items(group):
         if type(item).__name__ != "Column":
             raise refused(
                 f"GROUP BY {shown(item)} is not by a column", "Name the columns, or add a column to the table."
@@ -147,6 +142,12 @@ def grouped_by(select: Expression, names: frozenset[str]) -> tuple[str, ...]:
     if len({column.casefold() for column in by}) < len(by):
         raise refused("GROUP BY names a column twice", "Name each column once.")
     return tuple(by)
+
+
+def levels_of(select: Expression, names: frozenset[str], by: Sequence[str]) -> Levels:
+    """The levels that ROLLUP, CUBE or GROUPING SETS ask for, by the numbers of the columns; none without them."""
+    known = [column.casefold() for column in by]
+    return read_levels(select.args.get("group"), lambda item: known.index(column_name(item, names).casefold()))
 
 
 def counted(item: Expression, names: frozenset[str], unit: str) -> Condition | None:
