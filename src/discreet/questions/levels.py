@@ -7,7 +7,7 @@ all columns, and the counts of every other level are sums of its counts.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import TYPE_CHECKING
 
 from ..errors import InvalidInput
@@ -100,7 +100,7 @@ def levels_text(levels: Levels, columns: Sequence[str]) -> str:
 
 def is_chain(levels: Levels) -> bool:
     """Whether each level is a coarser one of the level before it, so that they are a tree."""
-    return all(set(after) < set(before) for before, after in zip(levels, levels[1:], strict=False))
+    return all(set(after) < set(before) for before, after in pairwise(levels))
 
 
 def grouping_number(level: Sequence[int], columns: int) -> int:

@@ -51,8 +51,8 @@ class Aggregate:
 class Question:
     """Counts of the rows of one table, by group.
 
-    ``table`` is the table's name, behind its schema and a dot if the name is ``qualified``. ``levels`` are the totals it
-    asks for beside its groups (:mod:`~.levels`); none if it asks for the groups alone.
+    ``table`` is the table's name, behind its schema and a dot if the name is ``qualified``. ``levels`` are the totals
+    it asks for beside its groups (:mod:`~.levels`); none if it asks for the groups alone.
 
     Examples
     --------

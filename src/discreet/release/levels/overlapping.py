@@ -1,8 +1,9 @@
 """Least squares where levels overlap and some combinations are missing: conjugate gradients, certified exactly.
 
-The normal matrix ``A = sum_S Q_S' Q_S / v_S`` holds the leaves' own measurements, so that ``A >= I / v`` with the variance v
-of a leaf, and a solution with residual r is within ``v |r|`` of the least-squares solution. Doubles propose corrections of
-leaves kept as multiples of ``2^-PLACES``; residuals are worked out in integers, until that bound is below ``CLOSE``.
+The normal matrix ``A = sum_S Q_S' Q_S / v_S`` holds the leaves' own measurements, so that ``A >= I / v`` with the
+variance v of a leaf, and a solution with residual r is within ``v |r|`` of the least-squares solution. Doubles propose
+corrections of leaves kept as multiples of ``2^-PLACES``; residuals are worked out in integers, until that bound is
+below ``CLOSE``.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Least squares on a cross product, in closed form: any levels, also overlapping ones such as those of CUBE.
 
-Let x be the leaves, ``Q_S`` the sums of level S and ``y_S = Q_S x + noise`` its measurements, all with variance ``v_S``.
-The normal matrix is ``A = sum_S Q_S' Q_S / v_S``. With ``n(U)`` the number of combinations of the columns in U and ``U^c``
-the columns that are not in it, ``Q_S' Q_S = n(S^c) P_S``, where ``P_S`` replaces each leaf by the mean over the leaves with
-the same values of S. These projections commute, and ``P_S P_T = P_(S and T)``. On the family F of all intersections of
-levels, ``E_C = P_C - sum of E_D over D in F below C`` are orthogonal projections, and
+Let x be the leaves, ``Q_S`` the sums of level S and ``y_S = Q_S x + noise`` its measurements, all with variance
+``v_S``. The normal matrix is ``A = sum_S Q_S' Q_S / v_S``. With ``n(U)`` the number of combinations of the columns in U
+and ``U^c`` the columns that are not in it, ``Q_S' Q_S = n(S^c) P_S``, where ``P_S`` replaces each leaf by the mean over
+the leaves with the same values of S. These projections commute, and ``P_S P_T = P_(S and T)``. On the family F of all
+intersections of levels, ``E_C = P_C - sum of E_D over D in F below C`` are orthogonal projections, and
 
     A = sum_C lambda_C E_C,    lambda_C = sum over S above C of n(S^c) / v_S,
 
@@ -48,7 +48,7 @@ class ProductLeastSquares:
         return [frozenset(columns) for columns in self.shape.levels]
 
     @cached_property
-    def _family(self) -> list[Set]:
+    def family(self) -> list[Set]:
         """All intersections of levels, those with fewer columns first."""
         family = set(self._levels)
         while True:
@@ -57,25 +57,28 @@ class ProductLeastSquares:
                 return sorted(family, key=lambda one: (len(one), sorted(one)))
             family |= more
 
-    def _number(self, left_out: Set) -> int:
+    def number(self, left_out: Set) -> int:
         """n(U^c): how many combinations of the columns that are not in U there are."""
         return prod(length for k, length in enumerate(self.shape.lengths) if k not in left_out)
+
+    def moebius(self, top: Set) -> dict[Set, int]:
+        """``E_C`` as a sum of means: the factors of ``P_D`` for all D in the family that are not above C."""
+        found = {top: 1}
+        for below in sorted((one for one in self.family if one < top), key=len, reverse=True):
+            found[below] = -sum(value for one, value in found.items() if below < one)
+        return found
 
     @cached_property
     def _means(self) -> dict[Set, Fraction]:
         """kappa_C: the inverse of the normal matrix as a sum of means."""
         weights = dict(zip(self._levels, self.variances, strict=True))
         inverse = {
-            one: 1 / sum((self._number(level) / v for level, v in weights.items() if one <= level), Fraction(0))
-            for one in self._family
+            one: 1 / sum((self.number(level) / v for level, v in weights.items() if one <= level), Fraction(0))
+            for one in self.family
         }
-        # E_C = sum over D below C of moebius(D, C) P_D
-        kappa = {one: Fraction(0) for one in self._family}
-        for top in self._family:
-            moebius = {top: 1}
-            for below in sorted((one for one in self._family if one < top), key=len, reverse=True):
-                moebius[below] = -sum(value for one, value in moebius.items() if below < one)
-            for one, value in moebius.items():
+        kappa = {one: Fraction(0) for one in self.family}
+        for top in self.family:
+            for one, value in self.moebius(top).items():
                 kappa[one] += value * inverse[top]
         return kappa
 
@@ -86,7 +89,7 @@ class ProductLeastSquares:
         for k, level in enumerate(self._levels):
             for one, kappa in self._means.items():
                 both = one & level
-                share = kappa * Fraction(self._number(one | level), self._number(one)) / self.variances[k]
+                share = kappa * Fraction(self.number(one | level), self.number(one)) / self.variances[k]
                 found[both, k] = found.get((both, k), Fraction(0)) + share
         return {place: value for place, value in found.items() if value}
 
@@ -95,7 +98,7 @@ class ProductLeastSquares:
         found = []
         for level in self._levels:
             terms = (
-                kappa * Fraction(self._number(level) * self._number(level | one), self._number(one))
+                kappa * Fraction(self.number(level) * self.number(level | one), self.number(one))
                 for one, kappa in self._means.items()
             )
             found.append(sum(terms, Fraction(0)))

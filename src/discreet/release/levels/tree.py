@@ -1,12 +1,13 @@
 """Least squares on a tree: two passes, whatever its branches are.
 
-Leaves ``y_l`` and nodes ``y_v`` are measured independently with variances ``s_v``. Up: ``z_v`` is the inverse-variance mean
-of ``y_v`` and the sum Z of the children's z; with T the sum of the children's t its variance is ``1/t_v = 1/s_v + 1/T``.
-Down: a root keeps its z, and a child gets ``x_c = z_c + (t_c / T) (x_parent - Z)``, with variance
-``t_c - (t_c / T)^2 (T - Var x_parent)`` (Hay, Rastogi, Miklau, Suciu 2010; the smoother of Rauch, Tung, Striebel 1965).
+Leaves ``y_l`` and nodes ``y_v`` are measured independently with variances ``s_v``. Up: ``z_v`` is the inverse-variance
+mean of ``y_v`` and the sum Z of the children's z; with T the sum of the children's t its variance is ``1/t_v = 1/s_v +
+1/T``. Down: a root keeps its z, and a child gets ``x_c = z_c + (t_c / T) (x_parent - Z)``, with variance ``t_c - (t_c /
+T)^2 (T - Var x_parent)`` (Hay, Rastogi, Miklau, Suciu 2010; the smoother of Rauch, Tung, Striebel 1965).
 
-The passes are done in whole multiples of ``2^-PLACES``, with floor division: no machine rounds otherwise. Each step is off
-by less than one of these, so that a leaf of a tree with N nodes is within ``4 N 2^-PLACES`` of the least-squares solution.
+The passes are done in whole multiples of ``2^-PLACES``, with floor division: no machine rounds otherwise. Each step is
+off by less than one of these, so that a leaf of a tree with N nodes is within ``4 N 2^-PLACES`` of the least-squares
+solution.
 """
 
 from __future__ import annotations
@@ -73,7 +74,9 @@ class TreeLeastSquares:
         order, starts = self._orders[level]
         return np.add.reduceat(values[order], starts, axis=0)
 
-    def _spreads(self, s: Sequence[Any], kind: type, over: Callable[[Any, Any], Any]) -> tuple[list[Array], list[Array]]:
+    def _spreads(
+        self, s: Sequence[Any], kind: type, over: Callable[[Any, Any], Any]
+    ) -> tuple[list[Array], list[Array]]:
         """The variances t of the upward estimates of each level, and the sums T of the children's."""
         t: list[Array] = [np.full(len(self._live[0]), s[0], dtype=kind)]
         sums: list[Array] = []

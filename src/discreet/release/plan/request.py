@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, TypeAlias, TypedDict, Unpack
 
@@ -15,6 +15,7 @@ from ...losses import Loss
 from ...mechanism import Mechanism
 from ...names import find_name
 from ...ptables.table import PTable
+from ..levels.splitting import read_split
 from ..noise.accuracy import read_level
 from ..noise.cells import OUTPUTS, cell_mechanism
 from .protection import WHOSE
@@ -44,6 +45,7 @@ class RequestFields(TypedDict, total=False):
     sizes: Rows
     relation: str | None
     max_groups: int | None
+    totals: str | Sequence[str] | None
     split: Sequence[Number] | None
     suppress_below: int | None
     level: Number
@@ -92,8 +94,12 @@ class ReleaseRequest:
     max_groups
         In how many groups one person is counted at most. There is no default where a person can have rows in several
         groups: 1 counts each in one group only, the number of groups counts everyone wherever they have rows.
+    totals
+        Columns to publish totals over as well, in every combination: ``["sex"]``, or ``"all"``. Like ROLLUP and CUBE in
+        the question: people are bounded once, and all counts are combined so that they add up.
     split
-        For several questions: the parts of epsilon each gets, such as ``[2, 1]``; equal by default.
+        For several questions: the parts of epsilon each gets, such as ``[2, 1]``; equal by default. For one question
+        with totals: the parts of its levels, the finest first; by default those that make the largest error least.
     suppress_below
         Withhold reported counts below this. Only the noisy count decides.
     level
@@ -131,11 +137,13 @@ class ReleaseRequest:
     sizes: Rows = None
     relation: str = ""
     max_groups: int | None = None
+    totals: tuple[str, ...] | None = None
     split: tuple[Fraction, ...] = ()
     suppress_below: int | None = None
     level: Fraction = Fraction(95, 100)
     edition: str = ""
     dataset: str | None = None
+    level_split: tuple[Fraction, ...] = field(init=False, default=())
 
     def __post_init__(self) -> None:
         for name, read in _READERS.items():
@@ -143,6 +151,9 @@ class ReleaseRequest:
             if given is not None:
                 object.__setattr__(self, name, read(given))
         object.__setattr__(self, "relation", _relation(self.relation, self.sizes))
+        if len(self.questions) == 1 and self.split and len(self.split) > 1:  # of its levels
+            object.__setattr__(self, "level_split", read_split(self.split, len(self.split)))
+            object.__setattr__(self, "split", ())
         object.__setattr__(self, "split", _shares(self.split, len(self.questions)))
         if self.designed and (self.mechanism != "geometric" or self.error is not None):
             raise InvalidInput(
@@ -210,6 +221,18 @@ def _shares(split: Sequence[Number] | None, number: int) -> tuple[Fraction, ...]
     return tuple(part / sum(parts) for part in parts)
 
 
+def _read_totals(totals: object) -> tuple[str, ...]:
+    """The names of columns, as a list or with commas."""
+    names = totals.split(",") if isinstance(totals, str) else totals
+    if (
+        not isinstance(names, Sequence)
+        or not names
+        or not all(isinstance(name, str) and name.strip() for name in names)
+    ):
+        raise InvalidInput.must_be("totals", "columns of GROUP BY, such as sex,age, or all", totals)
+    return tuple(name.strip() for name in names)
+
+
 def _mechanism(mechanism: str | Mechanism | PTable) -> str | Mechanism:
     """The mechanism that was named or given."""
     if getattr(mechanism, "composes", True) is False:
@@ -249,6 +272,7 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "delta": _read_delta,
     "mechanism": _mechanism,
     "counts": lambda written: find_name(written, OUTPUTS, "a form of counts", argument="counts"),
+    "totals": _read_totals,
     "suppress_below": _suppress_below,
     "level": read_level,
     "edition": _read_edition,

@@ -29,7 +29,8 @@ from ..plan.plan import Plan, TablePlan, plan_from_request
 from . import contents
 from .contents import MALFORMED, SUMS
 from .guarantee import guarantee_text
-from .recorded import recall, recorded_answer
+from .levelled import LevelledTable
+from .recorded import level_status, recall, recorded_answer
 from .released import Release
 from .tables import IMPOSSIBLE, LAYOUT, NORMAL, STATUS_MEANING, SUPPRESSED, ErrorColumn, ReleasedTable
 
@@ -283,7 +284,7 @@ class _Audit:
         return True, f"epsilon = {short(plan.cost.epsilon, up=True)}{delta}, worked out again. {plan.sensitivity_text}"
 
     def _mechanisms(self, plan: Plan) -> tuple[Any, str]:
-        expected, _ = contents.mechanism_files(table.noise.mechanisms for table in plan.tables)
+        expected, _ = contents.mechanism_files(table.mechanisms for table in plan.tables)
         found = {name for name in self.files if name.startswith("mechanism")}
         if found != set(expected):
             raise _Refuted(f"the mechanism files are not those of the plan: {sorted(found ^ set(expected))[0][:80]!r}.")
@@ -297,8 +298,10 @@ class _Audit:
     def _tables(self, plan: Plan) -> tuple[Any, str]:
         names = contents.table_files(len(plan.tables))
         found = {name for name in self.files if name.startswith("counts")}
-        if found != set(names):
-            raise _Refuted(f"the tables are not those of the plan: {sorted(found ^ set(names))[0][:80]!r}.")
+        told = zip(names, plan.tables, strict=True)
+        expected = {*names, *(contents.rounded_file(name) for name, table in told if table.levels)}
+        if found != expected:
+            raise _Refuted(f"the tables are not those of the plan: {sorted(found ^ expected)[0][:80]!r}.")
         layout = self._layout()
         tables = tuple(_read_table(self._text(name), name, plan, k, layout) for k, name in enumerate(names))
         return tables, "every declared group is there once, in order, with a count in range and a fitting status."
@@ -315,6 +318,10 @@ class _Audit:
             written, again = self._text(name), contents.csv_text(table)
             if written != again:
                 _compare_lines(written, again, name, table.columns)
+            if isinstance(table, LevelledTable):
+                rounded = contents.rounded_file(name)
+                if self._text(rounded) != contents.rounded_text(table):
+                    raise _Refuted(f"{rounded} does not follow from the counts.")
         return True, "intervals, standard deviations, biases and probabilities were worked out again from the counts."
 
     # -------------------------------------------------------------------------------------------- statements and words
@@ -419,6 +426,8 @@ _OPEN: Any = object()
 def _read_table(text: str, name: str, plan: Plan, number: int, layout: int) -> ReleasedTable:
     """The counts and flags of a CSV file that has exactly the lines its plan asks for."""
     table = plan.tables[number]
+    if table.levels:
+        return _read_levels(text, name, plan, number, layout)
     edition = plan.edition if layout > 1 else ""
     empty = ReleasedTable(table, np.zeros((0, 0), np.int64), np.zeros((0, 0), "U1"), plan.level, edition, layout)
     cells, named = contents.cell_names(empty), contents.has_names(empty)
@@ -438,6 +447,33 @@ def _read_table(text: str, name: str, plan: Plan, number: int, layout: int) -> R
     if place != len(text):
         raise _Refuted(f"{name} has more lines than its question has cells.")
     return replace(_judged(name, plan, table, counts, flags), edition=edition, layout=layout)
+
+
+def _read_levels(text: str, name: str, plan: Plan, number: int, layout: int) -> LevelledTable:
+    """The measurements of a table with totals; all else in it is worked out again and compared."""
+    table = plan.tables[number]
+    flags = level_status(table)
+    empty = LevelledTable(table, np.zeros(flags.shape, np.int64), flags, plan.level, plan.edition, layout)
+    heading = ",".join(map(contents.written, empty.headings)) + "\n"
+    if not text.startswith(heading):
+        raise _Refuted(f"{name} has another heading than its question.")
+    place, measured = len(heading), []
+    for line, cell in enumerate(contents.level_names(empty), 2):
+        end = text.find("\n", place + len(cell))
+        if not text.startswith(f"{cell},", place) or end < 0:
+            raise _Refuted(f"{name}: cell {line - 1} is not the group that was declared there.")
+        measured.append(text[place:end].rpartition(",")[2])
+        place = end + 1
+    if place != len(text):
+        raise _Refuted(f"{name} has more lines than its question has cells.")
+    numbers = list(map(int, measured))
+    if list(map(str, numbers)) != measured:
+        raise _Refuted(f"{name} has a count that is not written as a plain whole number.")
+    values = np.empty(flags.size, dtype=np.int64)
+    values[empty.order] = numbers
+    if values.reshape(flags.shape)[flags == IMPOSSIBLE].any():
+        raise _Refuted(f"{name}: a cell that cannot exist has a count.")
+    return replace(empty, counts=values.reshape(flags.shape))
 
 
 def _judged(name: str, plan: Plan, table: TablePlan, counts: list[str], flags: list[str]) -> ReleasedTable:
