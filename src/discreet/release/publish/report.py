@@ -145,9 +145,10 @@ def _counts_in_words(release: Release) -> str:
             f"total that differs from the sum of its parts, comes from the noise and is not a mistake. {columns}"
         )
     return (
-        "Every group and every total was counted with random noise of its own, after the contribution bound. The counts "
-        "combine all of these by least squares, so that they add up. A negative count, or one that is not whole, comes "
-        f"from this and is not a mistake; counts_rounded.csv has whole counts that are not negative, with a bias. {columns}"
+        "Every group and every total was counted with random noise of its own, after the contribution bound. The "
+        "counts combine all of these by least squares, so that they add up. A negative count, or one that is not "
+        "whole, comes from this and is not a mistake; counts_rounded.csv has whole counts that are not negative, with "
+        f"a bias. {columns}"
     )
 
 
