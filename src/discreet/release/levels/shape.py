@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -109,21 +108,26 @@ class Shape:
         groups = self.groups
         if len(columns) == len(groups.columns):
             return groups
-        kept: dict[str, Any] = {
-            name: tuple(getattr(groups, name)[k] for k in columns) for name in ("columns", "kinds", "values")
-        }
-        if groups.cells is None:
-            level = replace(groups, **kept, zeros=frozenset())
-            if not groups.zeros:
-                return level
-        else:
-            codes = groups.cells[:, list(columns)]
-            _, first = np.unique(codes, axis=0, return_index=True)
-            level = replace(groups, **kept, cells=codes[np.sort(first)] if columns else None, zeros=frozenset())
+        level = replace(
+            groups,
+            columns=tuple(groups.columns[k] for k in columns),
+            kinds=tuple(groups.kinds[k] for k in columns),
+            values=tuple(groups.values[k] for k in columns),
+            cells=None if groups.cells is None or not columns else _distinct_rows(groups.cells[:, list(columns)]),
+            zeros=frozenset(),
+        )
+        if groups.cells is None and not groups.zeros:
+            return level
         nodes = level.index(groups.codes()[:, list(columns)])
         possible = np.zeros(level.size, dtype=bool)
         possible[nodes[self.live]] = True
         return replace(level, zeros=frozenset(np.flatnonzero(~possible).tolist()))
+
+
+def _distinct_rows(codes: IntArray) -> IntArray:
+    """Each row once, in the order in which they come first."""
+    _, first = np.unique(codes, axis=0, return_index=True)
+    return codes[np.sort(first)]
 
 
 def _live(groups: Groups) -> BoolArray:

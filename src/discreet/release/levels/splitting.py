@@ -13,9 +13,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from ...errors import InvalidInput, InWords
 from ...exact.arrays import FloatArray, IntArray
-from ...exact.rationals import Number, as_fraction
 from .combining import least_squares
 from .product import ProductLeastSquares
 from .shape import Shape
@@ -30,20 +28,6 @@ MOST_LEAVES = 2_000
 NoiseVariance = Callable[[int, float], float]
 
 _POWER, _GAIN = 16, 1e-9
-
-
-def read_split(split: Sequence[Number], levels: int) -> tuple[Fraction, ...]:
-    """The parts that were given, as shares of one.
-
-    >>> read_split([2, 1, 1], 3)
-    (Fraction(1, 2), Fraction(1, 4), Fraction(1, 4))
-    """
-    parts = [as_fraction(part, "a part of the split") for part in split]
-    if len(parts) != levels or min(parts) <= 0:
-        raise InvalidInput.must_be(
-            "split", f"as many positive numbers as there are levels, {levels}", InWords(", ".join(map(str, split)))
-        )
-    return tuple(part / sum(parts) for part in parts)
 
 
 def best_split(shape: Shape, noise: NoiseVariance, sizes: IntArray | None = None) -> tuple[Fraction, ...]:

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from operator import floordiv, truediv
-from typing import Any
 
 import numpy as np
 
@@ -75,7 +74,7 @@ class TreeLeastSquares:
         return np.add.reduceat(values[order], starts, axis=0)
 
     def _spreads(
-        self, s: Sequence[Any], kind: type, over: Callable[[Any, Any], Any]
+        self, s: Sequence[float], kind: type, over: Callable[[Array, Array], Array]
     ) -> tuple[list[Array], list[Array]]:
         """The variances t of the upward estimates of each level, and the sums T of the children's."""
         t: list[Array] = [np.full(len(self._live[0]), s[0], dtype=kind)]
@@ -86,7 +85,7 @@ class TreeLeastSquares:
         return t, sums
 
     def _passes(
-        self, measured: Sequence[Array], s: Sequence[Any], kind: type, over: Callable[[Any, Any], Any]
+        self, measured: Sequence[Array], s: Sequence[float], kind: type, over: Callable[[Array, Array], Array]
     ) -> Array:
         t, sums = self._spreads(s, kind, over)
         rest = (slice(None), *(None,) * (measured[0].ndim - 1))

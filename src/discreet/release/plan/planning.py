@@ -80,7 +80,7 @@ def plan_request(request: ReleaseRequest, data: Data) -> Plan:
     sizes = None if request.sizes is None else declared_sizes(request.sizes, asked, cells)
     noise = NoiseRequest(request, sizes)
     drafts = []
-    for question, group, share in zip(bases, cells, request.split, strict=True):
+    for question, group, share in zip(bases, cells, request.shares, strict=True):
         draft = TableDraft(question, group, share, protection.sensitivity(question, group), request.suppress_below)
         if question.levels:
             shape = Shape(group, question.levels)

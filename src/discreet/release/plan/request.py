@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeAlias, TypedDict, Unpack
 
@@ -15,7 +15,6 @@ from ...losses import Loss
 from ...mechanism import Mechanism
 from ...names import find_name
 from ...ptables.table import PTable
-from ..levels.splitting import read_split
 from ..noise.accuracy import read_level
 from ..noise.cells import OUTPUTS, cell_mechanism
 from .protection import WHOSE
@@ -143,7 +142,6 @@ class ReleaseRequest:
     level: Fraction = Fraction(95, 100)
     edition: str = ""
     dataset: str | None = None
-    level_split: tuple[Fraction, ...] = field(init=False, default=())
 
     def __post_init__(self) -> None:
         for name, read in _READERS.items():
@@ -151,16 +149,30 @@ class ReleaseRequest:
             if given is not None:
                 object.__setattr__(self, name, read(given))
         object.__setattr__(self, "relation", _relation(self.relation, self.sizes))
-        if len(self.questions) == 1 and self.split and len(self.split) > 1:  # of its levels
-            object.__setattr__(self, "level_split", read_split(self.split, len(self.split)))
-            object.__setattr__(self, "split", ())
-        object.__setattr__(self, "split", _shares(self.split, len(self.questions)))
+        object.__setattr__(self, "split", _shares(self.split, self._parts))
         if self.designed and (self.mechanism != "geometric" or self.error is not None):
             raise InvalidInput(
                 f"{arg('properties')} and {arg('loss')} ask for a design, which is made for an epsilon and a bound "
                 "or sizes.",
                 f"Leave {arg('mechanism')} and {arg('error')} out.",
             )
+
+    @property
+    def _parts(self) -> int:
+        """How many parts a split has: one for each question, or for each level of one that may have totals."""
+        words = self.questions[0].casefold()
+        totals = self.totals is not None or any(word in words for word in ("rollup", "cube", "grouping"))
+        return max(1, len(self.split or ())) if len(self.questions) == 1 and totals else len(self.questions)
+
+    @property
+    def level_split(self) -> tuple[Fraction, ...]:
+        """The parts of the levels of a single question; none if they were not given."""
+        return self.split if len(self.questions) == 1 < len(self.split) else ()
+
+    @property
+    def shares(self) -> tuple[Fraction, ...]:
+        """The part of epsilon that each question gets."""
+        return (Fraction(1),) if self.level_split else self.split
 
     @property
     def designed(self) -> bool:
@@ -210,7 +222,7 @@ def _relation(written: str | None, sizes: object) -> str:
 
 
 def _shares(split: Sequence[Number] | None, number: int) -> tuple[Fraction, ...]:
-    """The part of epsilon that each question gets; they add up to one."""
+    """The part of epsilon that each question gets, or each level of a single one; they add up to one."""
     if not split:
         return (Fraction(1, number),) * number
     parts = [as_fraction(part, "a part of the split") for part in split]

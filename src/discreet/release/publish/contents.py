@@ -281,7 +281,7 @@ def column_meaning(release: Release) -> dict[str, str]:
     return {**COLUMN_MEANING, **columns, **({"grouping": GROUPING_MEANING} if levelled else {})}
 
 
-def levels_statement(table: LevelledTable, file: str) -> dict[str, Any]:
+def levels_statement(table: LevelledTable, file: str) -> dict[str, object]:
     """What release.json says of the levels of a table with totals."""
     sizes, names = table.combination.shape.sizes, table.groups.columns
     told = zip(table.groupings, table.question.levels, sizes, table.plan.levels, strict=True)

@@ -154,7 +154,7 @@ class LevelledTable(ReleasedTable):
             for node in range(min(nodes.size, -(-(size - len(rows)) // many))):
                 values = dict(zip(self.question.levels[level], nodes.label(node), strict=True))
                 for measure in self.measures:
-                    row: dict[str, Any] = {"grouping": self.groupings[level]}
+                    row: dict[str, object] = {"grouping": self.groupings[level]}
                     row |= {name: values.get(k, TOTAL) for k, name in enumerate(self.by)}
                     if many > 1:
                         row["measure"] = measure
