@@ -84,8 +84,13 @@ def release(
         int | None,
         typer.Option(help="In how many groups one person is counted at most. Required with a unit that is a person."),
     ] = None,
+    totals: Annotated[
+        str | None,
+        typer.Option(help="Publish totals over these columns too, in counts that add up: sex,age, or all."),
+    ] = None,
     split: Annotated[
-        str | None, typer.Option(help="For several questions: their parts of epsilon, such as 2,1.")
+        str | None,
+        typer.Option(help="The parts of epsilon of several questions, or of the levels of one with totals: 2,1."),
     ] = None,
     suppress_below: Annotated[int | None, typer.Option(help="Withhold noisy counts below this.")] = None,
     level: Annotated[str, typer.Option(help="The coverage of the intervals.")] = "0.95",

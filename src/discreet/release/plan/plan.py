@@ -19,20 +19,27 @@ import numpy as np
 
 from ...engines.base import ROW
 from ...errors import InvalidInput
+from ...exact.arrays import IntArray
+from ...exact.bits import Bits
 from ...exact.integers import is_integer
 from ...exact.rationals import as_fraction
 from ...ledger.budget import Cost
+from ...mechanism import Mechanism
 from ...questions.domains import REST
 from ...questions.groups import Groups, Value
 from ...questions.orders import canonical, places_in
 from ...questions.question import Question, read_question
 from ...report import Json, Report, Result, plain, stamped
+from ...wording import plural
+from ..levels.combining import Combination
+from ..levels.shape import Shape
 from ..noise.accuracy import Expected, read_level
 from ..noise.cells import CellNoise
 from .banding import declared_in_words
 from .describing import OUTPUT_IN_WORDS, noise_in_words, odds_in_words, plan_report
+from .levels import LevelPlan, combination_of, expected_levels, levels_from_json, levels_json, measure, totals_in_words
 from .pricing import price
-from .protection import Protection
+from .protection import Change, Protection
 
 _ROWS_OF_ONE = "A person with k rows in the table has k times this epsilon."
 
@@ -56,6 +63,8 @@ class TablePlan:
         The most cells of this table that one unit can move, each by one.
     suppress_below
         Reported counts below this are withheld; None to publish all.
+    levels
+        With totals: the noise of each level, the finest first, whose noise is that of the table; else none.
     """
 
     question: Question
@@ -64,10 +73,35 @@ class TablePlan:
     share: Fraction
     sensitivity: int
     suppress_below: int | None = None
+    levels: tuple[LevelPlan, ...] = ()
 
     @property
     def cells(self) -> int:
-        return self.groups.size * len(self.question.aggregates)
+        groups = sum(self.combination.shape.sizes) if self.levels else self.groups.size
+        return groups * len(self.question.aggregates)
+
+    @cached_property
+    def combination(self) -> Combination:
+        """How the levels of a table with totals become counts that add up."""
+        return combination_of(self.groups, self.question.levels, self.levels)
+
+    @property
+    def changes(self) -> tuple[tuple[CellNoise, Change], ...]:
+        """What one unit can change, with the noise that hides it."""
+        if self.levels:
+            return tuple((level.noise, level.change) for level in self.levels)
+        return ((self.noise, Change(self.sensitivity, self.sensitivity)),)
+
+    @property
+    def mechanisms(self) -> tuple[Mechanism, ...]:
+        """All mechanisms that its counts are drawn by."""
+        return tuple(one for noise, _ in self.changes for one in noise.mechanisms)
+
+    def draw(self, counts: IntArray, bits: Bits) -> IntArray:
+        """Noisy counts for the true ones of the groups: one for each cell, level after level where there are totals."""
+        if not self.levels:
+            return self.noise.draw(counts.reshape(-1), bits)
+        return measure(self.combination.shape, self.levels, counts.reshape(self.groups.size, -1), bits)
 
     @cached_property
     def canonical(self) -> TablePlan:
@@ -90,6 +124,8 @@ class TablePlan:
         else:
             sizes = f"{self.groups.size:,} listed groups of {', '.join(self.groups.columns)}"
         measures = f" x {len(self.question.aggregates)} measures" if len(self.question.aggregates) > 1 else ""
+        if self.levels:
+            sizes = f"{sizes}; {plural(len(self.levels), 'level')}"
         zeros = f", {len(self.groups.zeros):,} of the groups structural zeros" if self.groups.zeros else ""
         return f"{self.cells:,} ({sizes}{measures}{zeros})"
 
@@ -120,6 +156,7 @@ class TablePlan:
             "noise": self.noise.to_json(),
             "share": str(self.share),
             "suppress_below": self.suppress_below,
+            **({"levels": levels_json(self.levels)} if self.levels else {}),
         }
 
 
@@ -222,12 +259,17 @@ class Plan(Result):
         odds = (*odds_in_words(self), *([_ROWS_OF_ONE] if self.protection.unit == ROW else []))
         groups = max(table.groups.live for table in self.tables)
         declared = dict.fromkeys(said for table in self.tables for said in declared_in_words(table.groups))
-        return (*self.protection.sentences(groups, len(self.tables)), *declared, self.sensitivity_text, *odds)
+        totals = totals_in_words(self.protection.max_groups) if any(table.levels for table in self.tables) else ()
+        sentences = self.protection.sentences(groups, len(self.tables))
+        return (*sentences, *declared, *totals, self.sensitivity_text, *odds)
 
     @cached_property
     def expected(self) -> tuple[Expected, ...]:
         """The error of each table's counts in the worst case, before any row is read."""
-        return tuple(table.noise.expected(self.level) for table in self.tables)
+        return tuple(
+            expected_levels(table.combination, self.level) if table.levels else table.noise.expected(self.level)
+            for table in self.tables
+        )
 
     @property
     def sensitivity_text(self) -> str:
@@ -237,6 +279,8 @@ class Plan(Result):
         total = sum(table.sensitivity for table in self.tables)
         if total == 1:
             return f"One {who} changes at most one count, by one."
+        if not all(change.by_one for table in self.tables for _, change in table.changes):
+            return f"One {who} changes all counts together by at most {total}; epsilon is the total for all of them."
         cells = f"{many} = {total}" if len(self.tables) > 1 else f"{total}"
         return f"One {who} changes at most {cells} counts, each by one; epsilon is the total for all of them."
 
@@ -312,7 +356,13 @@ def plan_from_request(request: Mapping[str, Any]) -> Plan:
         if withheld is not None and not is_integer(withheld):
             raise InvalidInput("suppress_below of this request is not a whole number.", argument="request")
         sensitivity = protection.sensitivity(question, groups)
-        tables.append(TablePlan(question, groups, noise, as_fraction(entry["share"]), sensitivity, withheld))
+        share = as_fraction(entry["share"])
+        levels: tuple[LevelPlan, ...] = ()
+        if question.levels or "levels" in entry:
+            shape = Shape(groups, question.levels)
+            levels = levels_from_json(entry.get("levels"), noise, protection.level_changes(question, shape), withheld)
+            sensitivity = sum(level.change.l1 for level in levels)
+        tables.append(TablePlan(question, groups, noise, share, sensitivity, withheld, levels))
     if sum(table.share for table in tables) != 1:
         raise InvalidInput("the shares of the tables of this request do not add up to one.", argument="request")
     epsilon, delta = as_fraction(request["epsilon"]), as_fraction(request["delta"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Unpack
 
@@ -13,8 +14,10 @@ from ...errors import InvalidInput, arg
 from ...ledger.budget import read_name
 from ...questions.question import Question, expand_view, find_column, read_question, read_view
 from ...questions.readings import reading_notes
+from ..levels.shape import Shape
 from .banding import banded_notes, declared_bands, rest_notes
 from .declaring import blank_notes, contribution_bound, declared_groups, declared_sizes, refuse_texts_for_numbers
+from .levels import level_drafts, question_with_totals, refuse_with_totals
 from .noise_request import NoiseRequest, TableDraft
 from .plan import Plan
 from .pricing import price
@@ -64,6 +67,8 @@ def plan_request(request: ReleaseRequest, data: Data) -> Plan:
     asked = [question.plain for question in written]
     if source is not None:
         asked = [question.bind(source.table(question.table), source.spelled(question.table)) for question in asked]
+    asked = [question_with_totals(question, request.totals) for question in asked]
+    refuse_with_totals(request, asked)
     bases, unit = _expanded(asked, request.unit, source)
     kinds = [{} if source is None else source.table(question.table) for question in asked]
     banded = declared_bands(asked, request.bands, written, kinds)
@@ -80,11 +85,17 @@ def plan_request(request: ReleaseRequest, data: Data) -> Plan:
         notes += [note for base in bases for note in source.column_notes(base.table, sorted(base.columns))]
     if sum(g.size * len(q.aggregates) for q, g in zip(asked, cells, strict=True)) > MOST_CELLS:
         raise InvalidInput(f"that is more than {MOST_CELLS:,} cells.", "Declare fewer groups.")
-    noise = NoiseRequest(request, None if request.sizes is None else declared_sizes(request.sizes, asked, cells))
-    drafts = [
-        TableDraft(question, group, share, protection.sensitivity(question, group), request.suppress_below)
-        for question, group, share in zip(bases, cells, request.split, strict=True)
-    ]
+    sizes = None if request.sizes is None else declared_sizes(request.sizes, asked, cells)
+    noise = NoiseRequest(request, sizes)
+    drafts = []
+    for question, group, share in zip(bases, cells, request.shares, strict=True):
+        draft = TableDraft(question, group, share, protection.sensitivity(question, group), request.suppress_below)
+        if question.levels:
+            shape = Shape(group, question.levels)
+            changes = protection.level_changes(question, shape)
+            levels = level_drafts(request, question, shape, changes, share, sizes)
+            draft = replace(draft, sensitivity=sum(change.l1 for change in changes), levels=levels)
+        drafts.append(draft)
     for question, group in zip(bases, cells, strict=True):
         # refuses what cannot be counted, before anything is spent
         Counting(question, group, unit, protection.max_groups, b"")

@@ -15,6 +15,7 @@ from ...report import Bar, Bullets, Code, Part, Picture, Prose, Report, Section,
 from ...wording import percent, plural
 from ..plan.describing import learning, plan_facts, question_in_words
 from .cross import count_and_interval, cross_table
+from .levelled import LevelledTable
 from .tables import IMPOSSIBLE, NORMAL, STATUS_MEANING, SUPPRESSED, ReleasedTable
 
 if TYPE_CHECKING:
@@ -97,6 +98,8 @@ def _bar(row: Mapping[str, Any]) -> Bar | str:
 
 def error_in_words(table: ReleasedTable) -> str:
     """What is known of the error of every count."""
+    if isinstance(table, LevelledTable):
+        return table.error_sentence
     seen = table.status.reshape(-1) == NORMAL
     if not seen.any():
         return "No noisy count is published."
@@ -129,16 +132,28 @@ CHECKED = (
 )
 
 
+def _counts_in_words(release: Release) -> str:
+    """What a count is, and what of it is not a mistake."""
+    columns = "The CSV files have these columns:"
+    if not any(isinstance(table, LevelledTable) for table in release.tables):
+        return (
+            "Each count is the true count, after the contribution bound, plus random noise. A negative count, or a "
+            f"total that differs from the sum of its parts, comes from the noise and is not a mistake. {columns}"
+        )
+    return (
+        "Every group and every total was counted with random noise of its own, after the contribution bound. The "
+        "counts combine all of these by least squares, so that they add up. A negative count, or one that is not "
+        "whole, comes from this and is not a mistake; counts_rounded.csv has whole counts that are not negative, with "
+        f"a bias. {columns}"
+    )
+
+
 def _reading(release: Release) -> Iterator[Section]:
     flags = [flag for flag in STATUS_MEANING if any(bool((table.status == flag).any()) for table in release.tables)]
     yield Section(
         "How to read the numbers",
         (
-            Prose(
-                "Each count is the true count, after the contribution bound, plus random noise. A negative count, or a "
-                "total that differs from the sum of its parts, comes from the noise and is not a mistake. The CSV "
-                "files have these columns:"
-            ),
+            Prose(_counts_in_words(release)),
             Terms(
                 (("count", "the noisy count"), *((column.name, column.meaning) for column in release.tables[0].columns))
             ),
