@@ -37,6 +37,16 @@ def release(
     zeros: Annotated[
         Path | None, typer.Option(help="Structural zeros: a CSV file of groups that cannot exist.")
     ] = None,
+    discover: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A group column whose values are found in the data; only groups whose noisy count passes are named. "
+            "Needs --delta."
+        ),
+    ] = None,
+    one_row_each: Annotated[
+        bool, typer.Option("--one-row-each", help="With --discover and --unit row: each person has one row.")
+    ] = False,
     epsilon: Annotated[str | None, typer.Option(help="The privacy of the whole release, per unit.")] = None,
     delta: Annotated[str, typer.Option(help="The delta of the whole release, per unit.")] = "0",
     error: Annotated[
@@ -103,7 +113,9 @@ def release(
     if unit is None:
         raise InvalidInput(WHOSE, argument="unit")
     request = read_request(
-        questions, unit=unit, domain=domain, groups=groups, zeros=zeros, epsilon=epsilon, delta=delta, error=error,
+        questions, unit=unit, domain=domain, groups=groups, zeros=zeros,
+        discover=None if discover is None else ",".join(discover), one_row_each=one_row_each,
+        epsilon=epsilon, delta=delta, error=error,
         mechanism=_mechanism(mechanism), properties=properties, loss=loss, counts=counts, bound=bound, sizes=sizes,
         relation=relation, max_groups=max_groups, split=None if split is None else split.split(","),
         suppress_below=suppress_below, level=level, edition=edition, dataset=dataset,

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...exact.arrays import IntArray
-from ..base import ROW, Counting
+from ..base import ROW, Counting, Discovering, Found
 from ..bounding import add_chosen, choose_in_sets, fits_in_a_word, group_of_rank, number_bits, rank_sql
+from ..discovering import as_found, groups_sql
 from ..grouping import add_rows, rows_by_group, rows_of_people
 from .dialect import PostgresDialect
 
@@ -92,6 +93,33 @@ def statement(
         rows = rows_of_people(counting, table, kinds, dialect, parts.declared)
         sql = choose(counting, rows, dialect, parts)
     return sql, parts.values
+
+
+def discover(
+    connection: psycopg.Connection[Any],
+    counting: Discovering,
+    table: str,
+    kinds: Mapping[str, str],
+    dialect: PostgresDialect,
+) -> Found:
+    """The groups that are there and their true counts; the parameters are those of :func:`count`."""
+    sql, values = discovering_statement(counting, table, kinds, dialect)
+    found = connection.execute(sql.encode(), values, binary=True).fetchall()
+    wide = 2 + len(counting.found) + len(counting.conditions)
+    columns = list(zip(*found, strict=True)) if found else [()] * wide
+    return as_found(counting, [np.array(column, dtype=object) for column in columns])
+
+
+def discovering_statement(
+    counting: Discovering, table: str, kinds: Mapping[str, str], dialect: PostgresDialect
+) -> tuple[str, Sequence[Any]]:
+    """The one statement that finds groups, and the values of its parameters."""
+    parts = _Statement()
+
+    def hashed(text: str) -> str:
+        return dialect.hash_with(text, parts.given(counting.key.hex(), "text"))
+
+    return groups_sql(counting, table, kinds, dialect, parts.declared, hashed), parts.values
 
 
 # ------------------------------------------------------------------------------------------------ people are the units

@@ -25,9 +25,11 @@ from ...pages.html import TEMPLATE, page, pictures_of
 from ...pages.pictures import drawing_program, drawn, is_plain_svg, pictures_in
 from ...report import Json, Report, Result, Section, Table, stamped
 from ...wording import plural
+from ..noise.discovered import DiscoveredNoise
 from ..plan.plan import Plan, TablePlan, plan_from_request
 from . import contents
 from .contents import MALFORMED, SUMS
+from .discovered import table_with_groups
 from .guarantee import guarantee_text
 from .recorded import recall, recorded_answer
 from .released import Release
@@ -273,7 +275,7 @@ class _Audit:
             odd = sorted(k for k in {*plan.request, *request} if plan.request.get(k) != request.get(k))
             raise _Refuted(f"it is not the request of the plan that it describes: {', '.join(map(str, odd))[:200]!r}.")
         many = f"{len(plan.tables)} questions were" if len(plan.tables) > 1 else "the question was"
-        return plan, f"{many} read and judged again; {plan.cells:,} cells."
+        return plan, f"{many} read and judged again; {'groups were found' if plan.open else f'{plan.cells:,} cells'}."
 
     def _cost(self, plan: Plan) -> tuple[Any, str]:
         stated = self._json("release.json")["cost"]
@@ -301,6 +303,8 @@ class _Audit:
             raise _Refuted(f"the tables are not those of the plan: {sorted(found ^ set(names))[0][:80]!r}.")
         layout = self._layout()
         tables = tuple(_read_table(self._text(name), name, plan, k, layout) for k, name in enumerate(names))
+        if plan.open:
+            return tables, "every group is there once, in order, with a noisy count above the threshold."
         return tables, "every declared group is there once, in order, with a count in range and a fitting status."
 
     def _layout(self) -> int:
@@ -420,6 +424,8 @@ def _read_table(text: str, name: str, plan: Plan, number: int, layout: int) -> R
     """The counts and flags of a CSV file that has exactly the lines its plan asks for."""
     table = plan.tables[number]
     edition = plan.edition if layout > 1 else ""
+    if table.open:
+        table = table_with_groups(text, name, table, bool(edition))
     empty = ReleasedTable(table, np.zeros((0, 0), np.int64), np.zeros((0, 0), "U1"), plan.level, edition, layout)
     cells, named = contents.cell_names(empty), contents.has_names(empty)
     heading = ",".join(map(contents.written, empty.headings)) + "\n"
@@ -437,7 +443,10 @@ def _read_table(text: str, name: str, plan: Plan, number: int, layout: int) -> R
         place = end + 1
     if place != len(text):
         raise _Refuted(f"{name} has more lines than its question has cells.")
-    return replace(_judged(name, plan, table, counts, flags), edition=edition, layout=layout)
+    judged = replace(_judged(name, plan, table, counts, flags), edition=edition, layout=layout)
+    if isinstance(table.noise, DiscoveredNoise) and (judged.counts[:, :1] <= table.noise.reach).any():
+        raise _Refuted(f"{name} names a group whose noisy count is not above {table.noise.reach}.")
+    return judged
 
 
 def _judged(name: str, plan: Plan, table: TablePlan, counts: list[str], flags: list[str]) -> ReleasedTable:
