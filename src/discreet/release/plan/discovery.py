@@ -87,7 +87,7 @@ class Discovery:
         cells = np.empty((declared.size, len(question.by)), np.int64)
         columns, kinds = [], []
         fixed, found = iter(range(len(groups.columns))), iter(range(len(self.columns)))
-        parts = groups.codes()[declared] if groups.columns and declared.size else np.empty((declared.size, 0), np.int64)
+        parts = groups.codes()[declared] if groups.columns else np.empty((declared.size, 0), np.int64)
         for place in range(len(question.by)):
             if place in self.places:
                 number = next(found)
@@ -331,8 +331,8 @@ def sentences(
         f"{2 * reach + 1:,} {several} or more is always named.",
         f"Only large enough noisy counts are published, so the counts of small groups are too high on average, by up "
         f"to {reach:,}. Intervals take this into account.",
-        f"Rows without a value of {listed([*without, *discovery.columns])}, and rows {outside}, are not counted. We "
-        "cannot say how many: that number is itself private.",
+        f"Rows without a value of {' or '.join([*without, *discovery.columns])}, and rows {outside}, are not counted. "
+        "We cannot say how many: that number is itself private.",
     ]
     if protection.unit == ROW:
         said.append(

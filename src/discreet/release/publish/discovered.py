@@ -60,12 +60,12 @@ def table_with_groups(text: str, name: str, table: TablePlan, has_edition: bool)
         if place in found:
             column, kind = found[place]
             read = [_value(one, kind, name) for one in written]
-            distinct = sorted(set(read), key=lambda value: (value is None, value))
         else:
             number = next(fixed)
             column, kind = table.groups.columns[number], table.groups.kinds[number]
             read = [_declared(one, table.groups.values[number], kind, name) for one in written]
-            distinct = [value for value in table.groups.values[number] if value in set(read)]
+        known = set(read)
+        distinct = [*sorted(value for value in known if value is not None), *([None] if None in known else [])]
         order = {value: code for code, value in enumerate(distinct)}
         columns.append(column)
         kinds.append(kind)
