@@ -24,6 +24,8 @@ from .dialect import PostgresDialect
 if TYPE_CHECKING:
     import psycopg
 
+    Connection = psycopg.Connection[Any]
+
 
 @dataclass
 class _Statement:
@@ -45,7 +47,7 @@ class _Statement:
 
 
 def count(
-    connection: psycopg.Connection[Any],
+    connection: Connection,
     counting: Counting,
     table: str,
     kinds: Mapping[str, str],
@@ -96,7 +98,7 @@ def statement(
 
 
 def discover(
-    connection: psycopg.Connection[Any],
+    connection: Connection,
     counting: Discovering,
     table: str,
     kinds: Mapping[str, str],
@@ -112,7 +114,7 @@ def discover(
 
 def discovering_statement(
     counting: Discovering, table: str, kinds: Mapping[str, str], dialect: PostgresDialect
-) -> tuple[str, Sequence[Any]]:
+) -> tuple[str, Sequence[object]]:
     """The one statement that finds groups, and the values of its parameters."""
     parts = _Statement()
 

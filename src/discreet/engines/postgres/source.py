@@ -144,7 +144,7 @@ class _OneState(Snapshot):
             self._explain(*statement(counting, relation.sql, kinds, dialect))
             count(self._connection, counting, nobody, kinds, dialect)
 
-    def _explain(self, sql: str, values: Sequence[Any]) -> None:
+    def _explain(self, sql: str, values: Sequence[object]) -> None:
         """Have a statement planned, which asks for permission too."""
         self._connection.execute(f"EXPLAIN (COSTS OFF) {sql}".encode(), values)
 

@@ -15,7 +15,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -180,7 +179,7 @@ class DiscoveredNoise(CellNoise):
         return {**super().to_json(), "measures": self.measures}
 
     @classmethod
-    def from_json(cls, description: Mapping[str, Any]) -> DiscoveredNoise:
+    def from_json(cls, description: Mapping[str, object]) -> DiscoveredNoise:
         plain = CellNoise.from_json(description)
         measures = description.get("measures")
         if type(measures) is not int or measures < 1:

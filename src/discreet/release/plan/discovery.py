@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from ...engines.base import ROW, Discovering, Found
 from ...engines.sources import Source
 from ...errors import InvalidInput, arg
 from ...exact.arrays import Array, IntArray
+from ...exact.bits import Bits
 from ...exact.rationals import bound_up, claimed, read_alpha, text_up
 from ...ledger.budget import RELATIONS, Cost, short
 from ...privacy.compose import compose
@@ -25,6 +26,8 @@ from ..noise.discovered import DiscoveredNoise, discovered_noise
 from .declaring import declared_groups
 from .protection import Protection
 from .request import ReleaseRequest
+
+_Label = TypeVar("_Label", int, str)
 
 #: Kinds of columns whose values can be found -> how they are read. Others have no text that all engines agree on, or an
 #: equality of their own, under which an engine would publish one row's spelling.
@@ -72,7 +75,9 @@ class Discovery:
         fits = ordered and made.places[0] >= 0 and made.places[-1] < len(question.by)
         fits = fits and len(made.places) == len(made.columns) == len(made.kinds) and type(made.one_row_each) is bool
         if not fits or not set(made.kinds) <= {"integer", "text"} or set(map(type, made.columns)) != {str}:
-            raise InvalidInput("the columns that this request discovers are not described as they are.")
+            raise InvalidInput(
+                "the columns that this request discovers are not described as they are.", argument="request"
+            )
         return made
 
     def counting(self, question: Question, groups: Groups, protection: Protection, key: bytes) -> Discovering:
@@ -106,7 +111,7 @@ class Discovery:
         return Groups(tuple(columns), tuple(kinds), tuple(values), cells)
 
 
-def _ascending(labels: list[Any]) -> tuple[tuple[Value, ...], IntArray]:
+def _ascending(labels: list[_Label]) -> tuple[tuple[Value, ...], IntArray]:
     """The distinct values in ascending order (texts by code points), and the place of each."""
     distinct = sorted(set(labels))
     order = {value: code for code, value in enumerate(distinct)}
@@ -114,7 +119,7 @@ def _ascending(labels: list[Any]) -> tuple[tuple[Value, ...], IntArray]:
 
 
 def name_groups(
-    discovery: Discovery, question: Question, groups: Groups, noise: DiscoveredNoise, found: Found, bits: Any
+    discovery: Discovery, question: Question, groups: Groups, noise: DiscoveredNoise, found: Found, bits: Bits
 ) -> tuple[Groups, list[int]]:
     """The groups that are named, in their canonical order, and their noisy counts; nothing of the others is kept."""
     kept, reports = noise.name_groups(found.counts, bits)

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from operator import is_
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -35,6 +35,9 @@ from .pricing import price
 from .protection import Protection
 
 _ROWS_OF_ONE = "A person with k rows in the table has k times this epsilon."
+
+#: Everything public that was asked, as JSON says it.
+Request: TypeAlias = Mapping[str, Any]
 
 #: What a request says it is.
 FORMAT, VERSION = "discreet request", 1
@@ -297,7 +300,7 @@ class Plan(Result):
         return stamped("plan", 2, content)
 
 
-def plan_from_request(request: Mapping[str, Any]) -> Plan:
+def plan_from_request(request: Request) -> Plan:
     """Rebuild a plan from its request: the question is judged again, the noise proved again, the cost worked out again.
 
     Raises
@@ -346,12 +349,14 @@ def plan_from_request(request: Mapping[str, Any]) -> Plan:
     return plan
 
 
-def _open_plan(request: Mapping[str, Any], protection: Protection, question: Question, groups: Groups) -> Plan:
+def _open_plan(request: Request, protection: Protection, question: Question, groups: Groups) -> Plan:
     """The plan of a request that finds groups in the data."""
     (entry,) = request["tables"]
     discovery = Discovery.from_json(entry["discover"], question)
     if len(groups.columns) + len(discovery.columns) != len(question.by) or entry["suppress_below"] is not None:
-        raise InvalidInput("the groups of this request do not fit the columns its question groups by.")
+        raise InvalidInput(
+            "the groups of this request do not fit the columns its question groups by.", argument="request"
+        )
     if groups.zeros or entry["share"] != "1" or discovery.one_row_each != (protection.unit == ROW):
         raise InvalidInput("this request discovers groups in a way that no release does.", argument="request")
     noise = DiscoveredNoise.from_json(entry["noise"])

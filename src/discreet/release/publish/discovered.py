@@ -74,7 +74,7 @@ def table_with_groups(text: str, name: str, table: TablePlan, has_edition: bool)
     cells = np.array(codes, np.int64).reshape(by, len(labels)).T
     groups = Groups(tuple(columns), tuple(kinds), tuple(values), cells)
     if not groups.is_empty and canonical(groups).to_json() != groups.to_json():
-        raise InvalidInput(f"{name} does not list its groups in their order.")
+        raise InvalidInput(f"{name} does not list its groups in their order.", argument="counts")
     return replace(table, groups=groups)
 
 
@@ -83,12 +83,12 @@ def _value(written: str, kind: str, name: str) -> Value:
     if kind == "text":
         return written.removeprefix("'")
     if not INTEGER.fullmatch(written):
-        raise InvalidInput(f"{name} has {written[:40]!r} where a whole number was found.")
+        raise InvalidInput(f"{name} has {written[:40]!r} where a whole number was found.", argument="counts")
     return int(written)
 
 
 def _declared(written: str, known: Sequence[Value], kind: str, name: str) -> Value:
     value = None if written == "NULL" else _value(written, kind, name)
     if value not in known:
-        raise InvalidInput(f"{name} has the value {written[:40]!r}, which was not declared.")
+        raise InvalidInput(f"{name} has the value {written[:40]!r}, which was not declared.", argument="counts")
     return value
