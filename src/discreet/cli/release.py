@@ -56,6 +56,16 @@ def release(
     zeros: Annotated[
         Path | None, typer.Option(help="Structural zeros: a CSV file of groups that cannot exist.")
     ] = None,
+    discover: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A group column whose values are found in the data; only groups whose noisy count passes are named. "
+            "Needs --delta."
+        ),
+    ] = None,
+    one_row_each: Annotated[
+        bool, typer.Option("--one-row-each", help="With --discover and --unit row: each person has one row.")
+    ] = False,
     epsilon: Annotated[str | None, typer.Option(help="The privacy of the whole release, per unit.")] = None,
     delta: Annotated[str, typer.Option(help="The delta of the whole release, per unit.")] = "0",
     error: Annotated[

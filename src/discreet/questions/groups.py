@@ -73,6 +73,8 @@ class Groups:
             raise InvalidInput.must_be(
                 "each group column", "declared once", InWords(", ".join(self.columns)), argument="columns"
             )
+        if self.is_empty:
+            return
         for column, kind, values in zip(self.columns, self.kinds, self.values, strict=True):
             _judge_values(column, kind, values)
         judge_banded(self.columns, self.kinds, self.values, self.bands)
@@ -84,6 +86,11 @@ class Groups:
             raise InvalidInput("a structural zero is the number of a declared group.", argument="zeros")
         if len(self.zeros) == self.size:
             raise InvalidInput("every group is a structural zero: nothing is left to count.", argument="zeros")
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no group was found; groups that are declared are at least one, and list no empty cells."""
+        return self.cells is not None and not len(self.cells) and not any(map(len, self.values)) and not self.zeros
 
     @cached_property
     def size(self) -> int:
@@ -158,6 +165,8 @@ class Groups:
     def _is_product(self) -> bool:
         if self.cells is None:
             return True
+        if self.is_empty:
+            return False
         lengths = [len(values) for values in self.values]
         if prod(lengths) != self.size:
             return False

@@ -34,6 +34,8 @@ class RequestFields(TypedDict, total=False):
     bands: Domain | None
     groups: Rows
     zeros: Rows
+    discover: str | Sequence[str] | None
+    one_row_each: bool
     epsilon: Number | None
     delta: Number
     error: int | None
@@ -75,6 +77,12 @@ class ReleaseRequest:
         Instead of ``domain``: the groups themselves, a CSV file or a list of rows.
     zeros
         Structural zeros: groups that cannot exist, a CSV file or a list of rows.
+    discover
+        Group columns whose values are found in the data instead of declared, ``"job"`` or ``["job", "town"]``. A group
+        is named only if its noisy count passes a threshold that follows from epsilon, ``delta`` (required) and
+        ``max_groups``.
+    one_row_each
+        With ``discover`` and ``unit="row"``: your statement that each person has one row.
     epsilon, delta
         For the whole release, per unit. Leave ``epsilon`` out with ``error`` or a saved mechanism: it then follows.
     error
@@ -131,6 +139,8 @@ class ReleaseRequest:
     bands: Domain | None = None
     groups: Rows = None
     zeros: Rows = None
+    discover: tuple[str, ...] = ()
+    one_row_each: bool = False
     epsilon: Fraction | None = None
     delta: Fraction = Fraction(0)
     error: int | None = None
@@ -152,7 +162,7 @@ class ReleaseRequest:
     def __post_init__(self) -> None:
         for name, read in _READERS.items():
             given = getattr(self, name)
-            if given is not None:
+            if given is not None or name == "discover":
                 object.__setattr__(self, name, read(given))
         object.__setattr__(self, "relation", _relation(self.relation, self.sizes))
         object.__setattr__(self, "split", _shares(self.split, self._parts))
@@ -275,6 +285,14 @@ def _read_delta(delta: Number) -> Fraction:
     return value
 
 
+def _columns(discover: str | Sequence[str] | None) -> tuple[str, ...]:
+    """The columns to discover: a text with commas, or a list of names."""
+    names = discover.split(",") if isinstance(discover, str) else () if discover is None else discover
+    if not isinstance(names, Sequence) or not all(isinstance(name, str) and name.strip() for name in names):
+        raise WrongType.must_be("discover", "names of GROUP BY columns, such as job", discover)
+    return tuple(name.strip() for name in names)
+
+
 def _read_edition(edition: object) -> str:
     if not isinstance(edition, str) or len(edition) > 200 or not edition.isprintable():
         raise InvalidInput(
@@ -286,6 +304,7 @@ def _read_edition(edition: object) -> str:
 #: Fields that are read as soon as they are given.
 _READERS: dict[str, Callable[[Any], Any]] = {
     "questions": _texts,
+    "discover": _columns,
     "epsilon": read_epsilon,
     "delta": _read_delta,
     "mechanism": _mechanism,
