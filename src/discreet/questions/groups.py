@@ -3,8 +3,7 @@
 A group is one value for each GROUP BY column. Either every combination is a group (a cross product of domains), or
 the groups are listed. A whole number v matches a row whose column, read as a number, equals v; a text matches a row
 whose column, read as text, equals it letter for letter; None matches a row where the column is NULL. So no row is in
-two groups. A column may have one more group for all its other values (``domains.REST``); and a column may be banded
-(``bands``): then its values are the names of its bands.
+two groups. A column may have one more group for all its other values (``domains.REST``), or be banded (``bands``).
 """
 
 from __future__ import annotations
