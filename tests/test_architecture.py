@@ -201,7 +201,7 @@ ANY = {
         "estimation.intervals.questions": 2, "estimation.groups": 7, "estimation.model.problem": 6,
         "estimation.statistics": 1,
         "exact.integers": 2, "mechanisms.matrices": 7, "mechanisms.response": 1, "privacy.matrices": 5,
-        "privacy.plan": 7, "products": 4, "properties": 6, "questions.declarations": 3, "release.plan.request": 6,
+        "privacy.plan": 7, "products": 4, "properties": 6, "questions.declarations": 4, "release.plan.request": 6,
         "release.plan.request_file": 6,
         "requirements": 2, "utility": 1,
     },
