@@ -15,7 +15,9 @@ from .counts import counts
 from .curves import comparison, delta_curve, error
 from .noise import tradeoff
 from .probabilities import heatmap, report_map, rows
+from .sizes import noise_by_size
 
 __all__ = [
-    "Chart", "beside", "comparison", "counts", "delta_curve", "error", "heatmap", "report_map", "rows", "tradeoff",
+    "Chart", "beside", "comparison", "counts", "delta_curve", "error", "heatmap", "noise_by_size", "report_map", "rows",
+    "tradeoff",
 ]  # fmt: skip

@@ -12,7 +12,7 @@ from ..errors import InvalidInput, MissingExtra, arg
 from .settings import LOOPBACK, PageSettings, is_loopback
 
 
-def serve(settings: Settings, ledgers: tuple[str, ...] = ()) -> None:
+def serve(settings: Settings, ledgers: tuple[str, ...] = (), data: tuple[str, ...] = (), out: str = "releases") -> None:
     """Answer with pages and service until the process is told to stop."""
     if settings.workers > 1:
         raise InvalidInput(
@@ -24,7 +24,7 @@ def serve(settings: Settings, ledgers: tuple[str, ...] = ()) -> None:
         raise MissingExtra(missing.name or "python_multipart", "server") from None
     settings = replace(settings, port=settings.port or _free_port(settings.host))
     names = LOOPBACK if is_loopback(settings.host) else (settings.host, *LOOPBACK)
-    pages = PageSettings(tuple(f"{name}:{settings.port}" for name in names), ledgers)
+    pages = PageSettings(tuple(f"{name}:{settings.port}" for name in names), ledgers, data, (out,))
     os.environ.update(pages.to_environment())
     serve_application(settings, "discreet.web.site:from_environment")
 

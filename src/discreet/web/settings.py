@@ -23,11 +23,17 @@ class PageSettings:
     hosts
         The names, with their port, under which the pages answer; the first one is printed.
     ledgers
-        Ledgers that they show.
+        Ledgers that they show and spend from.
+    data
+        Data that may be asked, by its addresses.
+    out
+        The folder that bundles are written into.
     """
 
     hosts: tuple[str, ...]
     ledgers: tuple[str, ...] = ()
+    data: tuple[str, ...] = ()
+    out: tuple[str] = ("releases",)
 
     def to_environment(self) -> dict[str, str]:
         """The settings for the environment of the server."""

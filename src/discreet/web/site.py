@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
+from pathlib import Path
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -21,6 +22,7 @@ from .frame import page
 from .guarding import Guard, Sessions
 from .jobs import Jobs
 from .ledgers import LedgersPage
+from .releasing import ReleasePage
 from .rendering import render
 from .settings import PageSettings
 from .tradeoff import TradeoffPage
@@ -43,7 +45,7 @@ REFUSED = {
 
 
 #: The first parts of the pages' paths; all others are the service's.
-OWN = ("", "enter", "session", "assets", "design", "verify", "trade-off", "collections", "ledgers")
+OWN = ("", "enter", "session", "assets", "release", "design", "verify", "trade-off", "collections", "ledgers")
 
 
 #: What is shown without a session.
@@ -65,15 +67,21 @@ class Site:
         The name of the session's cookie.
     ledgers
         Where ledgers are that the pages may show and spend from.
+    data
+        Addresses of the data that may be asked.
+    out
+        The folder for bundles.
     """
 
     def __init__(
         self, service: Service, hosts: Iterable[str], announce: Callable[[str], None], cookie: str = "discreet",
-        ledgers: Iterable[str] = (),
+        ledgers: Iterable[str] = (), data: Iterable[str] = (), out: Path = Path("releases"),
     ) -> None:  # fmt: skip
         self._service, self._cookie = service, cookie
         self._sessions = Sessions(announce)
         self._jobs = Jobs()
+        self._out = out
+        self._data = {str(read_address(where)): where for where in data}
         self._ledgers = {str(read_address(where)): where for where in ledgers}
         self._guarded = Guard(
             self._pages(), self._sessions, cookie, hosts, ("/enter", "/session", "/assets/"), _refused
@@ -90,6 +98,7 @@ class Site:
             Route("/enter", _entrance),
             Route("/session", self._enter, methods=["POST"]),
             Route("/assets/{name:path}", _asset),
+            *ReleasePage(self._data, self._ledgers, self._out).routes(),
             *DesignPage(self._jobs).routes(),
             *VerifyPage(self._ledgers).routes(),
             *TradeoffPage().routes(),
@@ -140,4 +149,6 @@ def from_environment() -> Site:
     def announce(token: str) -> None:
         print(f"pages     http://{pages.hosts[0]}/enter#token={token}", flush=True)
 
-    return Site(service, pages.hosts, announce, f"discreet_{service.settings.port}", pages.ledgers)
+    return Site(
+        service, pages.hosts, announce, f"discreet_{service.settings.port}", pages.ledgers, pages.data, Path(*pages.out)
+    )

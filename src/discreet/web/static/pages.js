@@ -44,7 +44,11 @@
     const word = document.querySelector('meta[name="discreet-word"]');
     event.detail.ctx.request.headers["X-Discreet-Session"] = word.content;
   });
-  document.addEventListener("htmx:after:swap", () => prepare(document));
+  document.addEventListener("htmx:after:swap", () => {
+    prepare(document);
+    const heading = document.getElementById("sure");
+    if (heading && !heading.seen) { heading.seen = true; heading.focus(); }
+  });
   dark.addEventListener("change", () => {
     for (const place of document.querySelectorAll("[data-chart]")) draw(place);
   });
@@ -69,6 +73,17 @@
     button.textContent = "Copied";
     setTimeout(() => { button.textContent = "Copy"; }, 1500);
   });
+
+  // A public file of values, one on each line, fills a field; it goes nowhere else.
+  document.addEventListener("change", async (event) => {
+    const name = event.target.dataset && event.target.dataset.lines;
+    if (!name || !event.target.files.length) return;
+    event.stopPropagation();
+    const lines = (await event.target.files[0].text()).split(/\r?\n/).map((line) => line.trim()).filter(Boolean);
+    const field = event.target.form.elements[name];
+    field.value = lines.map((line) => (/^[^,'"*@\s][^,'"]*$/.test(line) ? line : `'${line.replaceAll("'", "''")}'`)).join(",");
+    field.dispatchEvent(new Event("input", { bubbles: true }));
+  }, true);
 
   // Files that are dropped go into the field of their form.
   document.addEventListener("dragover", (event) => {
@@ -104,5 +119,5 @@
     return found;
   }
 
-  prepare(document);
+  document.addEventListener("DOMContentLoaded", () => prepare(document)); // after all scripts of the page
 })();
