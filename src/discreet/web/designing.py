@@ -20,7 +20,7 @@ from ..checking import check
 from ..comparison import compare
 from ..errors import DiscreetError, InvalidInput
 from ..exact.rationals import read_alpha
-from ..explanation import explain
+from ..explanation import explain, fold
 from ..mechanism import Mechanism
 from ..mechanisms.building import build_for_counts
 from ..optimise.design.chooser import cost_of
@@ -192,19 +192,20 @@ class DesignPage:
         return page(
             request, "design.html", title="Design a mechanism", eyebrow="Design", here="/design", charts=True,
             fields=fields, losses=LOSSES, properties=PROPERTIES, priors=[*PRIORS, "worst case"],
-            result=self._shown(fields),
+            result=self._shown(fields), words=epsilon_in_words(fields.epsilon),
         )  # fmt: skip
 
     def result(self, request: Request) -> Response:
         """The design of the fields as they stand, or the offer to look for it."""
         fields = DesignFields.read(request.query_params)
-        return piece("as_it_is.html", fields.address, content=self._shown(fields))
+        words = epsilon_in_words(fields.epsilon)
+        return piece("design_piece.html", fields.address, content=self._shown(fields), words=words)
 
     def start(self, request: Request) -> Response:
         """Begin to solve a linear program."""
         fields = DesignFields.read(request.query_params)
         try:
-            return self._job(self._jobs.start(work_out, fields))
+            return self._job(self._jobs.start(work_out, fields, request.state.session.cookie))
         except DiscreetError as problem:
             return piece("as_it_is.html", content=refusal(problem))
 
@@ -277,6 +278,20 @@ def _content(found: Designed, fields: DesignFields) -> dict[str, Any]:
         "beside": report_body(_tables_alone(compare(beside).report()), "beside"),
         "exact": report_body(_folded(report), "exact"),
     }
+
+
+def epsilon_in_words(epsilon: str) -> str:
+    """Alpha and the odds that go with an epsilon.
+
+    >>> epsilon_in_words("1")
+    'alpha = 0.368: a report changes the odds of any statement about a person at most 2.72 times.'
+    """
+    try:
+        alpha = float(read_alpha(None, epsilon))
+    except DiscreetError:
+        return "Smaller protects more."
+    odds = fold(1 / alpha)
+    return f"alpha = {alpha:.3g}: a report changes the odds of any statement about a person at most {odds} times."
 
 
 def _tables_alone(report: Report) -> Report:

@@ -38,6 +38,8 @@ class Job:
     ----------
     asked
         What the work is about; it belongs to the page that started it.
+    owner
+        Who asked: whoever asks for something else has no use for the last.
     done, total, words
         How far it is.
     found
@@ -47,6 +49,7 @@ class Job:
     """
 
     asked: Any
+    owner: str
     process: BaseProcess
     inbox: Connection
     name: str = field(default_factory=lambda: secrets.token_urlsafe(12))
@@ -104,11 +107,13 @@ class Jobs:
         self._jobs: dict[str, Job] = {}
         self._lock = Lock()
 
-    def start(self, work: Work, asked: Any) -> Job:
-        """Start some work; refused while as many run as there may be."""
+    def start(self, work: Work, asked: Any, owner: str) -> Job:
+        """Start some work, in place of what its owner asked before; refused while as many run as there may be."""
         with self._lock:
             for job in self._jobs.values():
                 job.look()
+                if job.owner == owner and job.running:
+                    job.end(InvalidInput("something else was asked.", "Start again."))
             if sum(job.running for job in self._jobs.values()) >= MOST_RUNNING:
                 raise InvalidInput(
                     f"{MOST_RUNNING} designs are being worked out already.", "Cancel one, or wait a moment."
@@ -120,7 +125,7 @@ class Jobs:
             process = spawned.Process(target=_do, args=(work, asked, outbox), daemon=True)
             process.start()
             outbox.close()
-            job = Job(asked, process, inbox)
+            job = Job(asked, owner, process, inbox)
             self._jobs[job.name] = job
             return job
 

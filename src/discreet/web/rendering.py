@@ -55,7 +55,7 @@ def _chart(picture: Picture) -> Markup:
     except (ValueError, DiscreetError):
         return Markup("")
     return Markup('<div class="chart" role="img" aria-label="{}" data-chart="{}"></div>').format(
-        chart_text(spec), json.dumps(drawable(without_title(spec)))
+        chart_text(spec), json.dumps(drawable(_movable(without_title(spec))))
     )
 
 
@@ -63,6 +63,17 @@ def without_title(spec: Mapping[str, Any]) -> dict[str, Any]:
     """A specification for a page, which has its title and background itself."""
     config = dict(spec.get("config", {})) | {"background": "transparent", "padding": 4}
     return {name: value for name, value in spec.items() if name != "title"} | {"config": config}
+
+
+def _movable(spec: dict[str, Any], name: str = "view") -> dict[str, Any]:
+    """Maps that can be moved and enlarged: those whose marks reach from west to east."""
+    for kind in ("hconcat", "vconcat", "concat", "layer"):
+        if kind in spec:
+            return spec | {kind: [_movable(one, f"{name}_{k}") for k, one in enumerate(spec[kind])]}
+    if spec.get("encoding", {}).get("x2", {}).get("field") != "east":
+        return spec
+    moved = {"name": name, "select": "interval", "bind": "scales"}
+    return spec | {"params": [moved], "mark": spec["mark"] | {"clip": True}}
 
 
 def chart_text(spec: Mapping[str, Any]) -> str:
@@ -93,7 +104,11 @@ TITLES = {
 
 def refusal(problem: DiscreetError) -> Markup:
     """An error in the words of a form."""
-    return render("refusal.html", message=problem.written(field_name))
+    return render("refusal.html", message=_sentence(problem.written(field_name)))
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 @cache

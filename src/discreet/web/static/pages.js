@@ -67,7 +67,7 @@
   document.addEventListener("click", async (event) => {
     const button = event.target.closest("[data-copy]");
     if (!button) return;
-    const text = document.getElementById(button.dataset.copy).textContent;
+    const text = document.getElementById(button.dataset.copy).textContent.trim();
     await navigator.clipboard.writeText(text);
     document.getElementById("said").textContent = "Copied.";
     button.textContent = "Copied";
