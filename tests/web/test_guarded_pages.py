@@ -133,7 +133,7 @@ class _Recorder:
 def test_what_is_missing_is_said_in_the_words_of_the_form(pages: RunningPages, who: Entered) -> None:
     for changed, words in (
         ({"unit": ""}, "who is protected"),
-        ({"values:site": ""}, "declare the groups of"),
+        ({"values:site": ""}, "Declare the groups of"),
         ({"max_groups": ""}, "Groups per person"),
         ({"epsilon": "-1"}, "Epsilon"),
         ({"values:site": "@/etc/passwd"}, "button beside the field"),

@@ -27,7 +27,16 @@
     } catch (problem) {
       place.textContent = "This chart could not be drawn; its numbers are in the tables.";
     }
+    reachable();
     place.dispatchEvent(new CustomEvent("drawn", { bubbles: true }));
+  }
+
+  // What can be scrolled can be reached by keyboard.
+  function reachable() {
+    for (const one of document.querySelectorAll(".across, .scroll, figure, pre, .work > form")) {
+      if (one.scrollWidth > one.clientWidth + 1 || one.scrollHeight > one.clientHeight + 1) one.tabIndex = 0;
+      else one.removeAttribute("tabindex");
+    }
   }
 
   function prepare(root) {
@@ -38,6 +47,7 @@
         bar.style.setProperty(name, value);
       }
     }
+    reachable();
   }
 
   document.addEventListener("htmx:config:request", (event) => {
