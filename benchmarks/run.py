@@ -16,6 +16,7 @@ import face
 import judge
 import ledger
 import maps
+import pages
 import planning
 import postgres
 import release
@@ -38,6 +39,7 @@ def main() -> int:
         counting,
         postgres,
         service,
+        pages,
         spark,
         spark_perturb,
         estimation,
