@@ -11,8 +11,8 @@ import pytest
 from serving_pages import Entered, RunningPages
 
 import discreet as dc
-from discreet.web.designing import DesignFields, at_once
-from discreet.web.jobs import Jobs
+from discreet.web.frame.jobs import Jobs
+from discreet.web.pages.designing import DesignFields, at_once
 
 pytestmark = pytest.mark.xdist_group("pages")
 

@@ -68,7 +68,7 @@ def serve(
         store=store, host=host, port=port, workers=workers, requests_per_second=rate,
         reports_per_second=report_rate, trusted_proxies=trusted_proxies,
     )  # fmt: skip
-    from ..web.settings import is_loopback
+    from ..web.frame.settings import is_loopback
 
     shown = is_loopback(host) and workers == 1 if pages is None else pages
     if (ledger or data) and not shown:

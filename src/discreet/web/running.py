@@ -9,7 +9,7 @@ from dataclasses import replace
 from ..collect.service.running import Settings
 from ..collect.service.running import serve as serve_application
 from ..errors import InvalidInput, MissingExtra, arg
-from .settings import LOOPBACK, PageSettings, is_loopback
+from .frame.settings import LOOPBACK, PageSettings, is_loopback
 
 
 def serve(settings: Settings, ledgers: tuple[str, ...] = (), data: tuple[str, ...] = (), out: str = "releases") -> None:

@@ -15,18 +15,18 @@ from starlette.types import Receive, Scope, Send
 from ..addresses import read_address
 from ..collect.service.app import Service
 from ..collect.service.app import from_environment as service_from_environment
-from .assets import asset
-from .collections import CollectionsPage
-from .designing import DesignPage
-from .frame import page
-from .guarding import Guard, Sessions
-from .jobs import Jobs
-from .ledgers import LedgersPage
-from .releasing import ReleasePage
-from .rendering import render
-from .settings import PageSettings
-from .tradeoff import TradeoffPage
-from .verifying import VerifyPage
+from .frame.answers import page
+from .frame.assets import asset
+from .frame.guarding import Guard, Sessions
+from .frame.jobs import Jobs
+from .frame.rendering import render
+from .frame.settings import PageSettings
+from .pages.collections import CollectionsPage
+from .pages.designing import DesignPage
+from .pages.ledgers import LedgersPage
+from .pages.releasing import ReleasePage
+from .pages.tradeoff import TradeoffPage
+from .pages.verifying import VerifyPage
 
 #: Why a request is not answered -> a heading, and what to do.
 REFUSED = {

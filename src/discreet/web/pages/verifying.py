@@ -16,13 +16,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from ..errors import Altered, DiscreetError, InvalidInput, NotPrivate, UnreadableFile
-from ..ledger.ledger import Ledger
-from ..report import Picture, Report, Result, Section
-from ..verification import FileVerdict, Refutation, verify, verify_text
-from .frame import page, piece
-from .guarding import MOST_BYTES
-from .rendering import refusal, report_body
+from ...errors import Altered, DiscreetError, InvalidInput, NotPrivate, UnreadableFile
+from ...ledger.ledger import Ledger
+from ...report import Picture, Report, Result, Section
+from ...verification import FileVerdict, Refutation, verify, verify_text
+from ..frame.answers import page, piece
+from ..frame.guarding import MOST_BYTES
+from ..frame.rendering import refusal, report_body
 
 #: So many files a bundle may have, and so many bytes they may have when they are unpacked.
 MOST_FILES, MOST_UNPACKED = 400, 5 * MOST_BYTES

@@ -12,7 +12,7 @@ from multiprocessing.process import BaseProcess
 from threading import Lock
 from typing import Any
 
-from ..errors import DiscreetError, InvalidInput
+from ...errors import DiscreetError, InvalidInput
 
 #: So many run at once; each takes a core.
 MOST_RUNNING = 2

@@ -11,18 +11,18 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from ..comparison import compare
-from ..errors import DiscreetError, InvalidInput
-from ..exact.rationals import read_alpha
-from ..mechanism import Mechanism
-from ..mechanisms.building import build_for_counts
-from ..optimise.families import FAMILIES
-from ..optimise.improve.calibration import calibrate
-from ..optimise.noise.tradeoff import noise_tradeoff
-from ..report import Report, Result
-from ..wording import rounded
-from .frame import page, piece
-from .rendering import refusal, render, report_body
+from ...comparison import compare
+from ...errors import DiscreetError, InvalidInput
+from ...exact.rationals import read_alpha
+from ...mechanism import Mechanism
+from ...mechanisms.building import build_for_counts
+from ...optimise.families import FAMILIES
+from ...optimise.improve.calibration import calibrate
+from ...optimise.noise.tradeoff import noise_tradeoff
+from ...report import Report, Result
+from ...wording import rounded
+from ..frame.answers import page, piece
+from ..frame.rendering import refusal, render, report_body
 
 #: The questions of the page, with the usual values of their fields.
 QUESTIONS: dict[str, dict[str, str]] = {

@@ -15,18 +15,18 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from ..engines.sources import open_source
-from ..errors import DiscreetError, InvalidInput
-from ..ledger.budget import amount_text
-from ..optimise.families import FAMILIES
-from ..release.counts import Outlook, foresee, open_ledger, release_counts
-from ..release.plan.plan import Plan
-from ..release.plan.planning import plan_request
-from ..release.plan.request import ReleaseRequest, read_request
-from ..report import Picture
-from .frame import page, piece
+from ...engines.sources import open_source
+from ...errors import DiscreetError, InvalidInput
+from ...ledger.budget import amount_text
+from ...optimise.families import FAMILIES
+from ...release.counts import Outlook, foresee, open_ledger, release_counts
+from ...release.plan.plan import Plan
+from ...release.plan.planning import plan_request
+from ...release.plan.request import ReleaseRequest, read_request
+from ...report import Picture
+from ..frame.answers import page, piece
+from ..frame.rendering import chart, refusal, report_body
 from .release_form import NAME, PLAIN, WAYS, ReleaseForm
-from .rendering import chart, refusal, report_body
 
 #: So many columns have a place in the form.
 MOST_COLUMNS = 300

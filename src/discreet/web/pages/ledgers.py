@@ -6,12 +6,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from ..errors import DiscreetError
-from ..ledger.ledger import Ledger, verify_store
-from ..ledger.statement import LedgerStatement
-from ..ledger.stores.opening import open_store
-from .frame import page
-from .rendering import refusal, report_body
+from ...errors import DiscreetError
+from ...ledger.ledger import Ledger, verify_store
+from ...ledger.statement import LedgerStatement
+from ...ledger.stores.opening import open_store
+from ..frame.answers import page
+from ..frame.rendering import refusal, report_body
 
 
 class LedgersPage:

@@ -9,9 +9,9 @@ from typing import Any
 
 from starlette.datastructures import FormData
 
-from ..engines.base import ROW
-from ..errors import InvalidInput
-from ..questions.expressions import name_text
+from ...engines.base import ROW
+from ...errors import InvalidInput
+from ...questions.expressions import name_text
 
 #: How the groups of a column are declared -> the field of a request that says so.
 DECLARED = {"values": "domain"}

@@ -16,27 +16,27 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from ..checking import check
-from ..comparison import compare
-from ..errors import DiscreetError, InvalidInput
-from ..exact.rationals import read_alpha
-from ..explanation import explain, fold
-from ..mechanism import Mechanism
-from ..mechanisms.building import build_for_counts
-from ..optimise.design.chooser import cost_of
-from ..optimise.design.closed import closed_form
-from ..optimise.design.describing import report_of_design
-from ..optimise.design.designing import design, read_request
-from ..optimise.families import FAMILIES
-from ..optimise.improve.priors import NAMES as PRIORS
-from ..optimise.improve.priors import named_prior
-from ..properties import PROPERTIES
-from ..report import Picture, Report, Table
-from ..spaces import Counts
-from ..wording import rounded
-from .frame import page, piece
-from .jobs import Job, Jobs
-from .rendering import chart, refusal, render, report_body
+from ...checking import check
+from ...comparison import compare
+from ...errors import DiscreetError, InvalidInput
+from ...exact.rationals import read_alpha
+from ...explanation import explain, fold
+from ...mechanism import Mechanism
+from ...mechanisms.building import build_for_counts
+from ...optimise.design.chooser import cost_of
+from ...optimise.design.closed import closed_form
+from ...optimise.design.describing import report_of_design
+from ...optimise.design.designing import design, read_request
+from ...optimise.families import FAMILIES
+from ...optimise.improve.priors import NAMES as PRIORS
+from ...optimise.improve.priors import named_prior
+from ...properties import PROPERTIES
+from ...report import Picture, Report, Table
+from ...spaces import Counts
+from ...wording import rounded
+from ..frame.answers import page, piece
+from ..frame.jobs import Job, Jobs
+from ..frame.rendering import chart, refusal, render, report_body
 
 #: The losses that the page offers, and what each is.
 LOSSES = {

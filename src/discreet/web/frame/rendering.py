@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from ..errors import DiscreetError, Mention
-from ..pages.html import environment, pictures_of
-from ..pages.pictures import chart_of
-from ..plots.chart import drawable
-from ..report import Picture, Report
+from ...errors import DiscreetError, Mention
+from ...pages.html import environment, pictures_of
+from ...pages.pictures import chart_of
+from ...plots.chart import drawable
+from ...report import Picture, Report
 
 if TYPE_CHECKING:
     from jinja2 import Environment

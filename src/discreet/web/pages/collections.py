@@ -7,13 +7,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from ..collect.service.answers import EstimateAnswers
-from ..collect.service.problems import Problem
-from ..collect.service.registry import Registry, Served
-from ..collect.stores.base import ReportStore
-from ..errors import DiscreetError
-from .frame import page, piece
-from .rendering import refusal, render, report_body
+from ...collect.service.answers import EstimateAnswers
+from ...collect.service.problems import Problem
+from ...collect.service.registry import Registry, Served
+from ...collect.stores.base import ReportStore
+from ...errors import DiscreetError
+from ..frame.answers import page, piece
+from ..frame.rendering import refusal, render, report_body
 
 
 class CollectionsPage:
