@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 from serving_pages import HOSTILE, Entered, RunningPages, release_form
@@ -128,6 +129,32 @@ class _Recorder:
 
     def release_counts(self, questions: str, **fields: object) -> None:
         self._asked.update(fields, questions=questions)
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"by": "age", "how:age": "bands", "values:age": "20,30,45,70"}, "--bands age=20,30,45,70"),
+        ({"values:site": "1,2,*"}, "--domain 'site=1,2,*'"),
+        ({"totals": "all", "counts": "signed"}, "--totals all"),
+        ({"how:site": "discover", "values:site": "", "delta": "1e-6"}, "--discover site"),
+        ({"unit": "row", "one_row_each": "yes", "how:site": "discover", "delta": "1e-6"}, "--one-row-each"),
+    ],
+)
+def test_bands_the_rest_totals_and_discovery_are_planned(
+    pages: RunningPages, who: Entered, tmp_path: Path, changed: dict[str, str], words: str
+) -> None:
+    """The plan is shown, and the request file that stands beside it makes the same plan."""
+    import html
+
+    form = release_form(pages, "fifth", ledger="", **changed)
+    plan = html.unescape(pages.post(who, "/release/plan", form).body.decode())
+    assert 'role="alert"' not in plan and words in plan, plan
+    file = tmp_path / "request.toml"
+    file.write_text(re.findall(r'<code id="file">\n?(.*?)</code>', plan, re.DOTALL)[0])
+    asked = dc.open_request(file)
+    assert asked.data == str(pages.folder / "visits.csv")
+    assert dc.plan_release(asked.request, data=asked.data).cost.epsilon == 1
 
 
 def test_what_is_missing_is_said_in_the_words_of_the_form(pages: RunningPages, who: Entered) -> None:

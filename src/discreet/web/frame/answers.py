@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
@@ -12,7 +10,7 @@ from .rendering import render
 
 def page(
     request: Request, template: str, *, title: str, eyebrow: str, here: str, charts: bool = False, status: int = 200,
-    **content: Any,
+    **content: object,
 ) -> HTMLResponse:  # fmt: skip
     """A whole page.
 
@@ -33,7 +31,7 @@ def page(
     return HTMLResponse(text, status)
 
 
-def piece(template: str, address: str | None = None, **content: Any) -> HTMLResponse:
+def piece(template: str, address: str | None = None, **content: object) -> HTMLResponse:
     """A piece of a page; ``address`` becomes that of the page."""
     headers = {} if address is None else {"HX-Replace-Url": address}
     return HTMLResponse(render(template, **content), headers=headers)

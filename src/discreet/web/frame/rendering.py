@@ -28,7 +28,7 @@ MENU = (
 )
 
 
-def render(template: str, **content: Any) -> Markup:
+def render(template: str, **content: object) -> Markup:
     """A template with its content; all that is text is escaped."""
     from markupsafe import Markup
 

@@ -12,18 +12,25 @@ from starlette.datastructures import FormData
 from ...engines.base import ROW
 from ...errors import InvalidInput
 from ...questions.expressions import name_text
+from ...release.plan.toml_text import toml_text
 
 #: How the groups of a column are declared -> the field of a request that says so.
-DECLARED = {"values": "domain"}
+DECLARED = {"values": "domain", "bands": "bands", "discover": "discover"}
 
 #: How they are declared, in words.
-WAYS = {"values": "values"}
+WAYS = {"values": "values", "bands": "bands", "discover": "found in the data"}
 
 #: Fields of the form that are those of a request, with the values that go without saying.
 PLAIN = {
     "epsilon": "", "error": "", "delta": "0", "mechanism": "geometric", "counts": "", "max_groups": "", "level": "0.95",
-    "edition": "",
+    "edition": "", "totals": "", "one_row_each": "",
 }  # fmt: skip
+
+#: What to type where groups are to be declared.
+_EXAMPLES = {
+    "values": "Type its public values, such as 1..6 or good,poor; a * is for all others.",
+    "bands": "Type the edges, such as 18,30,45,65, or month:2024-01..2024-12.",
+}
 
 #: Of these, those that are whole numbers.
 WHOLE = ("error", "max_groups")
@@ -93,9 +100,12 @@ class ReleaseForm:
         for column, how, written in self.by:
             if how not in DECLARED:
                 raise InvalidInput.must_be("domain", "values, or one of the other ways", how)
+            if how == "discover":
+                found.setdefault("discover", []).append(column)
+                continue
             if not written:
                 raise InvalidInput(
-                    f"declare the groups of {column!r}.", "Type its public values, such as 1..6 or good,poor.",
+                    f"declare the groups of {column!r}.", _EXAMPLES[how],
                     argument=DECLARED[how],
                 )  # fmt: skip
             if written.startswith("@"):
@@ -105,24 +115,35 @@ class ReleaseForm:
         for name, value in self.plain:
             if value and value != PLAIN[name] and not (name == "max_groups" and self.unit == ROW):
                 found[name] = _whole(name, value) if name in WHOLE else value
+        if "one_row_each" in found:
+            found["one_row_each"] = True
         return found
+
+    def places(self, data: str, ledger: str) -> dict[str, str]:
+        """Where the data is, what pays, and the folder of the bundle."""
+        return {"data": data, "ledger": ledger or "study.ledger", "out": self.folder or "bundle"}
+
+    def request_file(self, data: str, ledger: str) -> str:
+        """The same as a request file, for ``discreet release request.toml``."""
+        heading = ("Release with: discreet release request.toml (first with --plan).",)
+        return toml_text({"questions": self.sql, **self.places(data, ledger), **self.fields}, heading)
 
     def command(self, data: str, ledger: str) -> str:
         """The same on the command line."""
         words = ["discreet", "release", self.sql, "--data", data]
         for name, value in self.fields.items():
             for one in value if isinstance(value, list) else [value]:
-                words += [f"--{name.replace('_', '-')}", str(one)]
-        return shlex.join([*words, "--ledger", ledger or "study.ledger", "-o", self.folder or "bundle"])
+                words += [f"--{name.replace('_', '-')}", *([] if one is True else [str(one)])]
+        places = self.places(data, ledger)
+        return shlex.join([*words, "--ledger", places["ledger"], "-o", places["out"]])
 
     def python(self, data: str, ledger: str) -> str:
         """The same in Python."""
-        given = [f"    {name}={value!r}," for name, value in self.fields.items()]
-        lines = [
-            "import discreet as dc", "", "released = dc.release_counts(", f"    {self.sql!r},", f"    data={data!r},",
-            *given, f"    ledger={ledger or 'study.ledger'!r}, out={self.folder or 'bundle'!r},", ")", "",
-        ]  # fmt: skip
-        return "\n".join(lines)
+        given = self.fields | self.places(data, ledger)
+        lines = [f"    {name}={value!r}," for name, value in given.items()]
+        return "\n".join(
+            ["import discreet as dc", "", "released = dc.release_counts(", f"    {self.sql!r},", *lines, ")", ""]
+        )
 
 
 def _whole(name: str, text: str) -> int:

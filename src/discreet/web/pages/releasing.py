@@ -143,6 +143,7 @@ class ReleasePage:
         return {
             "found": found, "plan": plan, "body": report_body(plan.report()), "error": chart(error), "left": left,
             "command": form.command(data, ledger), "python": form.python(data, ledger),
+            "file": form.request_file(data, ledger),
         }  # fmt: skip
 
     # ---------------------------------------------------------------- releasing
