@@ -211,7 +211,7 @@ ANY = {
         "mechanism": 6,
         "mechanisms.building": 2, "privacy.certificate": 1, "privacy.witness": 4, "ptables.reading": 1,
         "ptables.table": 2, "questions.groups": 1, "questions.selecting": 1, "release.noise.cells": 5,
-        "release.plan.plan": 2, "release.publish.audit": 15, "release.publish.contents": 1,
+        "release.plan.plan": 2, "release.auditing.audit": 15, "release.publish.contents": 1,
         "release.publish.released": 3, "release.publish.report": 1, "release.publish.tables": 6, "report": 1,
         "spaces": 6, "verification": 2,
     },
