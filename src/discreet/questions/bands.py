@@ -29,7 +29,8 @@ Edge = int | float | date
 #: The kind of a group column that is banded, beside "integer" and "text".
 BAND = "band"
 
-MOST_BANDS = 4_000
+#: Of one column: a query has a comparison for each.
+MOST_BANDS = 1_000
 
 #: What is no double and no day that Python knows is in no band, open ones neither.
 _FIRST: dict[str, Edge] = {"DOUBLE": -sys.float_info.max, "DATE": date.min}
