@@ -26,9 +26,9 @@ from ..exact.arrays import IntArray
 from ..questions.bands import BAND
 from ..questions.conditions import Condition
 from ..questions.domains import Rest
-from ..questions.expressions import WHOLE, Compare, Joined, Literal, Member, Missing, Term, Test
+from ..questions.expressions import LARGEST_WHOLE, WHOLE, Compare, Joined, Literal, Member, Missing, Term, Test
 from ..questions.groups import Groups
-from .base import HASH_DIGITS, ROW, Counting
+from .base import HASH_DIGITS, ROW, Counting, Discovering
 from .letters import changed
 
 Value = bool | int | float | Decimal | str | date | datetime | None
@@ -79,6 +79,57 @@ def count_rows(rows: Iterable[Row], counting: Counting) -> IntArray:
         for group, row in _bounded_rows(counting, unit, rows_by_group):
             counts[group] += _counts_of_row(counting, row)
     return counts
+
+
+def discover_rows(rows: Iterable[Row], counting: Discovering) -> dict[tuple[object, ...], list[int]]:
+    """The groups of a table by the rule of ``discovering``: declared part and values -> the counts.
+
+    Examples
+    --------
+    >>> from ..questions.groups import TOTAL
+    >>> from ..questions.question import read_question
+    >>> question = read_question("SELECT job, COUNT(*) FROM people GROUP BY job", unit="person")
+    >>> counting = Discovering(question, TOTAL, "person", 1, b"key", ("job",), ("text",))
+    >>> rows = [{"person": person, "job": job} for person, job in [("ann", "cook"), ("ann", "cook"), ("bob", None)]]
+    >>> discover_rows(rows, counting)
+    {(0, 'cook'): [1]}
+    """
+    question, groups, conditions = counting.question, counting.groups, counting.conditions
+    numbers = _group_numbers(counting)
+    people: dict[str, dict[tuple[int, ...], list[Row]]] = defaultdict(lambda: defaultdict(list))
+    for place, row in enumerate(rows):
+        unit = f"row {place}" if counting.unit == ROW else read_value(row[counting.unit], "VARCHAR")
+        if unit is None or (question.where is not None and not holds(question.where, row)):
+            continue
+        fixed = (row[column] for column in question.by if column not in counting.found)
+        number = numbers.get(tuple(_group_value(value, groups, k) for k, value in enumerate(fixed)))
+        found = tuple(map(_plain_value, (row[column] for column in counting.found), counting.kinds))
+        if number is None or any(value is None or value is _NO_GROUP or _is_too_large(value) for value in found):
+            continue
+        people[unit][(number, *found)].append(row)  # type: ignore[arg-type]
+    counts: dict[tuple[object, ...], list[int]] = {}
+    for unit, own in people.items():
+        turn = bounding_hash(unit, counting.key) % max(len(conditions), 1)
+        going_round = conditions[turn:] + conditions[:turn]
+
+        def place_of(group: tuple[object, ...], unit: str = unit) -> tuple[object, ...]:
+            said = group if groups.columns else group[1:]
+            return (bounding_hash(":".join([unit, *map(str, said)]), counting.key), *group)
+
+        for group in sorted(own, key=place_of)[: counting.max_groups]:
+            best = max(own[group], key=lambda row: [holds(condition, row) for condition in going_round])
+            so_far = counts.setdefault(group, [0] * len(question.aggregates))
+            for j, counted in enumerate(_counts_of_row(counting, best)):
+                so_far[j] += counted
+    return {group: own for group, own in counts.items() if all(map(_is_publishable, group))}
+
+
+def _is_too_large(value: object) -> bool:
+    return isinstance(value, int) and abs(value) > LARGEST_WHOLE
+
+
+def _is_publishable(value: object) -> bool:
+    return not isinstance(value, str) or "\0" not in value
 
 
 def _bounded_rows(counting: Counting, unit: str, rows_by_group: Mapping[int, list[Row]]) -> Iterable[tuple[int, Row]]:

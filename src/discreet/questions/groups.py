@@ -3,8 +3,7 @@
 A group is one value for each GROUP BY column. Either every combination is a group (a cross product of domains), or
 the groups are listed. A whole number v matches a row whose column, read as a number, equals v; a text matches a row
 whose column, read as text, equals it letter for letter; None matches a row where the column is NULL. So no row is in
-two groups. A column may have one more group for all its other values (``domains.REST``); and a column may be banded
-(``bands``): then its values are the names of its bands.
+two groups. A column may have one more group for all its other values (``domains.REST``), or be banded (``bands``).
 """
 
 from __future__ import annotations
@@ -73,6 +72,8 @@ class Groups:
             raise InvalidInput.must_be(
                 "each group column", "declared once", InWords(", ".join(self.columns)), argument="columns"
             )
+        if self.is_empty:
+            return
         for column, kind, values in zip(self.columns, self.kinds, self.values, strict=True):
             _judge_values(column, kind, values)
         judge_banded(self.columns, self.kinds, self.values, self.bands)
@@ -84,6 +85,11 @@ class Groups:
             raise InvalidInput("a structural zero is the number of a declared group.", argument="zeros")
         if len(self.zeros) == self.size:
             raise InvalidInput("every group is a structural zero: nothing is left to count.", argument="zeros")
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no group was found; groups that are declared are at least one, and list no empty cells."""
+        return self.cells is not None and not len(self.cells) and not any(map(len, self.values)) and not self.zeros
 
     @cached_property
     def size(self) -> int:
@@ -158,6 +164,8 @@ class Groups:
     def _is_product(self) -> bool:
         if self.cells is None:
             return True
+        if self.is_empty:
+            return False
         lengths = [len(values) for values in self.values]
         if prod(lengths) != self.size:
             return False

@@ -9,7 +9,7 @@ memory does not hold them, equal rows of a person are first made one, and a part
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,7 @@ from ...exact.arrays import Array, IntArray
 from ...questions.bands import BAND
 from ...questions.domains import Values, has_rest, listed_values
 from ..banding import BandSql
-from ..base import ROW, Counting
+from ..base import ROW, Counting, Discovering, Found
 from ..bounding import (
     BITS_OF_A_WORD,
     Chosen,
@@ -31,6 +31,7 @@ from ..bounding import (
     number_bits,
     number_sql,
 )
+from ..discovering import as_found, groups_sql
 from ..even import one_row_in_each_group, said_of_group
 from .dialect import DUCKDB
 
@@ -62,6 +63,21 @@ def count(engine: duckdb.DuckDBPyConnection, counting: Counting, table: str, kin
     if counting.unit == ROW:
         return _count_rows(engine, counting, rows)
     return _count_people(engine, counting, rows.numbered(), _way_to_choose(counting))
+
+
+def discover(engine: duckdb.DuckDBPyConnection, counting: Discovering, table: str, kinds: Mapping[str, str]) -> Found:
+    """The groups that are there and their true counts; the parameters are those of :func:`count`."""
+
+    def declared(name: str, columns: Mapping[str, Sequence[object]], texts: frozenset[str]) -> str:
+        types = {column: object if column in texts else np.int64 for column in columns}
+        _make_table(engine, name, {column: np.array(values, types[column]) for column, values in columns.items()})
+        return name
+
+    def hashed(text: str) -> str:
+        return DUCKDB.bounding_hash(text, counting.key)
+
+    sql = groups_sql(counting, table, kinds, DUCKDB, declared, hashed)
+    return as_found(counting, list(engine.execute(sql).fetchnumpy().values()))
 
 
 # ------------------------------------------------------------------------------------------------ rows to group numbers

@@ -15,14 +15,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...exact.arrays import IntArray
-from ..base import ROW, Counting
+from ..base import ROW, Counting, Discovering, Found
 from ..bounding import add_chosen, choose_in_sets, fits_in_a_word, group_of_rank, missed_sql, number_bits, rank_sql
+from ..discovering import as_found, groups_sql
 from ..even import one_row_in_each_group, said_of_group
 from ..grouping import add_rows, rows_by_group, rows_of_people
 from .dialect import PostgresDialect
 
 if TYPE_CHECKING:
     import psycopg
+
+    Connection = psycopg.Connection[Any]
 
 
 @dataclass
@@ -45,7 +48,7 @@ class _Statement:
 
 
 def count(
-    connection: psycopg.Connection[Any],
+    connection: Connection,
     counting: Counting,
     table: str,
     kinds: Mapping[str, str],
@@ -93,6 +96,33 @@ def statement(
         rows = rows_of_people(counting, table, kinds, dialect, parts.declared)
         sql = choose(counting, rows, dialect, parts)
     return sql, parts.values
+
+
+def discover(
+    connection: Connection,
+    counting: Discovering,
+    table: str,
+    kinds: Mapping[str, str],
+    dialect: PostgresDialect,
+) -> Found:
+    """The groups that are there and their true counts; the parameters are those of :func:`count`."""
+    sql, values = discovering_statement(counting, table, kinds, dialect)
+    found = connection.execute(sql.encode(), values, binary=True).fetchall()
+    wide = 2 + len(counting.found) + len(counting.conditions)
+    columns = list(zip(*found, strict=True)) if found else [()] * wide
+    return as_found(counting, [np.array(column, dtype=object) for column in columns])
+
+
+def discovering_statement(
+    counting: Discovering, table: str, kinds: Mapping[str, str], dialect: PostgresDialect
+) -> tuple[str, Sequence[object]]:
+    """The one statement that finds groups, and the values of its parameters."""
+    parts = _Statement()
+
+    def hashed(text: str) -> str:
+        return dialect.hash_with(text, parts.given(counting.key.hex(), "text"))
+
+    return groups_sql(counting, table, kinds, dialect, parts.declared, hashed), parts.values
 
 
 # ------------------------------------------------------------------------------------------------ people are the units

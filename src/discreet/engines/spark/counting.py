@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...exact.arrays import IntArray
-from ..base import ROW, Counting
+from ..base import ROW, Counting, Discovering, Found
 from ..bounding import Chosen, add_chosen, fits_in_a_word, group_of_rank, missed_sql, number_bits, rank_sql
+from ..discovering import as_found, groups_sql
 from ..even import one_row_in_each_group, said_of_group
 from ..grouping import add_rows, rows_by_group, rows_of_people
 from .dialect import SPARK
@@ -52,8 +53,16 @@ def count(rows: DataFrame, counting: Counting, kinds: Mapping[str, str]) -> IntA
     return counts
 
 
+def discover(rows: DataFrame, counting: Discovering, kinds: Mapping[str, str]) -> Found:
+    """The groups that are there and their true counts; the parameters are those of :func:`count`."""
+    found = [tuple(row) for row in query(rows, counting, kinds).collect()]
+    wide = 2 + len(counting.found) + len(counting.conditions)
+    columns = list(zip(*found, strict=True)) if found else [()] * wide
+    return as_found(counting, [np.array(column, dtype=object) for column in columns])
+
+
 def query(rows: DataFrame, counting: Counting, kinds: Mapping[str, str]) -> DataFrame:
-    """The one query that counts. It has been examined and not been run."""
+    """The one query that counts, or finds groups. It has been examined and not been run."""
     session = rows.sparkSession
 
     def declared(name: str, columns: Mapping[str, Sequence[object]], texts: frozenset[str]) -> str:
@@ -63,7 +72,9 @@ def query(rows: DataFrame, counting: Counting, kinds: Mapping[str, str]) -> Data
         return name
 
     rows.createOrReplaceTempView(_ROWS)
-    if counting.unit == ROW:
+    if isinstance(counting, Discovering):
+        sql = groups_sql(counting, _ROWS, kinds, SPARK, declared, lambda text: SPARK.bounding_hash(text, counting.key))
+    elif counting.unit == ROW:
         sql = rows_by_group(counting, _ROWS, kinds, SPARK, declared)
     else:
         people = rows_of_people(counting, _ROWS, kinds, SPARK, declared)
