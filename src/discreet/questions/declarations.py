@@ -66,7 +66,7 @@ def declared_value(value: Any, column: str) -> Value:
     )
 
 
-def declared_values(values: Iterable[Any], column: str) -> Values:
+def declared_values(values: Iterable[object], column: str) -> Values:
     """The values of one column as Python declares them; ``...`` (once, the last) stands for all others."""
     given = list(values)
     starred = bool(given) and (given[-1] is ... or given[-1] is REST)
