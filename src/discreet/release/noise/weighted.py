@@ -138,7 +138,7 @@ def half_width(terms: tuple[Term, ...], share: Fraction, smoothness: float = SMO
     --------
     >>> law = GeometricTails(Fraction(1, 3), Fraction(1, 2))
     >>> half_width((Term(law, 1.0, 1),), Fraction(1, 20)), half_width((Term(law, 0.5, 4),), Fraction(1, 20))
-    (4.0, 4.015)
+    (4.0, 4.037)
     """
     used = tuple(term for term in terms if term.count and term.weight)
     if not used:
