@@ -15,6 +15,7 @@ import estimation
 import face
 import judge
 import ledger
+import levels
 import maps
 import planning
 import postgres
@@ -31,6 +32,7 @@ def main() -> int:
     missed = 0
     for room in (
         release,
+        levels,
         ledger,
         judge,
         face,
