@@ -15,6 +15,7 @@ import estimation
 import face
 import judge
 import ledger
+import levels
 import maps
 import pages
 import planning
@@ -32,6 +33,7 @@ def main() -> int:
     missed = 0
     for room in (
         release,
+        levels,
         ledger,
         judge,
         face,
