@@ -23,10 +23,11 @@ QUESTION = "SELECT g, COUNT(*) FROM wide GROUP BY g"
 
 def write_rows(file: Path, label: str) -> None:
     """Rows of people in groups, of which most have a few people, each with several groups."""
+    group = label.format(f"hash(7 * i + 3) % {GROUPS}")
     with duckdb.connect() as engine:
         engine.execute(
             f"""
-            COPY (SELECT CAST(hash(i) % {PEOPLE} AS INTEGER) AS person, {label.format(f"hash(7 * i + 3) % {GROUPS}")} AS g
+            COPY (SELECT CAST(hash(i) % {PEOPLE} AS INTEGER) AS person, {group} AS g
                   FROM range({ROWS}) AS r(i)) TO '{file}' (FORMAT parquet)
             """
         )

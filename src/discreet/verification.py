@@ -21,7 +21,7 @@ from .spaces import Space
 
 if TYPE_CHECKING:
     from .ledger.ledger import Ledger
-    from .release.publish.audit import BundleReport
+    from .release.auditing.findings import BundleReport
 
 #: Up to so many truths and reports a page shows all probabilities.
 _MOST_SHOWN = 60
@@ -270,7 +270,7 @@ def verify(
                 "a bundle is checked against what it says itself.",
                 f"Leave {arg('epsilon')}, {arg('delta')}, {arg('notion')} out.",
             )
-        from .release.publish.audit import verify_bundle  # engines and all: only where a bundle is
+        from .release.auditing.audit import verify_bundle  # engines and all: only where a bundle is
 
         return verify_bundle(path, ledger)
     if ledger is not None:

@@ -17,7 +17,7 @@ import pytest
 
 import discreet as dc
 import spark_cluster
-from discreet.release.publish.audit import verify_bundle
+from discreet.release.auditing.audit import verify_bundle
 from spark_driver import PEOPLE
 from spark_session import IN_ONE_PROCESS, need_java
 

@@ -19,7 +19,7 @@ from discreet.ledger.books import STRIDE, Books
 from discreet.ledger.budget import Cost, Tally
 from discreet.ledger.ledger import Ledger
 from discreet.ledger.stores.sqlite import SqliteSession
-from discreet.release.publish.audit import verify_bundle
+from discreet.release.auditing.audit import verify_bundle
 
 VERSION_2 = Path(__file__).parent.parent / "release" / "format_2"
 

@@ -22,7 +22,7 @@ from discreet.ledger.budget import Cost
 from discreet.ledger.ledger import Ledger, Reservation
 from discreet.ledger.stores.base import StoreUnavailable
 from discreet.release import counts as releasing
-from discreet.release.publish.audit import verify_bundle
+from discreet.release.auditing.audit import verify_bundle
 
 BEFORE = Path(__file__).parent.parent / "release" / "format_1"
 

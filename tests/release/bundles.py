@@ -10,9 +10,9 @@ import numpy as np
 from made_sources import Ready
 
 from discreet.exact.bits import SeededBits
+from discreet.release.auditing.audit import verify_bundle
 from discreet.release.counts import _release
 from discreet.release.plan.planning import plan_release
-from discreet.release.publish.audit import verify_bundle
 
 BY_BOTH = "SELECT site, health, COUNT(*) FROM visits GROUP BY site, health"
 DOMAIN = {"site": range(1, 4), "health": ["good", "poor"]}

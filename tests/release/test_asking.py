@@ -20,10 +20,10 @@ from discreet.engines.sources import open_source
 from discreet.errors import BudgetExceeded, InvalidInput, UnreadableFile
 from discreet.exact.bits import SeededBits
 from discreet.release import counts as releasing
+from discreet.release.auditing.audit import verify_bundle
 from discreet.release.plan.plan import plan_from_request
 from discreet.release.plan.planning import plan_release
 from discreet.release.publish import recorded
-from discreet.release.publish.audit import verify_bundle
 
 BEFORE = Path(__file__).parent / "format_1"
 BY_SITE = "SELECT site, COUNT(*) FROM visits GROUP BY site"

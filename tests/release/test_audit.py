@@ -14,8 +14,9 @@ from bundles import BY_BOTH, FILES, ZEROS, answered, edit, edit_json, failing, s
 import discreet as dc
 from discreet.errors import InvalidInput, UnreadableFile
 from discreet.pages.pictures import is_plain_svg, pictures_in
-from discreet.release.publish import audit, contents, tables
-from discreet.release.publish.audit import verify_bundle
+from discreet.release.auditing import audit
+from discreet.release.auditing.audit import verify_bundle
+from discreet.release.publish import contents, tables
 from discreet.release.publish.bundle import write_bundle
 from discreet.release.publish.released import Release
 

@@ -18,8 +18,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.errors import InvalidInput
+from discreet.release.auditing.audit import verify_bundle
 from discreet.release.publish import bundle, contents
-from discreet.release.publish.audit import verify_bundle
 from discreet.release.publish.bundle import refuse_occupied, write_bundle
 from discreet.release.publish.released import ReleasedTable
 

@@ -17,9 +17,9 @@ import discreet as dc
 from command_line import run
 from discreet.errors import InvalidInput, SourceFailed, WrongType
 from discreet.pages.html import page
+from discreet.release.auditing.audit import verify_bundle
 from discreet.release.noise.discovered import DiscoveredNoise
 from discreet.release.plan.plan import Plan, plan_from_request
-from discreet.release.publish.audit import verify_bundle
 
 SQL = "SELECT job, COUNT(*) FROM visits GROUP BY job"
 AREA = "SELECT area, job, COUNT(*), COUNT_IF(x = 1) AS one FROM visits GROUP BY area, job"

@@ -13,7 +13,7 @@ from collections import Counter
 import pytest
 
 import discreet as dc
-from discreet.release.publish.audit import verify_bundle
+from discreet.release.auditing.audit import verify_bundle
 
 #: Releases one edition after the other, each into a folder of its own, until it is killed.
 CHILD = """

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import discreet as dc
-from discreet.release.publish.audit import verify_bundle
+from discreet.release.auditing.audit import verify_bundle
 from postgres_server import Server, programs, start
 
 pytestmark = pytest.mark.xdist_group("postgres")

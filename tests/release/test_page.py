@@ -14,9 +14,9 @@ import discreet as dc
 from discreet.exact.bits import SeededBits
 from discreet.exact.rationals import text_up
 from discreet.plots.counts import MOST_CELLS
+from discreet.release.auditing.audit import verify_bundle
 from discreet.release.counts import _release
 from discreet.release.plan.planning import plan_release
-from discreet.release.publish.audit import verify_bundle
 from discreet.release.publish.guarantee import guarantee_text
 
 BY_BOTH = "SELECT site, health, COUNT(*) FROM visits WHERE year = 1 GROUP BY site, health"

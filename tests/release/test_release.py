@@ -10,10 +10,10 @@ from made_sources import Ready
 import discreet as dc
 from discreet.engines.sources import open_source
 from discreet.exact.bits import SeededBits
+from discreet.release.auditing.audit import verify_bundle
 from discreet.release.counts import _release
 from discreet.release.plan.plan import plan_from_request
 from discreet.release.plan.planning import plan_release
-from discreet.release.publish.audit import verify_bundle
 
 BY_SITE = "SELECT site, COUNT(*) FROM visits GROUP BY site"
 SITES = {"site": range(1, 4)}

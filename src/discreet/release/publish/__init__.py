@@ -1,1 +1,1 @@
-"""What is published: the release, its bundle, its page, and the audit."""
+"""What is published: the release, its bundle and its page."""

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,103 +19,22 @@ from ...errors import DiscreetError, UnreadableFile
 from ...files import rebuild
 from ...ledger.budget import short
 from ...ledger.ledger import Ledger
-from ...ledger.stores.opening import open_store
 from ...pages.html import TEMPLATE, page, pictures_of
 from ...pages.pictures import drawing_program, drawn, is_plain_svg, pictures_in
-from ...report import Json, Report, Result, Section, Table, stamped
 from ...wording import plural
-from ..noise.discovered import DiscoveredNoise
-from ..plan.plan import Plan, TablePlan, plan_from_request
-from . import contents
-from .contents import MALFORMED, SUMS
-from .discovered import table_with_groups
-from .guarantee import guarantee_text
-from .recorded import recall, recorded_answer
-from .released import Release
-from .tables import IMPOSSIBLE, LAYOUT, NORMAL, STATUS_MEANING, SUPPRESSED, ErrorColumn, ReleasedTable
-
-#: Columns that are not whole numbers may differ by this from what is worked out here: six digits are written, and other
-#: machines have other last digits.
-_CLOSE = 2e-5
+from ..plan.plan import Plan, plan_from_request
+from ..publish import contents
+from ..publish.contents import MALFORMED, SUMS
+from ..publish.guarantee import guarantee_text
+from ..publish.recorded import recall, recorded_answer
+from ..publish.released import Release
+from ..publish.tables import LAYOUT, ReleasedTable
+from .findings import BundleCheck, BundleReport, Refuted
+from .opening import opened_ledger, read_files
+from .table_files import compare_error_columns, read_table
 
 #: What release.json says in words; the wording may change from version to version.
 _WORDING = ("guarantee", "status_meaning", "column_meaning", "label_marks")
-
-
-class _Refuted(Exception):
-    """A check that does not hold, with the sentence that says why."""
-
-
-@dataclass(frozen=True)
-class BundleCheck:
-    """One thing that was looked at. ``holds`` is None where it could not be decided here; the sentence says why."""
-
-    name: str
-    holds: bool | None
-    sentence: str
-
-    @property
-    def mark(self) -> str:
-        """One word: holds, FAILS or open."""
-        return {True: "holds", False: "FAILS", None: "open"}[self.holds]
-
-
-@dataclass(frozen=True)
-class BundleReport(Result):
-    """What :func:`verify_bundle` found.
-
-    Attributes
-    ----------
-    folder
-        Which bundle.
-    checks
-        Every check by name, in the order they were made.
-    release
-        What the bundle holds, as it was rebuilt; None if it could not be.
-
-    Examples
-    --------
-    >>> print(BundleReport("by_site", (BundleCheck("cost", False, "it is twice what is stated."),), None))
-    The bundle by_site DOES NOT HOLD.
-    check  result  finding
-    cost   FAILS   it is twice what is stated.
-    """
-
-    folder: str
-    checks: tuple[BundleCheck, ...]
-    release: Release | None
-
-    @property
-    def holds(self) -> bool:
-        """Whether no check failed. Some may be open: see :attr:`undecided`."""
-        return not any(check.holds is False for check in self.checks)
-
-    @property
-    def undecided(self) -> tuple[BundleCheck, ...]:
-        """Checks that could not be made here, such as that of the counts without a ledger."""
-        return tuple(check for check in self.checks if check.holds is None)
-
-    def __getitem__(self, name: str) -> BundleCheck:
-        return next(check for check in self.checks if check.name == name)
-
-    def to_json(self) -> dict[str, Json]:
-        """Plain JSON values."""
-        checks = [{"name": one.name, "holds": one.holds, "sentence": one.sentence} for one in self.checks]
-        return stamped("bundle-report", 1, {"bundle": self.folder, "holds": self.holds, "checks": checks})
-
-    def report(self) -> Report:
-        """Whether the bundle holds, and every check with what it found."""
-        rows = tuple((check.name, check.mark, check.sentence) for check in self.checks)
-        count = plural(len(self.undecided), "check is", "checks are")
-        left_open = f", and {count} open" if self.holds and self.undecided else ""
-        return Report(
-            f"The bundle {self.folder} {'holds' if self.holds else 'DOES NOT HOLD'}{left_open}.",
-            kind="A bundle, checked again",
-            sections=(Section(parts=(Table(("check", "result", "finding"), rows, strong=(1,)),)),),
-        )
-
-    def __str__(self) -> str:
-        return self.describe()
 
 
 def verify_bundle(folder: str | Path, ledger: Ledger | str | Path | None = None) -> BundleReport:
@@ -163,37 +81,9 @@ def verify_bundle(folder: str | Path, ledger: Ledger | str | Path | None = None)
             f"{folder} is not a bundle: it has no request.json.", "A bundle is what release.save writes."
         )
     audit = _Audit(files)
-    book = _opened(ledger)
+    book = opened_ledger(ledger)
     release = audit.run(book)
     return BundleReport(str(folder), tuple(audit.checks), release)
-
-
-def read_files(folder: str | Path) -> dict[str, bytes]:
-    """The files of a bundle by name; links and folders within are refused."""
-    place = Path(folder)
-    try:
-        entries = sorted(place.iterdir())
-        odd = [entry.name for entry in entries if entry.is_symlink() or not entry.is_file()]
-        if odd:
-            raise UnreadableFile(
-                f"{place} holds {odd[0]!r}, which is not a plain file.", "A bundle has plain files only."
-            )
-        return {entry.name: entry.read_bytes() for entry in entries}
-    except OSError as problem:
-        why = problem.strerror or type(problem).__name__
-    raise UnreadableFile(f"cannot read the bundle {place}: {why}.")
-
-
-def _opened(ledger: Ledger | str | Path | None) -> Ledger | str | None:
-    """The ledger, or what is wrong with it; a file that is not there is the caller's mistake."""
-    if ledger is None or isinstance(ledger, Ledger):
-        return ledger
-    if not open_store(ledger).exists():
-        raise UnreadableFile(f"there is no ledger {ledger}.", argument="ledger")
-    try:
-        return Ledger.open(ledger)
-    except DiscreetError as problem:
-        return str(problem)
 
 
 class _Audit:
@@ -226,7 +116,7 @@ class _Audit:
         """Make one check: what it finds, if it holds; what else it says is the sentence of the report."""
         try:
             finding, sentence = look()
-        except _Refuted as refuted:
+        except Refuted as refuted:
             self.checks.append(BundleCheck(name, False, str(refuted)))
         except DiscreetError as problem:
             self.checks.append(BundleCheck(name, False, str(problem)))
@@ -249,21 +139,21 @@ class _Audit:
             stated[name] = digest
         if set(stated) != set(self.files) - {SUMS}:
             odd = sorted(set(stated) ^ (set(self.files) - {SUMS}))
-            raise _Refuted(f"the files are not those that {SUMS} lists: {odd[0][:80]!r}.")
+            raise Refuted(f"the files are not those that {SUMS} lists: {odd[0][:80]!r}.")
         for name, digest in stated.items():
             if hashlib.sha256(self.files[name]).hexdigest() != digest:
-                raise _Refuted(f"{name} is not the file that was written.")
+                raise Refuted(f"{name} is not the file that was written.")
         return True, f"all {len(stated)} files are those that {SUMS} lists."
 
     def _text(self, name: str) -> str:
         if name not in self.files:
-            raise _Refuted(f"there is no {name}.")
+            raise Refuted(f"there is no {name}.")
         return self.files[name].decode("utf-8")
 
     def _json(self, name: str) -> dict[str, Any]:
         content = json.loads(self._text(name))
         if not isinstance(content, dict):
-            raise _Refuted(f"{name} is not a JSON object.")
+            raise Refuted(f"{name} is not a JSON object.")
         return content
 
     # -------------------------------------------------------------------------------------------- the plan
@@ -273,14 +163,14 @@ class _Audit:
         plan = plan_from_request(request)
         if plan.request != request:
             odd = sorted(k for k in {*plan.request, *request} if plan.request.get(k) != request.get(k))
-            raise _Refuted(f"it is not the request of the plan that it describes: {', '.join(map(str, odd))[:200]!r}.")
+            raise Refuted(f"it is not the request of the plan that it describes: {', '.join(map(str, odd))[:200]!r}.")
         many = f"{len(plan.tables)} questions were" if len(plan.tables) > 1 else "the question was"
         return plan, f"{many} read and judged again; {'groups were found' if plan.open else f'{plan.cells:,} cells'}."
 
     def _cost(self, plan: Plan) -> tuple[Any, str]:
         stated = self._json("release.json")["cost"]
         if stated != plan.cost.to_json():
-            raise _Refuted("release.json states another cost than its noise and its question have.")
+            raise Refuted("release.json states another cost than its noise and its question have.")
         delta = f", delta = {short(plan.cost.delta, up=True)}" if plan.cost.delta else ""
         return True, f"epsilon = {short(plan.cost.epsilon, up=True)}{delta}, worked out again. {plan.sensitivity_text}"
 
@@ -288,10 +178,10 @@ class _Audit:
         expected, _ = contents.mechanism_files(table.noise.mechanisms for table in plan.tables)
         found = {name for name in self.files if name.startswith("mechanism")}
         if found != set(expected):
-            raise _Refuted(f"the mechanism files are not those of the plan: {sorted(found ^ set(expected))[0][:80]!r}.")
+            raise Refuted(f"the mechanism files are not those of the plan: {sorted(found ^ set(expected))[0][:80]!r}.")
         for name, text in expected.items():
             if contents.mechanism_text(rebuild(json.loads(self.files[name]), name)) != text:
-                raise _Refuted(f"{name} is not the mechanism of the request.")
+                raise Refuted(f"{name} is not the mechanism of the request.")
         return True, f"{plural(len(expected), 'mechanism')} rebuilt and proved again by the judge."
 
     # -------------------------------------------------------------------------------------------- counts and errors
@@ -300,9 +190,9 @@ class _Audit:
         names = contents.table_files(len(plan.tables))
         found = {name for name in self.files if name.startswith("counts")}
         if found != set(names):
-            raise _Refuted(f"the tables are not those of the plan: {sorted(found ^ set(names))[0][:80]!r}.")
+            raise Refuted(f"the tables are not those of the plan: {sorted(found ^ set(names))[0][:80]!r}.")
         layout = self._layout()
-        tables = tuple(_read_table(self._text(name), name, plan, k, layout) for k, name in enumerate(names))
+        tables = tuple(read_table(self._text(name), name, plan, k, layout) for k, name in enumerate(names))
         if plan.open:
             return tables, "every group is there once, in order, with a noisy count above the threshold."
         return tables, "every declared group is there once, in order, with a count in range and a fitting status."
@@ -311,14 +201,14 @@ class _Audit:
         """The version of the bundle's files, as it says itself; what is in them is judged by it."""
         layout = self._json("release.json").get("version")
         if type(layout) is not int or not 1 <= layout <= LAYOUT:
-            raise _Refuted(f"release.json is of version {str(layout)[:40]!r}; this program reads 1 to {LAYOUT}.")
+            raise Refuted(f"release.json is of version {str(layout)[:40]!r}; this program reads 1 to {LAYOUT}.")
         return layout
 
     def _errors(self, tables: tuple[ReleasedTable, ...]) -> tuple[Any, str]:
         for name, table in zip(contents.table_files(len(tables)), tables, strict=True):
             written, again = self._text(name), contents.csv_text(table)
             if written != again:
-                _compare_lines(written, again, name, table.columns)
+                compare_error_columns(written, again, name, table.columns)
         return True, "intervals, standard deviations, biases and probabilities were worked out again from the counts."
 
     # -------------------------------------------------------------------------------------------- statements and words
@@ -327,21 +217,21 @@ class _Audit:
         stated = self._json("release.json")
         receipt, program = stated["ledger"], stated["program"]["version"]
         if not isinstance(receipt, dict) or not isinstance(program, str):
-            raise _Refuted("release.json has no receipt of a ledger, or no version.")
+            raise Refuted("release.json has no receipt of a ledger, or no version.")
         layout = self._layout()
         template = self._template(stated) if layout > 2 else 0
         release = Release(plan, tables, receipt, program, layout=layout, template=template)
         again = json.loads(contents.json_text(contents.statement(release)))
         odd = sorted(key for key in {*again, *stated} - {*_WORDING} if again.get(key) != stated.get(key))
         if odd:
-            raise _Refuted(f"release.json says otherwise than the request and the counts: {odd[0][:80]!r}.")
+            raise Refuted(f"release.json says otherwise than the request and the counts: {odd[0][:80]!r}.")
         return release, "release.json says what follows from the request and the counts."
 
     def _template(self, stated: Mapping[str, object]) -> int:
         """The version of the frame of the page, as the bundle says itself."""
         template = stated.get("template")
         if type(template) is not int or template < 1:
-            raise _Refuted(f"release.json does not state the template of its page: {str(template)[:40]!r}.")
+            raise Refuted(f"release.json does not state the template of its page: {str(template)[:40]!r}.")
         return template
 
     def _words(self, release: Release) -> None:
@@ -361,22 +251,22 @@ class _Audit:
         stated = self._json("release.json")
         again = json.loads(contents.json_text(contents.statement(release)))
         if any(stated.get(key) != again[key] for key in _WORDING):
-            raise _Refuted("the sentences in release.json are not those of this release.")
+            raise Refuted("the sentences in release.json are not those of this release.")
         if self._text("GUARANTEE.md") != guarantee_text(release):
-            raise _Refuted("GUARANTEE.md does not say what follows from the request and the counts.")
+            raise Refuted("GUARANTEE.md does not say what follows from the request and the counts.")
         return True, "GUARANTEE.md and release.json say what follows from the request and the counts."
 
     def _page(self, release: Release) -> tuple[Any, str]:
         text, report = self._text("index.html"), release.report()
         if (release.layout, release.template) != (LAYOUT, TEMPLATE):
-            raise _Refuted(
+            raise Refuted(
                 f"this version writes layout {LAYOUT} with template {TEMPLATE}, and the bundle states others."
             )
         pictures = pictures_in(text)
         if not all(map(is_plain_svg, pictures)):
-            raise _Refuted("a picture in index.html holds more than a drawing.")
+            raise Refuted("a picture in index.html holds more than a drawing.")
         if len(pictures) != len(pictures_of(report)) or page(report, pictures) != text:
-            raise _Refuted("index.html does not say what follows from the request and the counts.")
+            raise Refuted("index.html does not say what follows from the request and the counts.")
         return True, "index.html says what follows from the request and the counts."
 
     def _pictures(self, release: Release) -> tuple[Any, str]:
@@ -387,7 +277,7 @@ class _Audit:
         own = drawing_program()
         if any(not picture.startswith(f"<!--picture {own}-->") for picture in found):
             return _OPEN, f"they come from another drawing program than the one here ({own}); trust the table."
-        raise _Refuted("the pictures in index.html are not those of the counts.")
+        raise Refuted("the pictures in index.html are not those of the counts.")
 
     # -------------------------------------------------------------------------------------------- the ledger
 
@@ -398,100 +288,24 @@ class _Audit:
                 "was changed together with everything that follows from it is consistent."
             )
         if isinstance(book, str):
-            raise _Refuted(book)
+            raise Refuted(book)
         plan = release.plan
         report = book.verify([str(release.ledger.get("head", ""))])
         if not report.holds:
-            raise _Refuted(str(report))
+            raise Refuted(str(report))
         book.check_terms(plan.dataset, plan.protection.unit, plan.protection.relation)
         recorded = recorded_answer(plan, book)
         if recorded is None:
-            raise _Refuted("the ledger has no answer to this request.")
+            raise Refuted("the ledger has no answer to this request.")
         drawn = recall(plan, recorded, book)
         for number, (mine, kept) in enumerate(zip(release.tables, drawn.tables, strict=True), 1):
             same = mine.groups == kept.groups or not plan.open
             if not (same and np.array_equal(mine.counts, kept.counts) and np.array_equal(mine.status, kept.status)):
-                raise _Refuted(f"the counts of table {number} are not those that the ledger recorded.")
+                raise Refuted(f"the counts of table {number} are not those that the ledger recorded.")
         if json.loads(json.dumps(dict(drawn.ledger))) != dict(release.ledger) or drawn.version != release.version:
-            raise _Refuted("the receipt in release.json is not the ledger's.")
+            raise Refuted("the receipt in release.json is not the ledger's.")
         return True, f"the counts are those that the ledger recorded; {report}"
 
 
 #: A finding that leaves a check open.
 _OPEN: Any = object()
-
-
-def _read_table(text: str, name: str, plan: Plan, number: int, layout: int) -> ReleasedTable:
-    """The counts and flags of a CSV file that has exactly the lines its plan asks for."""
-    table = plan.tables[number]
-    edition = plan.edition if layout > 1 else ""
-    if table.open:
-        table = table_with_groups(text, name, table, bool(edition))
-    empty = ReleasedTable(table, np.zeros((0, 0), np.int64), np.zeros((0, 0), "U1"), plan.level, edition, layout)
-    cells, named = contents.cell_names(empty), contents.has_names(empty)
-    heading = ",".join(map(contents.written, empty.headings)) + "\n"
-    if not text.startswith(heading):
-        raise _Refuted(f"{name} has another heading than its question.")
-    place, counts, flags = len(heading), [], []
-    for line, cell in enumerate(cells, 2):
-        start = f"{cell}," if named else ""
-        end = text.find("\n", place + len(start))
-        if not text.startswith(start, place) or end < 0:
-            raise _Refuted(f"{name}: cell {line - 1} is not the group that was declared there.")
-        count, _, rest = text[place + len(start) : end].partition(",")
-        flags.append(rest.partition(",")[0])
-        counts.append(count)
-        place = end + 1
-    if place != len(text):
-        raise _Refuted(f"{name} has more lines than its question has cells.")
-    judged = replace(_judged(name, plan, table, counts, flags), edition=edition, layout=layout)
-    if isinstance(table.noise, DiscoveredNoise) and (judged.counts[:, :1] <= table.noise.reach).any():
-        raise _Refuted(f"{name} names a group whose noisy count is not above {table.noise.reach}.")
-    return judged
-
-
-def _judged(name: str, plan: Plan, table: TablePlan, counts: list[str], flags: list[str]) -> ReleasedTable:
-    if not set(flags) <= set(STATUS_MEANING):
-        raise _Refuted(f"{name} has an unknown status; the known ones are {', '.join(STATUS_MEANING)}.")
-    status = np.array(flags)
-    unseen = status == SUPPRESSED
-    numbers = [0 if hidden else int(count) for count, hidden in zip(counts, unseen.tolist(), strict=True)]
-    again = ["" if hidden else str(number) for number, hidden in zip(numbers, unseen.tolist(), strict=True)]
-    if again != counts:
-        raise _Refuted(f"{name} has a count that is not written as a plain whole number, or one that is suppressed.")
-    values = np.array(numbers, dtype=np.int64)
-    shape = (table.groups.size, len(table.question.aggregates))
-    declared = np.zeros(shape, dtype=bool)
-    declared[sorted(table.groups.zeros)] = True
-    impossible = status == IMPOSSIBLE
-    if not np.array_equal(impossible, declared.reshape(-1)):
-        raise _Refuted(f"{name}: the cells marked {IMPOSSIBLE} are not those declared as structural zeros.")
-    if values[impossible].any():
-        raise _Refuted(f"{name}: a cell that cannot exist has a count.")
-    below, above = table.noise.clamp(values.size)
-    normal = status == NORMAL
-    if ((values < below) | (values > above))[normal].any():
-        raise _Refuted(f"{name} has a count outside the range of its noise.")
-    least = table.suppress_below
-    if (least is None and unseen.any()) or (least is not None and (values[normal] < least).any()):
-        raise _Refuted(f"{name}: what is suppressed does not follow the stated rule.")
-    return ReleasedTable(table, values.reshape(shape), status.reshape(shape), plan.level)
-
-
-def _compare_lines(written: str, again: str, name: str, columns: Sequence[ErrorColumn]) -> None:
-    """Refuse error columns that differ; worst cases may, by the last digits of another machine."""
-    for number, (one, other) in enumerate(zip(written.split("\n"), again.split("\n"), strict=True), 1):
-        if one == other:
-            continue
-        mine, theirs = one.rsplit(",", len(columns)), other.rsplit(",", len(columns))
-        whole = [k for k, column in enumerate(columns, 1) if column.rounding is None]
-        if any(mine[k] != theirs[k] for k in (0, *whole)):
-            raise _Refuted(f"{name}, line {number}: the interval is not that of the count.")
-        if not all(_close(a, b) for a, b in zip(mine[1:], theirs[1:], strict=True)):
-            raise _Refuted(f"{name}, line {number}: the error columns are not those of the noise.")
-
-
-def _close(stated: str, found: str) -> bool:
-    if stated == found or not (stated and found):
-        return stated == found
-    return bool(abs(float(stated) - float(found)) <= _CLOSE * max(abs(float(found)), 1e-3))
