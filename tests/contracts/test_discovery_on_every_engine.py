@@ -149,8 +149,8 @@ def test_columns_whose_text_is_not_one_for_all_engines_are_refused_by_their_type
         return  # all of CSV is text
     schema = pa.schema({"person": pa.string(), "w": pa.float64()})
     source = engine.store(tmp_path, [("a", 0.0), ("b", -0.0), ("c", float("nan"))], schema)
-    table = engine.table.split(".")[-1]
-    asked = f"SELECT w, COUNT(*) FROM {table} GROUP BY w"
+
+    asked = f"SELECT w, COUNT(*) FROM {engine.table} GROUP BY w"
     with pytest.raises(InvalidInput, match="cannot be discovered: it holds numbers with decimals"):
         plan_release(asked, data=source, unit="person", max_groups=1, discover="w", epsilon=1, delta=1e-6, edition="e")
 
