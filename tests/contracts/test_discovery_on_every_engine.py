@@ -195,6 +195,32 @@ def test_the_choice_among_groups_is_even(tmp_path: Path) -> None:
     assert chosen != other  # the key decides
 
 
+@pytest.mark.parametrize("most", [1, 3])
+def test_people_are_looked_at_in_parts_where_memory_is_short(
+    most: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    import duckdb
+
+    import discreet.engines.duckdb.counting as counting_module
+
+    plain = counting_module.groups_sql
+    asked: list[str] = []
+
+    def short(counting: Discovering, table: str, *rest: Any) -> str:
+        asked.append(table)
+        if len(asked) == 1:
+            raise duckdb.OutOfMemoryException("so many groups")
+        return plain(counting, table, *rest)
+
+    monkeypatch.setattr(counting_module, "groups_sql", short)
+    source, rows = stored(ENGINES[1], tmp_path, random_rows(random.Random(5), 150))
+    for counting in discoverings(ENGINES[1], source):
+        if (counting.unit, counting.max_groups) == ("person", most):
+            asked.clear()
+            assert as_mapping(source.discover(counting)) == discover_rows(rows, counting)
+            assert len(asked) == 9
+
+
 def test_what_an_engine_says_when_it_stops_is_withheld(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     engine = ENGINES[1]
     source, _ = stored(engine, tmp_path, random_rows(random.Random(1), 10))

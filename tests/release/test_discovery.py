@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from jsonschema import Draft202012Validator
 
 import discreet as dc
 from command_line import run
@@ -141,6 +142,13 @@ def test_sums_of_selected_counts_are_refused(data: Path, ledger: dc.Ledger) -> N
     assert "Do not add these counts up" in page(release.report())
 
 
+def test_json_is_what_the_published_schemas_describe(data: Path, ledger: dc.Ledger) -> None:
+    release = dc.release_counts(SQL, data=data, ledger=ledger, **ASK)
+    for name, content in (("plan", release.plan.to_json()), ("counts", release.to_json())):
+        schema = json.loads((Path(dc.__file__).parent / "schemas" / f"{name}.json").read_text(encoding="utf-8"))
+        Draft202012Validator(schema).validate(json.loads(json.dumps(content)))
+
+
 # ------------------------------------------------------------------------------------------------ the plan
 
 
@@ -201,6 +209,7 @@ def test_a_request_is_rebuilt_from_its_json() -> None:
         ({"discover": "", "domain": {"job": ["a"]}, "one_row_each": True}, "names of GROUP BY columns"),
         ({"discover": None, "domain": {"job": ["a"]}, "one_row_each": True}, "is for groups that are found"),
         ({"domain": {"job": ["a"]}}, "is declared and to be discovered"),
+        ({"domain": ["area=a,*"]}, "with a rest"),
         ({"domain": {"town": ["a"]}}, "which no question groups by"),
         ({"groups": [("a",)]}, "lists the groups"),
         ({"zeros": [("a",)]}, "names groups"),
