@@ -11,6 +11,7 @@ import battery
 import composition
 import counting
 import design
+import discovery
 import estimation
 import face
 import judge
@@ -39,6 +40,7 @@ def main() -> int:
         face,
         composition,
         counting,
+        discovery,
         postgres,
         service,
         pages,
