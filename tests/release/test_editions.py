@@ -236,6 +236,16 @@ def test_totals_without_groups_and_several_measures(book):
     assert found.describe() and found.chart().spec
 
 
+def test_labels_and_names_that_are_out_to_break_a_page_do_not(book):
+    evil = "<script>alert(1)</script>\x1b[31m"
+    domain = {"site": [1, 2], "health": [evil, "'; DROP"]}
+    names = ("</svg><script>", "b")
+    found = dc.compare_editions([answered(book, domain=domain, edition=name) for name in names])
+    page, text = found.report().page(), found.describe()
+    assert "<script" not in page and "\x1b" not in page and "<svg" in page
+    assert "\x1b" not in text and "alert(1)" in text
+
+
 def test_folders_are_opened_and_checked(book, tmp_path, quarters):
     for release in quarters[:2]:
         release.save(tmp_path / release.edition)
