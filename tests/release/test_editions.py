@@ -103,14 +103,14 @@ def test_totals_cover_too():
     noise = NOISES["clamped"]
     truths = ((0, 3), (2, 2))
     laws = [[law(noise, truth) for truth in edition] for edition in truths]
-    likely = [[{r: p for r, p in one.items() if p > Fraction(1, 10**4)} for one in edition] for edition in laws]
+    likely = [[{r: p for r, p in one.items() if p > Fraction(1, 10**3)} for one in edition] for edition in laws]
     missed, seen = Fraction(0), Fraction(0)
     for (a, p), (b, q) in itertools.product(*(one.items() for one in likely[0])):
         for (c, r), (d, s) in itertools.product(*(one.items() for one in likely[1])):
             seen += p * q * r * s
             found = _total(noise, (a, b), (c, d))
             missed += 0 if found[0] <= 1 <= found[1] else p * q * r * s
-    assert seen > Fraction(99, 100) and missed + 1 - seen <= 1 - LEVEL
+    assert seen > Fraction(97, 100) and missed + 1 - seen <= 1 - LEVEL
 
 
 _KNOWN: dict[tuple[int, ...], tuple[int, int]] = {}
