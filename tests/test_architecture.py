@@ -158,7 +158,7 @@ def test_a_room_has_about_a_dozen_modules():
     for name, path in MODULES.items():
         if name and path.name != "__init__.py":
             counts[parents(name)] = counts.get(parents(name), 0) + 1
-    crowded = {room: number for room, number in counts.items() if number > 13 and room not in ("", "privacy")}
+    crowded = {room: number for room, number in counts.items() if number > 14 and room not in ("", "privacy")}
     assert not crowded and counts["exact"] > 5
 
 
@@ -212,7 +212,9 @@ ANY = {
         "mechanism": 6,
         "mechanisms.building": 2, "privacy.certificate": 1, "privacy.witness": 4, "ptables.reading": 1,
         "ptables.table": 2, "questions.groups": 1, "questions.selecting": 1, "release.noise.cells": 5,
-        "release.plan.plan": 2, "release.auditing.audit": 15, "release.publish.contents": 1,
+        "questions.bands": 1, "release.plan.discovery": 1,
+        "release.plan.plan": 2, "release.plan.levels": 1, "release.publish.levelled": 4,
+        "release.auditing.audit": 15, "release.publish.contents": 1,
         "release.publish.released": 5, "release.publish.report": 1, "release.publish.tables": 6, "report": 1,
         "spaces": 6, "verification": 2,
     },
@@ -226,7 +228,7 @@ ANY = {
         "optimise.lp.bounds": 2, "optimise.lp.highs": 9, "optimise.lp.program": 1, "optimise.lp.refinement": 6,
         "optimise.lp.solver": 1, "pages.html": 2, "pages.pictures": 1,
         "release.outputs.excel": 4, "release.publish.frames": 6, "plots.chart": 6, "plots.counts": 4,
-        "plots.curves": 3, "plots.reconstruction": 1, "sources.files": 4,
+        "plots.curves": 3, "plots.reconstruction": 1, "release.levels.overlapping": 2, "sources.files": 4,
     },
     "options that are handed on, and rows of numbers that programs read": {
         "": 3, "cli.collector": 6, "cli.design": 12, "cli.judge": 1, "cli.main": 1, "cli.ptable": 1, "cli.release": 3,

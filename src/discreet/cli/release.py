@@ -40,7 +40,15 @@ def release(
     ] = None,
     domain: Annotated[
         list[str] | None,
-        typer.Option(help="Public values of a group column: site=1..6, health=good,poor, town=@towns.txt."),
+        typer.Option(
+            help="Public values of a group column: site=1..6, health=good,poor, town=@towns.txt; * adds all others."
+        ),
+    ] = None,
+    bands: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Edges of a group column that is counted in bands: age=18,30,65, visit=month:2024-01..2024-12."
+        ),
     ] = None,
     groups: Annotated[
         Path | None, typer.Option(help="Instead of --domain: a CSV file with one row per public group.")
@@ -48,6 +56,16 @@ def release(
     zeros: Annotated[
         Path | None, typer.Option(help="Structural zeros: a CSV file of groups that cannot exist.")
     ] = None,
+    discover: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A group column whose values are found in the data; only groups whose noisy count passes are named. "
+            "Needs --delta."
+        ),
+    ] = None,
+    one_row_each: Annotated[
+        bool, typer.Option("--one-row-each", help="With --discover and --unit row: each person has one row.")
+    ] = False,
     epsilon: Annotated[str | None, typer.Option(help="The privacy of the whole release, per unit.")] = None,
     delta: Annotated[str, typer.Option(help="The delta of the whole release, per unit.")] = "0",
     error: Annotated[
@@ -76,8 +94,13 @@ def release(
         int | None,
         typer.Option(help="In how many groups one person is counted at most. Required with a unit that is a person."),
     ] = None,
+    totals: Annotated[
+        str | None,
+        typer.Option(help="Publish totals over these columns too, in counts that add up: sex,age, or all."),
+    ] = None,
     split: Annotated[
-        str | None, typer.Option(help="For several questions: their parts of epsilon, such as 2,1.")
+        str | None,
+        typer.Option(help="The parts of epsilon of several questions, or of the levels of one with totals: 2,1."),
     ] = None,
     suppress_below: Annotated[int | None, typer.Option(help="Withhold noisy counts below this.")] = None,
     level: Annotated[str, typer.Option(help="The coverage of the intervals.")] = "0.95",

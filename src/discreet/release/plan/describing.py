@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ...engines.base import ROW
@@ -14,6 +15,7 @@ from ...privacy.certificate import Certificate
 from ...questions.question import Question
 from ...report import Fact, Prose, Report, Section, Table, Terms
 from ...wording import listed, noun, percent, plural, rounded
+from ..noise.discovered import DiscoveredNoise
 
 if TYPE_CHECKING:
     from .plan import Plan, TablePlan
@@ -37,12 +39,16 @@ def plan_report(plan: Plan, guarantee: bool = True) -> Report:
         sections += learning(plan)
     sections.append(_exact(plan))
     return Report(
-        f"Plan of a release: {plural(plan.cells, 'count')} of {dataset_in_words(plan)}",
+        f"Plan of a release: {_number_of_counts(plan)} of {dataset_in_words(plan)}",
         kind="Nothing was read, nothing was spent",
         facts=plan_facts(plan),
         sections=tuple(sections),
         notes=plan.notes,
     )
+
+
+def _number_of_counts(plan: Plan) -> str:
+    return "counts of groups found in the data" if plan.open else plural(plan.cells, "count")
 
 
 def _lines(plan: Plan) -> list[tuple[str, str]]:
@@ -52,7 +58,7 @@ def _lines(plan: Plan) -> list[tuple[str, str]]:
         lines += [
             ("question", table.question.text),
             ("cells", f"{table.shape_text}{share}"),
-            ("noise", noise_in_words(table)),
+            *(levels_in_words(table) if table.levels else [("noise", noise_in_words(table))]),
             ("error", f"{expected}"),
         ]
         if table.suppress_below is not None:
@@ -79,8 +85,22 @@ def noise_in_words(table: TablePlan) -> str:
     else:
         delta = f", delta {text_up(privacy.delta, 3)}" if privacy.delta else ""
         scale = f" with epsilon {text_up(privacy.epsilon)}{delta} for each count"
+    if isinstance(table.noise, DiscoveredNoise):
+        others = ", geometric noise for further measures" if more else ""
+        return f"{title}{scale}{others}; published only above {table.noise.reach:,}"
     sizes = f", and {plural(more, 'other mechanism')} for other sizes" if more else ""
     return f"{title}{scale}{sizes}; {OUTPUT_IN_WORDS[table.noise.output]}"
+
+
+def levels_in_words(table: TablePlan) -> list[tuple[str, str]]:
+    """For each level of a table with totals: its part of the budget, and the noise it is measured with."""
+    lines = []
+    names = table.groups.columns
+    for columns, level in zip(table.question.levels, table.levels, strict=True):
+        which = f"by {listed([names[k] for k in columns])}" if columns else "the total"
+        noise = noise_in_words(replace(table, noise=level.noise, levels=()))
+        lines.append(("level", f"{which}: {percent(level.share, 4)} of the budget; {noise}"))
+    return lines
 
 
 def dataset_in_words(plan: Plan) -> str:
@@ -111,8 +131,15 @@ def plan_facts(plan: Plan) -> tuple[Fact, ...]:
     return (
         *facts,
         Fact(f"noise ± {reach:,}", f"or less, {percent(plan.level, 6)} of the time"),
-        Fact(f"{plan.cells:,}", noun(plan.cells, "count")),
+        _how_many(plan),
     )
+
+
+def _how_many(plan: Plan) -> Fact:
+    noise = plan.tables[0].noise
+    if plan.open and isinstance(noise, DiscoveredNoise):
+        return Fact(f"> {noise.reach:,}", "noisy count of a group that is named")
+    return Fact(f"{plan.cells:,}", noun(plan.cells, "count"))
 
 
 def _who(plan: Plan) -> str:
@@ -123,7 +150,7 @@ def question_in_words(plan: Plan, question: Question) -> str:
     """What is asked, as a person would."""
     unit = plan.protection.unit
     where = f" with {question.where.text}" if question.where is not None else ""
-    by = f", by {listed(question.by)}" if question.by else ""
+    by = f", by {listed(question.by)}{', with totals' if question.levels else ''}" if question.by else ""
     asked = f"How many {'rows' if unit == ROW else 'people'} are there in {question.table}{where}{by}?"
     conditions = [(one.name, one.condition) for one in question.aggregates]
     if len(conditions) > 1 or conditions[0][1] is not None:
@@ -147,7 +174,7 @@ def _steps_between_values(plan: Plan) -> int:
     Where units are added and removed, somebody leaves one group and joins another: two steps, and epsilon twice. In a
     single count they are counted or not, which is one.
     """
-    return 2 if RELATIONS[plan.protection.relation].moves == 1 and plan.cells > 1 else 1
+    return 2 if RELATIONS[plan.protection.relation].moves == 1 and (plan.open or plan.cells > 1) else 1
 
 
 def odds_in_words(plan: Plan) -> list[str]:

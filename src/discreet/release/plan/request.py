@@ -31,8 +31,11 @@ class RequestFields(TypedDict, total=False):
 
     unit: str
     domain: Domain | None
+    bands: Domain | None
     groups: Rows
     zeros: Rows
+    discover: str | Sequence[str] | None
+    one_row_each: bool
     epsilon: Number | None
     delta: Number
     error: int | None
@@ -44,6 +47,7 @@ class RequestFields(TypedDict, total=False):
     sizes: Rows
     relation: str | None
     max_groups: int | None
+    totals: str | Sequence[str] | None
     split: Sequence[Number] | None
     suppress_below: int | None
     level: Number
@@ -64,11 +68,21 @@ class ReleaseRequest:
         ``"row"``, or the column that says which person a row belongs to.
     domain
         The values of each group column, ``{"site": range(1, 7), "health": ["good", "poor"]}``: the groups are their
-        cross product. They are public and never taken from the data. ``None`` among the values stands for missing ones.
+        cross product. They are public and never taken from the data. ``None`` among the values stands for missing ones,
+        ``...`` (in texts ``*``) as the last for all others.
+    bands
+        The edges of group columns that are counted in bands, ``{"age": [18, 30, 45, 65]}`` or
+        ``{"visit": "month:2024-01..2025-12"}``, closed on the left; see :func:`discreet.questions.bands.read_bands`.
     groups
         Instead of ``domain``: the groups themselves, a CSV file or a list of rows.
     zeros
         Structural zeros: groups that cannot exist, a CSV file or a list of rows.
+    discover
+        Group columns whose values are found in the data instead of declared, ``"job"`` or ``["job", "town"]``. A group
+        is named only if its noisy count passes a threshold that follows from epsilon, ``delta`` (required) and
+        ``max_groups``.
+    one_row_each
+        With ``discover`` and ``unit="row"``: your statement that each person has one row.
     epsilon, delta
         For the whole release, per unit. Leave ``epsilon`` out with ``error`` or a saved mechanism: it then follows.
     error
@@ -92,8 +106,12 @@ class ReleaseRequest:
     max_groups
         In how many groups one person is counted at most. There is no default where a person can have rows in several
         groups: 1 counts each in one group only, the number of groups counts everyone wherever they have rows.
+    totals
+        Columns to publish totals over as well, in every combination: ``["sex"]``, or ``"all"``. Like ROLLUP and CUBE in
+        the question: people are bounded once, and all counts are combined so that they add up.
     split
-        For several questions: the parts of epsilon each gets, such as ``[2, 1]``; equal by default.
+        For several questions: the parts of epsilon each gets, such as ``[2, 1]``; equal by default. For one question
+        with totals: the parts of its levels, the finest first; by default those that make the largest error least.
     suppress_below
         Withhold reported counts below this. Only the noisy count decides.
     level
@@ -118,8 +136,11 @@ class ReleaseRequest:
     questions: tuple[str, ...]
     unit: str
     domain: Domain | None = None
+    bands: Domain | None = None
     groups: Rows = None
     zeros: Rows = None
+    discover: tuple[str, ...] = ()
+    one_row_each: bool = False
     epsilon: Fraction | None = None
     delta: Fraction = Fraction(0)
     error: int | None = None
@@ -131,6 +152,7 @@ class ReleaseRequest:
     sizes: Rows = None
     relation: str = ""
     max_groups: int | None = None
+    totals: tuple[str, ...] | None = None
     split: tuple[Fraction, ...] = ()
     suppress_below: int | None = None
     level: Fraction = Fraction(95, 100)
@@ -140,16 +162,33 @@ class ReleaseRequest:
     def __post_init__(self) -> None:
         for name, read in _READERS.items():
             given = getattr(self, name)
-            if given is not None:
+            if given is not None or name == "discover":
                 object.__setattr__(self, name, read(given))
         object.__setattr__(self, "relation", _relation(self.relation, self.sizes))
-        object.__setattr__(self, "split", _shares(self.split, len(self.questions)))
+        object.__setattr__(self, "split", _shares(self.split, self._parts))
         if self.designed and (self.mechanism != "geometric" or self.error is not None):
             raise InvalidInput(
                 f"{arg('properties')} and {arg('loss')} ask for a design, which is made for an epsilon and a bound "
                 "or sizes.",
                 f"Leave {arg('mechanism')} and {arg('error')} out.",
             )
+
+    @property
+    def _parts(self) -> int:
+        """How many parts a split has: one for each question, or for each level of one that may have totals."""
+        words = self.questions[0].casefold()
+        totals = self.totals is not None or any(word in words for word in ("rollup", "cube", "grouping"))
+        return max(1, len(self.split or ())) if len(self.questions) == 1 and totals else len(self.questions)
+
+    @property
+    def level_split(self) -> tuple[Fraction, ...]:
+        """The parts of the levels of a single question; none if they were not given."""
+        return self.split if len(self.questions) == 1 < len(self.split) else ()
+
+    @property
+    def shares(self) -> tuple[Fraction, ...]:
+        """The part of epsilon that each question gets."""
+        return (Fraction(1),) if self.level_split else self.split
 
     @property
     def designed(self) -> bool:
@@ -199,7 +238,7 @@ def _relation(written: str | None, sizes: object) -> str:
 
 
 def _shares(split: Sequence[Number] | None, number: int) -> tuple[Fraction, ...]:
-    """The part of epsilon that each question gets; they add up to one."""
+    """The part of epsilon that each question gets, or each level of a single one; they add up to one."""
     if not split:
         return (Fraction(1, number),) * number
     parts = [as_fraction(part, "a part of the split") for part in split]
@@ -208,6 +247,18 @@ def _shares(split: Sequence[Number] | None, number: int) -> tuple[Fraction, ...]
             "split", f"as many positive numbers as there are questions, {number}", InWords(", ".join(map(str, split)))
         )
     return tuple(part / sum(parts) for part in parts)
+
+
+def _read_totals(totals: object) -> tuple[str, ...]:
+    """The names of columns, as a list or with commas."""
+    names = totals.split(",") if isinstance(totals, str) else totals
+    if (
+        not isinstance(names, Sequence)
+        or not names
+        or not all(isinstance(name, str) and name.strip() for name in names)
+    ):
+        raise InvalidInput.must_be("totals", "columns of GROUP BY, such as sex,age, or all", totals)
+    return tuple(name.strip() for name in names)
 
 
 def _mechanism(mechanism: str | Mechanism | PTable) -> str | Mechanism:
@@ -234,6 +285,14 @@ def _read_delta(delta: Number) -> Fraction:
     return value
 
 
+def _columns(discover: str | Sequence[str] | None) -> tuple[str, ...]:
+    """The columns to discover: a text with commas, or a list of names."""
+    names = discover.split(",") if isinstance(discover, str) else () if discover is None else discover
+    if not isinstance(names, Sequence) or not all(isinstance(name, str) and name.strip() for name in names):
+        raise WrongType.must_be("discover", "names of GROUP BY columns, such as job", discover)
+    return tuple(name.strip() for name in names)
+
+
 def _read_edition(edition: object) -> str:
     if not isinstance(edition, str) or len(edition) > 200 or not edition.isprintable():
         raise InvalidInput(
@@ -245,10 +304,12 @@ def _read_edition(edition: object) -> str:
 #: Fields that are read as soon as they are given.
 _READERS: dict[str, Callable[[Any], Any]] = {
     "questions": _texts,
+    "discover": _columns,
     "epsilon": read_epsilon,
     "delta": _read_delta,
     "mechanism": _mechanism,
     "counts": lambda written: find_name(written, OUTPUTS, "a form of counts", argument="counts"),
+    "totals": _read_totals,
     "suppress_below": _suppress_below,
     "level": read_level,
     "edition": _read_edition,

@@ -15,9 +15,12 @@ from ...report import Bar, Bullets, Code, Part, Picture, Prose, Report, Section,
 from ...wording import percent, plural
 from ..plan.describing import learning, plan_facts, question_in_words
 from .cross import count_and_interval, cross_table
+from .discovered import named_counts_in_words
+from .levelled import LevelledTable
 from .tables import IMPOSSIBLE, NORMAL, STATUS_MEANING, SUPPRESSED, ReleasedTable
 
 if TYPE_CHECKING:
+    from ..plan.plan import Plan
     from .released import Release
 
 #: A report shows so many tables; the CSV files have them all.
@@ -38,7 +41,7 @@ def release_report(release: Release, most: int = MOST_CELLS) -> Report:
             *_tables(release, min(most, MOST_CELLS)),
             Section("What is guaranteed", (Bullets(release.guarantee),)),
             *learning(release.plan),
-            Section("What is not guaranteed", (Bullets(NOT_GUARANTEED),), "pages"),
+            Section("What is not guaranteed", (Bullets(not_guaranteed(release.plan)),), "pages"),
             *_reading(release),
             *_checking(release),
         ),
@@ -97,7 +100,11 @@ def _bar(row: Mapping[str, Any]) -> Bar | str:
 
 def error_in_words(table: ReleasedTable) -> str:
     """What is known of the error of every count."""
+    if isinstance(table, LevelledTable):
+        return table.error_sentence
     seen = table.status.reshape(-1) == NORMAL
+    if table.plan.discovery is not None:
+        return named_counts_in_words(table)
     if not seen.any():
         return "No noisy count is published."
     errors = {name: values[seen] for name, values in table.errors.items()}
@@ -121,6 +128,18 @@ NOT_GUARANTEED = (
     "The question, the groups and which cells cannot exist are public. They are not protected.",
 )
 
+
+def not_guaranteed(plan: Plan) -> tuple[str, ...]:
+    """What no release guarantees, and what is public of this one."""
+    if not plan.open:
+        return NOT_GUARANTEED
+    return (
+        *NOT_GUARANTEED[:-1],
+        "The question and the declared groups are public. The names of published groups come from the data.",
+        "How long the release took may depend on how many groups there are. It is not hidden from who runs it.",
+    )
+
+
 CHECKING = "sha256sum -c SHA256SUMS\ndiscreet verify ."
 
 CHECKED = (
@@ -129,25 +148,45 @@ CHECKED = (
 )
 
 
+SUMS = (
+    "For sums, differences and percentages use `release.total({...})`: its interval is narrower than the intervals of "
+    "the counts added up."
+)
+
+NO_SUMS = (
+    "Do not add these counts up: groups with small counts are missing, and small counts that are published are too "
+    "high on average. Ask for a total in a question of its own."
+)
+
+
+def _counts_in_words(release: Release) -> str:
+    """What a count is, and what of it is not a mistake."""
+    columns = "The CSV files have these columns:"
+    if not any(isinstance(table, LevelledTable) for table in release.tables):
+        return (
+            "Each count is the true count, after the contribution bound, plus random noise. A negative count, or a "
+            f"total that differs from the sum of its parts, comes from the noise and is not a mistake. {columns}"
+        )
+    return (
+        "Every group and every total was counted with random noise of its own, after the contribution bound. The "
+        "counts combine all of these by least squares, so that they add up. A negative count, or one that is not "
+        "whole, comes from this and is not a mistake; counts_rounded.csv has whole counts that are not negative, with "
+        f"a bias. {columns}"
+    )
+
+
 def _reading(release: Release) -> Iterator[Section]:
     flags = [flag for flag in STATUS_MEANING if any(bool((table.status == flag).any()) for table in release.tables)]
     yield Section(
         "How to read the numbers",
         (
-            Prose(
-                "Each count is the true count, after the contribution bound, plus random noise. A negative count, or a "
-                "total that differs from the sum of its parts, comes from the noise and is not a mistake. The CSV "
-                "files have these columns:"
-            ),
+            Prose(_counts_in_words(release)),
             Terms(
                 (("count", "the noisy count"), *((column.name, column.meaning) for column in release.tables[0].columns))
             ),
             Prose("The column `status` has these flags (SDMX, CL_OBS_STATUS):"),
             Terms(tuple((flag, STATUS_MEANING[flag]) for flag in flags)),
-            Prose(
-                "For sums, differences and percentages use `release.total({...})`: its interval is narrower than the "
-                "intervals of the counts added up."
-            ),
+            Prose(NO_SUMS if release.plan.open else SUMS),
         ),
         "pages",
     )

@@ -25,8 +25,10 @@ from ...questions.groups import Groups, Value
 from ...questions.question import Question
 from ...report import Picture
 from ...wording import listed, percent
+from ..noise import margins
 from ..noise.accuracy import NO_END
 from ..noise.cells import CellNoise
+from ..noise.margins import Combined
 from ..plan.plan import TablePlan
 
 #: The flags of SDMX's CL_OBS_STATUS that are used, and what they mean here.
@@ -89,6 +91,12 @@ ERRORS = (
     ),
 )  # fmt: skip
 
+#: What is said beside of a count whose group was found in the data.
+CERTAIN = (
+    ErrorColumn("certain_low", "certain_low", "the true count is never below this"),
+    ErrorColumn("certain_high", "certain_high", "the true count is never above this; empty if there is no such bound"),
+)
+
 #: The version of a bundle's files. Version 1 has no edition in the tables; version 3 states the template of the page.
 LAYOUT = 3
 
@@ -123,7 +131,8 @@ class ReleasedTable:
     @property
     def columns(self) -> tuple[ErrorColumn, ...]:
         """What is said of every count in its layout, in the order of the columns."""
-        return tuple(column for column in ERRORS if column.since <= self.layout)
+        own = CERTAIN if self.plan.discovery is not None else ()
+        return tuple(column for column in (*ERRORS, *own) if column.since <= self.layout)
 
     @property
     def question(self) -> Question:
@@ -144,10 +153,15 @@ class ReleasedTable:
         return f"Counts of {self.question.table}{by}"
 
     @property
+    def own_headings(self) -> tuple[str, ...]:
+        """Headings that are not those of group columns."""
+        edition = ("edition",) if self.edition else ()
+        return ("measure", "count", "status", *(column.name for column in self.columns), *edition)
+
+    @property
     def by(self) -> tuple[str, ...]:
         """The headings of the group columns; one that reads like a heading of ours is told apart by ``group_``."""
-        own = ["measure", "count", "status", *(column.name for column in self.columns)]
-        own += ["edition"] if self.edition else []
+        own = self.own_headings
         taken = {*own, *self.groups.columns}
         headings = []
         for column in self.groups.columns:
@@ -194,7 +208,9 @@ class ReleasedTable:
         groups = -(-size // many)
         labels = [_first(self.groups, k, groups) for k in range(len(self.groups.columns))]
         errors = {name: values[:size].tolist() for name, values in self.errors.items()}
-        errors["high"] = [None if high == NO_END else high for high in errors["high"]]
+        for name in ("high", "certain_high"):
+            if name in errors:
+                errors[name] = [None if high == NO_END else high for high in errors[name]]
         counts, flags = self.counts.reshape(-1)[:size].tolist(), self.status.reshape(-1)[:size].tolist()
         rows = []
         for k in range(size):
@@ -241,9 +257,27 @@ class ReleasedTable:
             )
         return chosen.reshape(-1)
 
+    def total(self, cells: Mapping[str, object] | None) -> Combined:
+        """The sum of the selected counts: see :meth:`~.released.Release.total`."""
+        return margins.total(*self.drawn, self.select(cells), self.level)
+
+    def difference(self, first: Mapping[str, object] | None, second: Mapping[str, object] | None) -> Combined:
+        """The sum of some counts minus that of others."""
+        return margins.difference(*self.drawn, self.select(first), self.select(second), self.level)
+
+    def percentage(self, part: Mapping[str, object] | None, whole: Mapping[str, object] | None) -> Combined:
+        """The sum of some counts as a percentage of that of others."""
+        return margins.percentage(*self.drawn, self.select(part), self.select(whole), self.level)
+
     @property
     def drawn(self) -> tuple[IntArray, CellNoise, NDArray[np.str_]]:
         """The noisy counts in the order of the rows, what was done to them, and their flags."""
+        if self.plan.discovery is not None:
+            raise InvalidInput(
+                "counts of discovered groups do not add up to a total: small groups are withheld, and those that are "
+                "named are too high on average.",
+                "Ask for the total in a question of its own, without the discovered column.",
+            )
         return self.counts.reshape(-1), self.plan.noise, self.status.reshape(-1)
 
     @property
