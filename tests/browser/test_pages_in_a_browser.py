@@ -100,7 +100,8 @@ def form_of(pages: RunningPages) -> str:
 
 #: Name of the picture -> path, and what is done before it is taken.
 SHOWN: dict[str, str] = {
-    "home": "/", "release": "", "design": "/design?n=8&epsilon=1&properties=F", "verify": "/verify",
+    "home": "/", "release": "", "design": "/design?n=8&epsilon=1&properties=F",
+    "p-table": "/design/p-table", "verify": "/verify",
     "trade-off": "/trade-off", "collections": "/collections", "collection": "/collections/visits",
     "map": "/collections/homes", "ledgers": "/ledgers", "ledger": "/ledgers/1",
 }  # fmt: skip

@@ -242,7 +242,7 @@ def test_a_rest_is_refused_beside_discovered_columns(domain: Any) -> None:
 def test_bands_and_levels_in_sql_are_refused_with_discovery(grouped: str) -> None:
     selected = "job" if "job" in grouped else grouped
     sql = f"SELECT {selected}, COUNT(*) FROM visits GROUP BY {grouped}"
-    with pytest.raises(InvalidInput, match="bands are declared|totals need groups"):
+    with pytest.raises(InvalidInput, match=r"bands are declared|totals need groups"):
         dc.plan_release(sql, data="visits.csv", **{**ASK, "discover": "age" if "age" in grouped else "job"})
 
 

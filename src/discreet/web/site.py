@@ -24,6 +24,7 @@ from .frame.settings import PageSettings
 from .pages.collections import CollectionsPage
 from .pages.designing import DesignPage
 from .pages.ledgers import LedgersPage
+from .pages.ptables import PTablePage
 from .pages.releasing import ReleasePage
 from .pages.tradeoff import TradeoffPage
 from .pages.verifying import VerifyPage
@@ -99,6 +100,7 @@ class Site:
             Route("/session", self._enter, methods=["POST"]),
             Route("/assets/{name:path}", _asset),
             *ReleasePage(self._data, self._ledgers, self._out).routes(),
+            *PTablePage(self._jobs).routes(),
             *DesignPage(self._jobs).routes(),
             *VerifyPage(self._ledgers).routes(),
             *TradeoffPage().routes(),
