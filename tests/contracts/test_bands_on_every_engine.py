@@ -103,7 +103,7 @@ def asked() -> list[Counting]:
 
 SOME = [
     counting_of("row", 1, f=read_bands("f", "..18,30..,*"), s=domain_values("s", "Female,NULL,*")),
-    counting_of("row", 1, t=read_bands("t", "month:2024-01..2024-02"), n=read_bands("n", "18,30,65,NULL")),
+    counting_of("row", 1, t=read_bands("t", "month:2024-01..2024-02"), n=read_bands("n", "18,30,NULL,*")),
     counting_of(
         "p", 1, "COUNT_IF(b > 20) AS x, COUNT_IF(i < 30) AS y", frozenset({1}),
         m=read_bands("m", "0,18.5,30.."), i=domain_values("i", "18,64,0,*"),
