@@ -194,6 +194,16 @@ def _days(low: date, high: date) -> str:
     return f"{low}" if low == last else f"{low} to {last}"
 
 
+def bands_of(bands: tuple[Bands | None, ...], columns: Sequence[int]) -> tuple[Bands | None, ...]:
+    """The bands of some of the columns, as groups of these columns have them: none if none of them is banded.
+
+    >>> bands_of((Bands((18, 65)), None), [1]), len(bands_of((Bands((18, 65)), None), [0]))
+    ((), 1)
+    """
+    kept = tuple(bands[k] for k in columns) if bands else ()
+    return kept if any(kept) else ()
+
+
 def judge_banded(
     columns: Sequence[str], kinds: Sequence[str], values: Sequence[Values], bands: Sequence[Bands | None]
 ) -> None:
