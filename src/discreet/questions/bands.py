@@ -178,6 +178,18 @@ class DeclaredBands:
         below = [f"{first} {edges[0]}"] if self.bands.below else []
         return (*below, *named, *([f"{edges[-1]} {last}"] if self.bands.above else []))
 
+    @property
+    def body(self) -> str:
+        """The edges as they are typed: what :func:`read_bands` reads as the same bands.
+
+        >>> bands_from("age", [float("-inf"), 18, 65, None, ...]).body
+        '..18,65,NULL,*'
+        """
+        edges = [str(edge) for edge in self.bands.edges]
+        edges[0] = f"..{edges[0]}" if self.bands.below else edges[0]
+        edges[-1] = f"{edges[-1]}.." if self.bands.above else edges[-1]
+        return ",".join([*edges, *(["NULL"] if self.missing else []), *(["*"] if self.rest else [])])
+
     def values(self, fractions: bool = False) -> Values:
         """The values of the column among groups: the bands by name, then missing values and the rest if declared."""
         return (*self.labels(fractions), *([None] if self.missing else []), *([REST] if self.rest else []))
@@ -438,10 +450,7 @@ def _refused(what: str, instead: str, line: str = _EXAMPLE) -> InvalidInput:
 
 def written_bands(column: str, bands: Bands) -> str:
     """Bands as they are typed, for a message: ``age=18,30,65``."""
-    edges = [str(edge) for edge in bands.edges]
-    edges[0] = f"..{edges[0]}" if bands.below else edges[0]
-    edges[-1] = f"{edges[-1]}.." if bands.above else edges[-1]
-    return f"{column}={','.join(edges)}"
+    return f"{column}={DeclaredBands(bands).body}"
 
 
 def in_words(column: str, bands: Bands, values: Sequence[object]) -> str:
