@@ -208,3 +208,16 @@ def test_totals_frames_and_numbers_with_a_rest(people: Path, tmp_path: Path) -> 
     banded = dc.release_counts(SQL, bands=BANDS, domain=DOMAIN, **ask)
     assert banded.to_polars()["age"].to_list()[:3] == ["18-29"] * 3
     assert to_arrow(banded.table(0))["sex"].to_pylist()[:3] == ["Female", "Male", "(all others)"]
+
+
+def test_editions_with_other_edges_under_the_same_names_are_not_compared(people: Path, tmp_path: Path) -> None:
+    book = dc.Ledger.create(tmp_path / "people.ledger", dataset="people", unit="person", epsilon=9)
+    bands = "CASE WHEN age < {0} THEN 'young' WHEN age >= {0} THEN 'old' END AS who"
+    sql = f"SELECT {bands}, COUNT(*) FROM people GROUP BY who"
+    found = [
+        dc.release_counts(sql.format(edge), data=people, ledger=book, edition=edition, **ASK)
+        for edge, edition in ((30, "a"), (30, "b"), (40, "c"))
+    ]
+    assert dc.compare_editions(found[:2]).rows()
+    with pytest.raises(InvalidInput, match=r"where bands begin and end differs: who=\.\.30\.\."):
+        dc.compare_editions(found[1:])
