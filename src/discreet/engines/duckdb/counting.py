@@ -31,7 +31,7 @@ from ..bounding import (
     number_bits,
     number_sql,
 )
-from ..discovering import as_found, groups_sql
+from ..discovering import as_found, groups_sql, merged
 from ..even import one_row_in_each_group, said_of_group
 from .dialect import DUCKDB
 
@@ -66,7 +66,11 @@ def count(engine: duckdb.DuckDBPyConnection, counting: Counting, table: str, kin
 
 
 def discover(engine: duckdb.DuckDBPyConnection, counting: Discovering, table: str, kinds: Mapping[str, str]) -> Found:
-    """The groups that are there and their true counts; the parameters are those of :func:`count`."""
+    """The groups that are there and their true counts; the parameters are those of :func:`count`.
+
+    Where memory is short, a part of the people is looked at at a time, as when they are counted.
+    """
+    import duckdb
 
     def declared(name: str, columns: Mapping[str, Sequence[object]], texts: frozenset[str]) -> str:
         types = {column: object if column in texts else np.int64 for column in columns}
@@ -76,8 +80,22 @@ def discover(engine: duckdb.DuckDBPyConnection, counting: Discovering, table: st
     def hashed(text: str) -> str:
         return DUCKDB.bounding_hash(text, counting.key)
 
-    sql = groups_sql(counting, table, kinds, DUCKDB, declared, hashed)
-    return as_found(counting, list(engine.execute(sql).fetchnumpy().values()))
+    def found_in(rows: str) -> Found:
+        sql = groups_sql(counting, rows, kinds, DUCKDB, declared, hashed)
+        return as_found(counting, list(engine.execute(sql).fetchnumpy().values()))
+
+    passes = 1
+    while True:
+        try:
+            if passes == 1:
+                return found_in(table)
+            unit = DUCKDB.quoted(counting.unit)
+            some = f"(SELECT * FROM {table} WHERE hash({unit}) % {passes} = {{}}) AS part"
+            return merged([found_in(some.format(number)) for number in range(passes)])
+        except duckdb.OutOfMemoryException:
+            if passes == _MOST_PASSES or counting.unit == ROW:
+                raise
+        passes *= 8
 
 
 # ------------------------------------------------------------------------------------------------ rows to group numbers
