@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ...errors import InvalidInput, arg
 from ...exact.arrays import IntArray
 from ...plots.counts import label
+from ...questions.bands import written_bands
 from ...questions.groups import Groups
 from ...questions.orders import places_in
 from ...questions.question import Question
@@ -105,6 +106,8 @@ def _without_table(question: Question) -> str:
 def _refuse_other_groups(mine: Groups, theirs: Groups, name: str, other: str) -> None:
     if (mine.columns, mine.kinds) != (theirs.columns, theirs.kinds):
         raise _differ("what they group by", name, ", ".join(mine.columns), other, ", ".join(theirs.columns))
+    if mine.bands != theirs.bands:  # which may have the same names
+        raise _differ("where bands begin and end", name, _edges(mine), other, _edges(theirs))
     own, others = set(_labels(mine)), set(_labels(theirs))
     if own == others:
         return
@@ -117,6 +120,11 @@ def _refuse_other_groups(mine: Groups, theirs: Groups, name: str, other: str) ->
                 "Release them with the same domain.",
                 argument="editions",
             )
+
+
+def _edges(groups: Groups) -> str:
+    banded = zip(groups.columns, groups.bands, strict=bool(groups.bands))
+    return ", ".join(written_bands(column, bands) for column, bands in banded if bands is not None)
 
 
 def _labels(groups: Groups) -> list[tuple[object, ...]]:

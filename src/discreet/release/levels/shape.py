@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from ...exact.arrays import Array, BoolArray, IntArray
+from ...questions.bands import bands_of
 from ...questions.groups import Groups
 from ...questions.levels import Levels, is_chain
 
@@ -115,6 +116,7 @@ class Shape:
             values=tuple(groups.values[k] for k in columns),
             cells=None if groups.cells is None or not columns else _distinct_rows(groups.cells[:, list(columns)]),
             zeros=frozenset(),
+            bands=bands_of(groups.bands, columns),
         )
         if groups.cells is None and not groups.zeros:
             return level

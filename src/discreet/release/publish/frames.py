@@ -15,6 +15,7 @@ import numpy as np
 
 from ...errors import MissingExtra
 from ...exact.arrays import Array, BoolArray
+from ...questions.domains import has_rest
 from ...questions.groups import Value
 from .tables import SUPPRESSED, ReleasedTable
 
@@ -53,7 +54,10 @@ def columns(table: ReleasedTable) -> list[Column]:
     found = [Column("edition", "text", [table.edition] * size)] if table.edition else []
     for k, name in enumerate(table.by):
         labels = np.repeat(np.array(table.groups.labels(k), dtype=object), many).tolist()
-        found.append(Column(name, table.groups.kinds[k], labels))
+        whole = table.groups.kinds[k] == "integer" and not has_rest(table.groups.values[k])
+        if not whole:  # names of bands and of all other values are texts
+            labels = [None if one is None else str(one) for one in labels]
+        found.append(Column(name, "integer" if whole else "text", labels))
     if many > 1:
         found.append(Column("measure", "text", list(table.measures) * table.groups.size))
     found.append(Column("count", "integer", _known(table.counts.reshape(-1), unseen)))
