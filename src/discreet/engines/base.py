@@ -13,11 +13,17 @@ counts that have a condition.
   goes before a row that does not; among equals the next condition decides, and so on. So a row that meets some
   condition goes before a row that meets none.
 - *At most k groups.* Going round the declared groups from number ``H mod S``, the first k where the person has rows.
+  With k = 1 and a banded column (:attr:`Counting.even`), instead, the group ``g`` of the smallest
+  ``md5(hex(key) || ':' || the unit as text || ':' || g)``, so that each of the person's groups is as likely as any
+  other (``even``).
 
 The rule needs nothing but ``md5`` and whole numbers, so that every engine makes the same choice, in any order of rows.
 
 **Groups.** A group column is read as a whole number or as text, as it was declared. What cannot be read so is in no
-group. A declared NULL stands for rows without a value in the column, not for values that cannot be read.
+group. A declared NULL stands for rows without a value in the column, not for values that cannot be read. The rest,
+where it is declared, stands for whatever else a row holds, values that cannot be read and missing ones too: it is
+decided column by column and row by row, before anything is bounded, and a structural zero is not part of it. A banded
+column is in the band of its value (``questions.bands``).
 """
 
 from __future__ import annotations
@@ -84,6 +90,11 @@ class Counting:
     def conditions(self) -> list[Condition]:
         """The conditions of those counts that have one, in order."""
         return [aggregate.condition for aggregate in self.question.aggregates if aggregate.condition is not None]
+
+    @property
+    def even(self) -> bool:
+        """Whether a person's one group is chosen evenly (``even``); what was asked before there were bands is not."""
+        return self.unit != ROW and self.max_groups == 1 and bool(self.groups.bands)
 
     @property
     def columns(self) -> list[str]:

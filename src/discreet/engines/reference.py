@@ -23,8 +23,11 @@ import numpy as np
 
 from ..errors import Unsupported
 from ..exact.arrays import IntArray
+from ..questions.bands import BAND
 from ..questions.conditions import Condition
+from ..questions.domains import Rest
 from ..questions.expressions import LARGEST_WHOLE, WHOLE, Compare, Joined, Literal, Member, Missing, Term, Test
+from ..questions.groups import Groups
 from .base import HASH_DIGITS, ROW, Counting, Discovering
 from .letters import changed
 
@@ -65,7 +68,7 @@ def count_rows(rows: Iterable[Row], counting: Counting) -> IntArray:
             continue
         if question.where is not None and not holds(question.where, row):
             continue
-        place = tuple(map(_group_value, (row[column] for column in question.by), groups.kinds))
+        place = tuple(_group_value(row[column], groups, j) for j, column in enumerate(question.by))
         if (group := numbers.get(place)) is None:
             continue
         if unit is None:
@@ -99,8 +102,8 @@ def discover_rows(rows: Iterable[Row], counting: Discovering) -> dict[tuple[obje
         if unit is None or (question.where is not None and not holds(question.where, row)):
             continue
         fixed = (row[column] for column in question.by if column not in counting.found)
-        number = numbers.get(tuple(map(_group_value, fixed, groups.kinds)))
-        found = tuple(map(_group_value, (row[column] for column in counting.found), counting.kinds))
+        number = numbers.get(tuple(_group_value(value, groups, k) for k, value in enumerate(fixed)))
+        found = tuple(map(_plain_value, (row[column] for column in counting.found), counting.kinds))
         if number is None or any(value is None or value is _NO_GROUP or _is_too_large(value) for value in found):
             continue
         people[unit][(number, *found)].append(row)  # type: ignore[arg-type]
@@ -135,6 +138,8 @@ def _bounded_rows(counting: Counting, unit: str, rows_by_group: Mapping[int, lis
     turn = h // size % max(len(conditions), 1)
     going_round = conditions[turn:] + conditions[:turn]
     nearest = sorted(rows_by_group, key=lambda group: (group - h % size) % size)
+    if counting.even:
+        nearest = sorted(rows_by_group, key=lambda group: (bounding_hash(f"{unit}:{group}", counting.key), group))
     for group in nearest[: counting.max_groups]:
         yield group, max(rows_by_group[group], key=lambda row: [holds(condition, row) for condition in going_round])
 
@@ -159,8 +164,32 @@ def _group_numbers(counting: Counting) -> dict[tuple[object, ...], int]:
     }
 
 
-def _group_value(value: Value, kind: str) -> object:
-    """A value as a group is declared: a whole number or a text; None only where there is no value."""
+def _group_value(value: Value, groups: Groups, column: int) -> object:
+    """A value as a group is declared; where the column has a rest, whatever is not declared is that."""
+    kind, declared = groups.kinds[column], groups.values[column]
+    found = _banded_value(value, groups, column) if kind == BAND else _plain_value(value, kind)
+    listed = declared[:-1] if (starred := isinstance(declared[-1], Rest)) else declared
+    return declared[-1] if starred and found not in listed else found
+
+
+def _banded_value(value: Value, groups: Groups, column: int) -> object:
+    """The name of the band that a value is in: the last edge that is not above it begins the band."""
+    bands = groups.bands[column]
+    assert bands is not None
+    if value is None:
+        return None
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    read: object = value if whole and bands.type == "DOUBLE" else read_value(value, bands.type)
+    if read is None or (isinstance(read, float) and not math.isfinite(read)):
+        return _NO_GROUP
+    passed = [edge for edge in bands.edges if edge <= read]  # type: ignore[operator]  # both are numbers or days
+    place = len(passed) - (0 if bands.below else 1)
+    last = len(bands.edges) - 1 + bands.below + bands.above
+    return groups.values[column][place] if 0 <= place < last else _NO_GROUP
+
+
+def _plain_value(value: Value, kind: str) -> object:
+    """A whole number or a text; None only where there is no value."""
     if value is None:
         return None
     if kind == "text":

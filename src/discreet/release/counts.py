@@ -193,7 +193,7 @@ def _rehearse(plan: Plan, source: Source, book: Ledger) -> None:
             if isinstance(table.noise, DiscoveredNoise):
                 table.noise.name_groups(np.zeros((1, table.noise.measures), dtype=np.int64), SecureBits())
             else:
-                table.noise.draw(np.zeros(table.cells, dtype=np.int64), SecureBits())
+                table.draw(np.zeros((table.groups.size, len(table.question.aggregates)), dtype=np.int64), SecureBits())
     except Exception as problem:  # of zeros that stand for no table
         raise SourceFailed(
             f"noise cannot be drawn here, and nothing was spent: {type(problem).__name__}: {problem}"
@@ -247,7 +247,7 @@ def _answer(plan: Plan, source: Source, key: bytes, bits: Bits, progress: _Progr
         return _discovered_answer(plan, source, key, bits, progress)
     counted = source.count(countings_of(plan, key))
     progress.step = "drawing"
-    noisy = [table.noise.draw(counts.reshape(-1), bits) for table, counts in zip(plan.tables, counted, strict=True)]
+    noisy = [table.draw(counts, bits) for table, counts in zip(plan.tables, counted, strict=True)]
     del counted
 
     published = [_published(plan, k, counts) for k, counts in enumerate(noisy)]
@@ -280,7 +280,9 @@ def _published(plan: Plan, k: int, noisy: IntArray) -> list[int | None]:
     values: list[int | None] = noisy.tolist()
     if table.suppress_below is not None:
         values = [None if value is not None and value < table.suppress_below else value for value in values]
-    measures = len(table.question.aggregates)
-    for group in table.groups.zeros:
-        values[group * measures : (group + 1) * measures] = [0] * measures
+    measures, start = len(table.question.aggregates), 0
+    for groups in table.combination.shape.nodes if table.levels else (table.groups,):
+        for group in groups.zeros:
+            values[start + group * measures : start + (group + 1) * measures] = [0] * measures
+        start += groups.size * measures
     return values

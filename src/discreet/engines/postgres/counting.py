@@ -16,8 +16,9 @@ import numpy as np
 
 from ...exact.arrays import IntArray
 from ..base import ROW, Counting, Discovering, Found
-from ..bounding import add_chosen, choose_in_sets, fits_in_a_word, group_of_rank, number_bits, rank_sql
+from ..bounding import add_chosen, choose_in_sets, fits_in_a_word, group_of_rank, missed_sql, number_bits, rank_sql
 from ..discovering import as_found, groups_sql
+from ..even import one_row_in_each_group, said_of_group
 from ..grouping import add_rows, rows_by_group, rows_of_people
 from .dialect import PostgresDialect
 
@@ -138,10 +139,25 @@ def _sets(counting: Counting, rows: str, dialect: PostgresDialect, parts: _State
 
 def _ranked(counting: Counting, rows: str, dialect: PostgresDialect, parts: _Statement) -> str:
     """Each person's numbers in one array, each number once, so that the array is no longer than what was declared."""
+    if counting.even:
+        return _evenly(counting, rows, dialect, parts)
     people = f"SELECT unit, array_agg(DISTINCT v ORDER BY v) AS held FROM ({rows}) AS r GROUP BY unit"
     h = dialect.hash_with("unit", parts.given(counting.key.hex(), "text"))
     hashed = f"SELECT held, CASE WHEN cardinality(held) = 1 THEN 0 ELSE {h} END AS h FROM ({people}) AS people"
     chosen = _in_order(counting, hashed) if not counting.conditions else _by_rank(counting, hashed)
+    return f"SELECT v, count(*) AS n FROM ({chosen}) AS chosen GROUP BY v"
+
+
+def _evenly(counting: Counting, rows: str, dialect: PostgresDialect, parts: _Statement) -> str:
+    """The group of the smallest hash (``even``) for each person."""
+    size, c, key = counting.groups.size, len(counting.conditions), parts.given(counting.key.hex(), "text")
+    if c > 1:
+        turn = f"CAST({dialect.hash_with('unit', key)} / {size} % {c} AS int4)"
+        rows = f"SELECT unit, v, {turn} AS turn FROM ({rows}) AS numbered"
+    each = one_row_in_each_group(counting, rows, missed_sql(counting, "BIGINT"))
+    h = dialect.hash_with(said_of_group("unit", "g", "text"), key)
+    hashed = f"SELECT unit, g, v, {h} AS h FROM ({each}) AS each"
+    chosen = f"SELECT DISTINCT ON (unit) v FROM ({hashed}) AS hashed ORDER BY unit, h, g"
     return f"SELECT v, count(*) AS n FROM ({chosen}) AS chosen GROUP BY v"
 
 

@@ -13,8 +13,9 @@ import numpy as np
 
 from ...exact.arrays import IntArray
 from ..base import ROW, Counting, Discovering, Found
-from ..bounding import Chosen, add_chosen, fits_in_a_word, group_of_rank, number_bits, rank_sql
+from ..bounding import Chosen, add_chosen, fits_in_a_word, group_of_rank, missed_sql, number_bits, rank_sql
 from ..discovering import as_found, groups_sql
+from ..even import one_row_in_each_group, said_of_group
 from ..grouping import add_rows, rows_by_group, rows_of_people
 from .dialect import SPARK
 from .plans import examine
@@ -127,6 +128,8 @@ def _numbers_of_bits(counting: Counting, bits: IntArray, missed: IntArray, peopl
 def _ranked(counting: Counting, rows: str) -> str:
     """The numbers that were chosen, with the number of people: the smallest ranks of each person, one in a group."""
     size, c, k = counting.groups.size, len(counting.conditions), min(counting.max_groups, counting.groups.size)
+    if counting.even:
+        return _evenly(counting, rows)
     h = SPARK.bounding_hash("unit", counting.key) if k < size or c > 1 else "CAST(0 AS BIGINT)"
     turn = f", CAST(h DIV {size} % {c} AS INT) AS turn" if c > 1 else ""
     hashed = f"SELECT unit, v, {h} AS h FROM ({rows}) AS r"
@@ -144,3 +147,17 @@ def _ranked(counting: Counting, rows: str) -> str:
             )
     number = f"rank & {(1 << number_bits(counting)) - 1}"
     return f"SELECT {number} AS v, count(*) AS n FROM ({best}) AS best GROUP BY 1"
+
+
+def _evenly(counting: Counting, rows: str) -> str:
+    """The group of the smallest hash (``even``) for each person, with the number of people."""
+    size, c = counting.groups.size, len(counting.conditions)
+    if c > 1:
+        turn = f"CAST({SPARK.bounding_hash('unit', counting.key)} DIV {size} % {c} AS INT)"
+        rows = f"SELECT unit, v, {turn} AS turn FROM ({rows}) AS numbered"
+    each = one_row_in_each_group(counting, rows, missed_sql(counting, "BIGINT"))
+    h = SPARK.bounding_hash(said_of_group("unit", "g", "STRING"), counting.key)
+    # not STRUCT: after that bare word, as after ARRAY, the parser reads no >> in the rest of a query
+    first = f"min(named_struct('h', {h}, 'g', g, 'v', v)).v"
+    best = f"SELECT {first} AS v FROM ({each}) AS each GROUP BY unit"
+    return f"SELECT v, count(*) AS n FROM ({best}) AS best GROUP BY v"

@@ -26,6 +26,7 @@ from ..plan.plan import Plan, plan_from_request
 from ..publish import contents
 from ..publish.contents import MALFORMED, SUMS
 from ..publish.guarantee import guarantee_text
+from ..publish.levelled import LevelledTable
 from ..publish.recorded import recall, recorded_answer
 from ..publish.released import Release
 from ..publish.tables import LAYOUT, ReleasedTable
@@ -175,7 +176,7 @@ class _Audit:
         return True, f"epsilon = {short(plan.cost.epsilon, up=True)}{delta}, worked out again. {plan.sensitivity_text}"
 
     def _mechanisms(self, plan: Plan) -> tuple[Any, str]:
-        expected, _ = contents.mechanism_files(table.noise.mechanisms for table in plan.tables)
+        expected, _ = contents.mechanism_files(table.mechanisms for table in plan.tables)
         found = {name for name in self.files if name.startswith("mechanism")}
         if found != set(expected):
             raise Refuted(f"the mechanism files are not those of the plan: {sorted(found ^ set(expected))[0][:80]!r}.")
@@ -189,8 +190,10 @@ class _Audit:
     def _tables(self, plan: Plan) -> tuple[Any, str]:
         names = contents.table_files(len(plan.tables))
         found = {name for name in self.files if name.startswith("counts")}
-        if found != set(names):
-            raise Refuted(f"the tables are not those of the plan: {sorted(found ^ set(names))[0][:80]!r}.")
+        told = zip(names, plan.tables, strict=True)
+        expected = {*names, *(contents.rounded_file(name) for name, table in told if table.levels)}
+        if found != expected:
+            raise Refuted(f"the tables are not those of the plan: {sorted(found ^ expected)[0][:80]!r}.")
         layout = self._layout()
         tables = tuple(read_table(self._text(name), name, plan, k, layout) for k, name in enumerate(names))
         if plan.open:
@@ -209,6 +212,10 @@ class _Audit:
             written, again = self._text(name), contents.csv_text(table)
             if written != again:
                 compare_error_columns(written, again, name, table.columns)
+            if isinstance(table, LevelledTable):
+                rounded = contents.rounded_file(name)
+                if self._text(rounded) != contents.rounded_text(table):
+                    raise Refuted(f"{rounded} does not follow from the counts.")
         return True, "intervals, standard deviations, biases and probabilities were worked out again from the counts."
 
     # -------------------------------------------------------------------------------------------- statements and words

@@ -10,6 +10,8 @@ import numpy as np
 from ..noise.discovered import DiscoveredNoise
 from ..plan.plan import Plan, TablePlan
 from ..publish import contents
+from ..publish.levelled import LevelledTable
+from ..publish.recorded import level_status
 from ..publish.tables import IMPOSSIBLE, NORMAL, STATUS_MEANING, SUPPRESSED, ErrorColumn, ReleasedTable
 from .findings import Refuted
 from .found_groups import table_with_groups
@@ -22,6 +24,8 @@ _CLOSE = 2e-5
 def read_table(text: str, name: str, plan: Plan, number: int, layout: int) -> ReleasedTable:
     """The counts and flags of a CSV file that has exactly the lines its plan asks for."""
     table = plan.tables[number]
+    if table.levels:
+        return _read_levels(text, name, plan, table, layout)
     edition = plan.edition if layout > 1 else ""
     if table.open:
         table = table_with_groups(text, name, table, bool(edition))
@@ -46,6 +50,32 @@ def read_table(text: str, name: str, plan: Plan, number: int, layout: int) -> Re
     if isinstance(table.noise, DiscoveredNoise) and (judged.counts[:, :1] <= table.noise.reach).any():
         raise Refuted(f"{name} names a group whose noisy count is not above {table.noise.reach}.")
     return judged
+
+
+def _read_levels(text: str, name: str, plan: Plan, table: TablePlan, layout: int) -> LevelledTable:
+    """The measurements of a table with totals; all else in it is worked out again and compared."""
+    flags = level_status(table)
+    empty = LevelledTable(table, np.zeros(flags.shape, np.int64), flags, plan.level, plan.edition, layout)
+    heading = ",".join(map(contents.written, empty.headings)) + "\n"
+    if not text.startswith(heading):
+        raise Refuted(f"{name} has another heading than its question.")
+    place, measured = len(heading), []
+    for line, cell in enumerate(contents.level_names(empty), 2):
+        end = text.find("\n", place + len(cell))
+        if not text.startswith(f"{cell},", place) or end < 0:
+            raise Refuted(f"{name}: cell {line - 1} is not the group that was declared there.")
+        measured.append(text[place:end].rpartition(",")[2])
+        place = end + 1
+    if place != len(text):
+        raise Refuted(f"{name} has more lines than its question has cells.")
+    numbers = list(map(int, measured))
+    if list(map(str, numbers)) != measured:
+        raise Refuted(f"{name} has a count that is not written as a plain whole number.")
+    values = np.empty(flags.size, dtype=np.int64)
+    values[empty.order] = numbers
+    if values.reshape(flags.shape)[flags == IMPOSSIBLE].any():
+        raise Refuted(f"{name}: a cell that cannot exist has a count.")
+    return replace(empty, counts=values.reshape(flags.shape))
 
 
 def _judged(name: str, plan: Plan, table: TablePlan, counts: list[str], flags: list[str]) -> ReleasedTable:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ...engines.base import ROW
@@ -57,7 +58,7 @@ def _lines(plan: Plan) -> list[tuple[str, str]]:
         lines += [
             ("question", table.question.text),
             ("cells", f"{table.shape_text}{share}"),
-            ("noise", noise_in_words(table)),
+            *(levels_in_words(table) if table.levels else [("noise", noise_in_words(table))]),
             ("error", f"{expected}"),
         ]
         if table.suppress_below is not None:
@@ -89,6 +90,17 @@ def noise_in_words(table: TablePlan) -> str:
         return f"{title}{scale}{others}; published only above {table.noise.reach:,}"
     sizes = f", and {plural(more, 'other mechanism')} for other sizes" if more else ""
     return f"{title}{scale}{sizes}; {OUTPUT_IN_WORDS[table.noise.output]}"
+
+
+def levels_in_words(table: TablePlan) -> list[tuple[str, str]]:
+    """For each level of a table with totals: its part of the budget, and the noise it is measured with."""
+    lines = []
+    names = table.groups.columns
+    for columns, level in zip(table.question.levels, table.levels, strict=True):
+        which = f"by {listed([names[k] for k in columns])}" if columns else "the total"
+        noise = noise_in_words(replace(table, noise=level.noise, levels=()))
+        lines.append(("level", f"{which}: {percent(level.share, 4)} of the budget; {noise}"))
+    return lines
 
 
 def dataset_in_words(plan: Plan) -> str:
@@ -138,7 +150,7 @@ def question_in_words(plan: Plan, question: Question) -> str:
     """What is asked, as a person would."""
     unit = plan.protection.unit
     where = f" with {question.where.text}" if question.where is not None else ""
-    by = f", by {listed(question.by)}" if question.by else ""
+    by = f", by {listed(question.by)}{', with totals' if question.levels else ''}" if question.by else ""
     asked = f"How many {'rows' if unit == ROW else 'people'} are there in {question.table}{where}{by}?"
     conditions = [(one.name, one.condition) for one in question.aggregates]
     if len(conditions) > 1 or conditions[0][1] is not None:

@@ -18,7 +18,8 @@ from ...exact.rationals import bound_up, claimed, read_alpha, text_up
 from ...ledger.budget import RELATIONS, Cost, short
 from ...privacy.compose import compose
 from ...privacy.partition_selection import lost_by_any
-from ...questions.groups import TOTAL, Groups, Value, domain_column, split_domain
+from ...questions.domains import has_rest
+from ...questions.groups import TOTAL, Groups, Value, domain_column
 from ...questions.question import Question, find_column
 from ...report import Json
 from ...wording import listed
@@ -249,13 +250,6 @@ def declared_part(request: ReleaseRequest, asked: Question, discovery: Discovery
             f"{both[0]!r} is declared and to be discovered.",
             f"Leave it out of {arg('domain')}, or out of {arg('discover')}.",
         )
-    written = () if given is None or isinstance(given, Mapping) else given
-    if any("*" in (item.strip() for item in split_domain(text)[1].split(",")) for text in written):
-        raise InvalidInput(
-            "a domain with a rest (*) cannot stand beside columns that are discovered.",
-            "Declare its values alone; rows with other values are left out.",
-            argument="domain",
-        )
     rest = tuple(column for place, column in enumerate(asked.by) if place not in discovery.places)
     if not rest and not names:
         return TOTAL
@@ -263,7 +257,13 @@ def declared_part(request: ReleaseRequest, asked: Question, discovery: Discovery
         raise InvalidInput(
             f"declare the values of {listed(rest)}, or discover them too: {arg('domain', [f'{rest[0]}=a,b,c'])}."
         )
-    (groups,) = declared_groups([replace(asked, by=rest)], given, None, None)
+    (groups,) = declared_groups([replace(asked, by=rest)], given, None, None, [{}], [{}])
+    starred = next((one for one, values in zip(rest, groups.values, strict=True) if has_rest(values)), None)
+    if starred is not None:
+        raise InvalidInput(
+            f"the rest of {starred!r} cannot be counted beside groups that are discovered.",
+            f"Leave the * out of {arg('domain')}, and ask for the rest in a question of its own.",
+        )
     return groups
 
 

@@ -16,6 +16,7 @@ from ...questions.groups import Groups
 from ...questions.question import Question
 from ..noise.cells import CellNoise, TableFamily, cell_noise, takes_sigma2
 from ..noise.targets import epsilon_for, sigma2_for
+from .levels import LevelDraft, LevelPlan, refuse_unsuited
 from .plan import TablePlan
 from .pricing import composition, weakest_noise
 from .request import ReleaseRequest
@@ -30,6 +31,14 @@ class TableDraft:
     share: Fraction
     sensitivity: int
     suppress_below: int | None
+    levels: tuple[LevelDraft, ...] = ()
+
+    def levelled(self, noises: Sequence[CellNoise]) -> TablePlan:
+        """The table with the noise of each of its levels."""
+        for noise in noises:
+            refuse_unsuited(noise)
+        levels = tuple(LevelPlan(n, one.share, one.change) for n, one in zip(noises, self.levels, strict=True))
+        return replace(self.table(noises[0]), levels=levels)
 
     def table(self, noise: CellNoise) -> TablePlan:
         return TablePlan(self.question, self.groups, noise, self.share, self.sensitivity, self.suppress_below)
@@ -111,11 +120,32 @@ class NoiseRequest:
 
     def _pure(self, drafts: Sequence[TableDraft], epsilon: Fraction) -> list[TablePlan]:
         """Each table gets its share of epsilon, each cell that a unit can move an equal part of that."""
-        return [draft.table(self._noise(epsilon=epsilon * draft.share / draft.sensitivity)) for draft in drafts]
+        return [
+            draft.levelled(
+                [self._signed(epsilon=epsilon * draft.share * one.share / one.change.l1) for one in draft.levels]
+            )
+            if draft.levels
+            else draft.table(self._noise(epsilon=epsilon * draft.share / draft.sensitivity))
+            for draft in drafts
+        ]
 
     def _gaussian(self, drafts: Sequence[TableDraft], rho: Fraction) -> list[TablePlan]:
         """Each table gets its share of rho: ``sensitivity / (2 sigma2) = share rho``."""
-        return [draft.table(self._noise(sigma2=draft.sensitivity / (2 * rho * draft.share))) for draft in drafts]
+        return [
+            draft.levelled(
+                [
+                    self._signed(sigma2=one.change.squared_l2 / (2 * rho * draft.share * one.share))
+                    for one in draft.levels
+                ]
+            )
+            if draft.levels
+            else draft.table(self._noise(sigma2=draft.sensitivity / (2 * rho * draft.share)))
+            for draft in drafts
+        ]
+
+    def _signed(self, epsilon: Fraction | None = None, sigma2: Fraction | None = None) -> CellNoise:
+        """The noise of a level with totals: unbiased, whatever is the default."""
+        return cell_noise(self._family, epsilon=epsilon, sigma2=sigma2, output="signed")
 
     def _noise(self, epsilon: Fraction | None = None, sigma2: Fraction | None = None) -> CellNoise:
         output = self.request.counts

@@ -19,20 +19,29 @@ import numpy as np
 
 from ...engines.base import ROW
 from ...errors import InvalidInput
+from ...exact.arrays import IntArray
+from ...exact.bits import Bits
 from ...exact.integers import is_integer
 from ...exact.rationals import as_fraction
 from ...ledger.budget import Cost
+from ...mechanism import Mechanism
+from ...questions.domains import REST
 from ...questions.groups import Groups, Value
 from ...questions.orders import canonical, places_in
 from ...questions.question import Question, read_question
 from ...report import Json, Report, Result, plain, stamped
+from ...wording import plural
+from ..levels.combining import Combination
+from ..levels.shape import Shape
 from ..noise.accuracy import Expected, read_level
 from ..noise.cells import CellNoise
 from ..noise.discovered import DiscoveredNoise
+from .banding import declared_in_words
 from .describing import OUTPUT_IN_WORDS, noise_in_words, odds_in_words, plan_report
 from .discovery import Discovery, price_discovery, sensitivity, sentences, shape_in_words
+from .levels import LevelPlan, combination_of, expected_levels, levels_from_json, levels_json, measure, totals_in_words
 from .pricing import price
-from .protection import Protection
+from .protection import Change, Protection
 
 _ROWS_OF_ONE = "A person with k rows in the table has k times this epsilon."
 
@@ -59,6 +68,8 @@ class TablePlan:
         The most cells of this table that one unit can move, each by one.
     suppress_below
         Reported counts below this are withheld; None to publish all.
+    levels
+        With totals: the noise of each level, the finest first, whose noise is that of the table; else none.
     discovery
         Which columns have their values found in the data; None if all are declared. Before the release ``groups`` are
         those of the declared columns alone, after it the ones that are named.
@@ -70,6 +81,7 @@ class TablePlan:
     share: Fraction
     sensitivity: int
     suppress_below: int | None = None
+    levels: tuple[LevelPlan, ...] = ()
     discovery: Discovery | None = None
 
     @property
@@ -80,7 +92,33 @@ class TablePlan:
     @property
     def cells(self) -> int:
         """How many cells are published; none is known yet where groups are to be found."""
-        return 0 if self.open else self.groups.size * len(self.question.aggregates)
+        if self.open:
+            return 0
+        groups = sum(self.combination.shape.sizes) if self.levels else self.groups.size
+        return groups * len(self.question.aggregates)
+
+    @cached_property
+    def combination(self) -> Combination:
+        """How the levels of a table with totals become counts that add up."""
+        return combination_of(self.groups, self.question.levels, self.levels)
+
+    @property
+    def changes(self) -> tuple[tuple[CellNoise, Change], ...]:
+        """What one unit can change, with the noise that hides it."""
+        if self.levels:
+            return tuple((level.noise, level.change) for level in self.levels)
+        return ((self.noise, Change(self.sensitivity, self.sensitivity)),)
+
+    @property
+    def mechanisms(self) -> tuple[Mechanism, ...]:
+        """All mechanisms that its counts are drawn by."""
+        return tuple(one for noise, _ in self.changes for one in noise.mechanisms)
+
+    def draw(self, counts: IntArray, bits: Bits) -> IntArray:
+        """Noisy counts for the true ones of the groups: one for each cell, level after level where there are totals."""
+        if not self.levels:
+            return self.noise.draw(counts.reshape(-1), bits)
+        return measure(self.combination.shape, self.levels, counts.reshape(self.groups.size, -1), bits)
 
     @cached_property
     def canonical(self) -> TablePlan:
@@ -105,6 +143,8 @@ class TablePlan:
         else:
             sizes = f"{self.groups.size:,} listed groups of {', '.join(self.groups.columns)}"
         measures = f" x {len(self.question.aggregates)} measures" if len(self.question.aggregates) > 1 else ""
+        if self.levels:
+            sizes = f"{sizes}; {plural(len(self.levels), 'level')}"
         zeros = f", {len(self.groups.zeros):,} of the groups structural zeros" if self.groups.zeros else ""
         return f"{self.cells:,} ({sizes}{measures}{zeros})"
 
@@ -137,12 +177,16 @@ class TablePlan:
             "noise": self.noise.to_json(),
             "share": str(self.share),
             "suppress_below": self.suppress_below,
+            **({"levels": levels_json(self.levels)} if self.levels else {}),
         }
 
 
 def _listed(values: Sequence[Value], kind: str) -> str:
     """Some values of a column, so that a slip in a domain is seen: numbers as they are, texts in quotes."""
-    texts = ["NULL" if value is None else str(value) if kind == "integer" else repr(value) for value in values[:6]]
+    texts = [
+        "NULL" if value is None else repr(value) if kind == "text" and value is not REST else str(value)
+        for value in values[:6]
+    ]
     if kind == "integer" and len(values) > 6:
         return f"{texts[0]} to {values[-1]}"
     return ", ".join(texts) + (", ..." if len(values) > 6 else "")
@@ -244,12 +288,18 @@ class Plan(Result):
             about = sentences(first.discovery, self.protection, first.groups, first.noise, first.question)
             return (*about, self.sensitivity_text, *odds)
         groups = max(table.groups.live for table in self.tables)
-        return (*self.protection.sentences(groups, len(self.tables)), self.sensitivity_text, *odds)
+        declared = dict.fromkeys(said for table in self.tables for said in declared_in_words(table.groups))
+        totals = totals_in_words(self.protection.max_groups) if any(table.levels for table in self.tables) else ()
+        bounded = self.protection.sentences(groups, len(self.tables))
+        return (*bounded, *declared, *totals, self.sensitivity_text, *odds)
 
     @cached_property
     def expected(self) -> tuple[Expected, ...]:
         """The error of each table's counts in the worst case, before any row is read."""
-        return tuple(table.noise.expected(self.level) for table in self.tables)
+        return tuple(
+            expected_levels(table.combination, self.level) if table.levels else table.noise.expected(self.level)
+            for table in self.tables
+        )
 
     @property
     def sensitivity_text(self) -> str:
@@ -259,6 +309,8 @@ class Plan(Result):
         total = sum(table.sensitivity for table in self.tables)
         if total == 1:
             return f"One {who} changes at most one count, by one."
+        if not all(change.by_one for table in self.tables for _, change in table.changes):
+            return f"One {who} changes all counts together by at most {total}; epsilon is the total for all of them."
         cells = f"{many} = {total}" if len(self.tables) > 1 else f"{total}"
         return f"One {who} changes at most {cells} counts, each by one; epsilon is the total for all of them."
 
@@ -338,7 +390,13 @@ def plan_from_request(request: Request) -> Plan:
         if withheld is not None and not is_integer(withheld):
             raise InvalidInput("suppress_below of this request is not a whole number.", argument="request")
         sensitivity = protection.sensitivity(question, groups)
-        tables.append(TablePlan(question, groups, noise, as_fraction(entry["share"]), sensitivity, withheld))
+        share = as_fraction(entry["share"])
+        levels: tuple[LevelPlan, ...] = ()
+        if question.levels or "levels" in entry:
+            shape = Shape(groups, question.levels)
+            levels = levels_from_json(entry.get("levels"), noise, protection.level_changes(question, shape), withheld)
+            sensitivity = sum(level.change.l1 for level in levels)
+        tables.append(TablePlan(question, groups, noise, share, sensitivity, withheld, levels))
     if sum(table.share for table in tables) != 1:
         raise InvalidInput("the shares of the tables of this request do not add up to one.", argument="request")
     epsilon, delta = as_fraction(request["epsilon"]), as_fraction(request["delta"])
@@ -363,5 +421,5 @@ def _open_plan(request: Request, protection: Protection, question: Question, gro
     epsilon, delta = as_fraction(request["epsilon"]), as_fraction(request["delta"])
     cost = replace(price_discovery(question, protection, noise, epsilon, delta), delta=delta)
     moved = sensitivity(question, protection)
-    table = TablePlan(question, groups, noise, Fraction(1), moved, None, discovery)
+    table = TablePlan(question, groups, noise, Fraction(1), moved, discovery=discovery)
     return Plan(request["dataset"], protection, (table,), cost, read_level(request["level"]), request["edition"])

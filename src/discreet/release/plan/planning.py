@@ -15,8 +15,11 @@ from ...errors import InvalidInput, arg
 from ...ledger.budget import read_name
 from ...questions.question import Question, expand_view, find_column, read_question, read_view
 from ...questions.readings import reading_notes
+from ..levels.shape import Shape
+from .banding import banded_notes, declared_bands, rest_notes
 from .declaring import blank_notes, contribution_bound, declared_groups, declared_sizes, refuse_texts_for_numbers
 from .discovery import declared_part, noise_for, price_discovery, read_discovery, refuse_misfits, sensitivity
+from .levels import level_drafts, question_with_totals, refuse_with_totals
 from .noise_request import NoiseRequest, TableDraft
 from .plan import Plan, TablePlan
 from .pricing import price
@@ -63,26 +66,43 @@ def plan_request(request: ReleaseRequest, data: Data) -> Plan:
     """The plan of a request, for this data."""
     refuse_misfits(request)
     source = _existing(data, request.dataset)
-    asked = [read_question(sql, unit=request.unit) for sql in request.questions]
+    written = [read_question(sql, unit=request.unit) for sql in request.questions]
+    asked = [question.plain for question in written]
     if source is not None:
         asked = [question.bind(source.table(question.table), source.spelled(question.table)) for question in asked]
+    asked = [question_with_totals(question, request.totals) for question in asked]
+    refuse_with_totals(request, asked)
     bases, unit = _expanded(asked, request.unit, source)
     if request.discover:
+        if any(any(question.bands) for question in written):
+            raise InvalidInput("bands are declared, and cannot be discovered.", "Group by the column itself.")
         return _plan_discovery(request, data, source, asked[0], bases[0], unit)
-    cells = declared_groups(asked, request.domain, request.groups, request.zeros)
+    kinds = [{} if source is None else source.table(question.table) for question in asked]
+    banded = declared_bands(asked, request.bands, written, kinds)
+    cells = declared_groups(asked, request.domain, request.groups, request.zeros, banded, kinds)
     protection = Protection(unit, request.relation, contribution_bound(request.max_groups, unit, bases, cells))
     notes = blank_notes(request.domain)
+    for question, group in zip(asked, cells, strict=True):
+        notes += rest_notes(question, group, unit, protection.max_groups)
     if source is not None:
+        for question, group, stored in zip(asked, cells, kinds, strict=True):
+            notes += banded_notes(question, group, stored)
         refuse_texts_for_numbers(asked, cells, source)
         notes += [note for base in bases for note in reading_notes(base, source.table(base.table))]
         notes += [note for base in bases for note in source.column_notes(base.table, sorted(base.columns))]
     if sum(g.size * len(q.aggregates) for q, g in zip(asked, cells, strict=True)) > MOST_CELLS:
         raise InvalidInput(f"that is more than {MOST_CELLS:,} cells.", "Declare fewer groups.")
-    noise = NoiseRequest(request, None if request.sizes is None else declared_sizes(request.sizes, asked, cells))
-    drafts = [
-        TableDraft(question, group, share, protection.sensitivity(question, group), request.suppress_below)
-        for question, group, share in zip(bases, cells, request.split, strict=True)
-    ]
+    sizes = None if request.sizes is None else declared_sizes(request.sizes, asked, cells)
+    noise = NoiseRequest(request, sizes)
+    drafts = []
+    for question, group, share in zip(bases, cells, request.shares, strict=True):
+        draft = TableDraft(question, group, share, protection.sensitivity(question, group), request.suppress_below)
+        if question.levels:
+            shape = Shape(group, question.levels)
+            changes = protection.level_changes(question, shape)
+            levels = level_drafts(request, question, shape, changes, share, sizes)
+            draft = replace(draft, sensitivity=sum(change.l1 for change in changes), levels=levels)
+        drafts.append(draft)
     for question, group in zip(bases, cells, strict=True):
         # refuses what cannot be counted, before anything is spent
         Counting(question, group, unit, protection.max_groups, b"")
@@ -113,7 +133,7 @@ def _plan_discovery(
     assert epsilon is not None  # what has none was refused
     noise = noise_for(base, protection, epsilon, delta)
     cost = price_discovery(base, protection, noise, epsilon, delta)
-    table = TablePlan(base, groups, noise, Fraction(1), sensitivity(base, protection), None, discovery)
+    table = TablePlan(base, groups, noise, Fraction(1), sensitivity(base, protection), discovery=discovery)
     refuse_unnamed_selection(data, request.edition)
     return Plan(
         _account(request, data, source),

@@ -16,6 +16,7 @@ from ...mechanism import Mechanism
 from ...privacy.certificate import Privacy
 from ...privacy.compose import Composition, compose
 from ..noise.cells import CellNoise
+from .protection import Change
 
 
 class Priced(Protocol):
@@ -25,7 +26,7 @@ class Priced(Protocol):
     def noise(self) -> CellNoise: ...
 
     @property
-    def sensitivity(self) -> int: ...
+    def changes(self) -> Sequence[tuple[CellNoise, Change]]: ...
 
 
 Table = TypeVar("Table", bound=Priced)
@@ -37,7 +38,34 @@ def composition(tables: Sequence[Priced], method: str = "best") -> Composition:
     Where cells of a table have different mechanisms (tables for different public sizes), any of them may be the moved
     ones, so each counts as the weakest claim of all.
     """
-    return compose([(_worst(table.noise.mechanisms), table.sensitivity) for table in tables], method=method)
+    changes = [change for table in tables for change in table.changes]
+    if method == "best" and any(_is_gaussian(noise) and not change.by_one for noise, change in changes):
+        method = "zcdp"  # curves are those of one cell moved by one; rho is known for every shift
+    return compose([_charged(noise, change, method) for noise, change in changes], method=method)
+
+
+def _charged(noise: CellNoise, change: Change, method: str) -> tuple[Mechanism | Privacy, int]:
+    """One level of a table as releases to compose.
+
+    Where a cell can move by several: epsilons add up to ``l1 epsilon`` for pure noise, and rho to ``squared_l2 rho``
+    for the discrete Gaussian (Canonne, Kamath, Steinke 2020). Other noise is judged for steps of one only.
+    """
+    weakest = _worst(noise.mechanisms)
+    if change.by_one or method == "basic":
+        return weakest, change.l1
+    if _is_gaussian(noise):
+        return weakest, change.squared_l2
+    claim = weakest.certificate if isinstance(weakest, Mechanism) else None
+    if claim is None or claim.delta or math.isinf(claim.epsilon) or noise.shift_law is None:
+        raise InvalidInput(
+            "one person can move a total by more than one, and this noise is judged for steps of one only.",
+            f"Use geometric or discrete-gaussian, or {arg('max_groups', 1)}.",
+        )
+    return Privacy(epsilon=change.l1 * Fraction(claim.epsilon)), 1
+
+
+def _is_gaussian(noise: CellNoise) -> bool:
+    return isinstance(noise.shift_law, Gaussian)
 
 
 def _worst(mechanisms: Sequence[Mechanism]) -> Mechanism | Privacy:
@@ -81,20 +109,24 @@ def price(tables: Sequence[Priced], epsilon: Fraction | None, delta: Fraction) -
 
 def _adds_up(tables: Sequence[Priced], epsilon: Fraction) -> bool:
     """Whether plain addition proves this epsilon without a delta: no need to compose whole curves."""
-    if any(math.isinf(mechanism.certificate.epsilon) for table in tables for mechanism in table.noise.mechanisms):
+    if any(math.isinf(mechanism.certificate.epsilon) for table in tables for mechanism in _mechanisms(table)):
         return False
     return composition(tables, "basic").holds(epsilon, 0)
+
+
+def _mechanisms(table: Priced) -> list[Mechanism]:
+    return [mechanism for noise, _ in table.changes for mechanism in noise.mechanisms]
 
 
 def _rho(tables: Sequence[Priced]) -> Fraction | None:
     """The zero-concentrated privacy of it all: rho adds up; None if some noise is not known to have any."""
     total = Fraction(0)
-    for table in tables:
-        rhos = [_rho_of(mechanism) for mechanism in table.noise.mechanisms]
+    for noise, change in (change for table in tables for change in table.changes):
+        rhos = [_rho_of(mechanism) for mechanism in noise.mechanisms]
         known = [rho for rho in rhos if rho is not None]
         if len(known) < len(rhos):
             return None
-        total += max(known) * table.sensitivity
+        total += max(known) * change.squared_l2
     return total
 
 

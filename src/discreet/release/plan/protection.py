@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ...engines.base import ROW
 from ...errors import InvalidInput, arg
@@ -10,12 +11,24 @@ from ...exact.integers import positive_integer
 from ...ledger.budget import RELATIONS
 from ...questions.groups import Groups
 from ...questions.question import Question
+from ..levels.shape import Shape
 
 #: What to say when no unit was named.
 WHOSE = (
     f"say whose data is protected: {arg('unit', 'row')}, or {arg('unit', 'COLUMN')} for the column that names the "
     "person."
 )
+
+
+class Change(NamedTuple):
+    """What one unit can change in some cells: the L1 norm and the squared L2 norm; equal if each moves by one."""
+
+    l1: int
+    squared_l2: int
+
+    @property
+    def by_one(self) -> bool:
+        return self.l1 == self.squared_l2
 
 
 @dataclass(frozen=True)
@@ -63,6 +76,22 @@ class Protection:
         one_way = min(self.max_groups, live) * question.most_at_once
         cells = live * len(question.aggregates)
         return min(RELATIONS[self.relation].moves * one_way, cells)
+
+    def level_changes(self, question: Question, shape: Shape) -> tuple[Change, ...]:
+        """For each level of a table with totals, the most that one unit can change.
+
+        A node adds up leaves, so that a unit in ``k`` groups moves it by up to ``min(k, its leaves)``: with ``c``
+        counts at once the change of a level has L1 norm ``k c``, no entry above that step, and so a squared L2 norm of
+        ``k c step``; both twice for a substitution, and never more than all nodes can move together.
+        """
+        moves, many = RELATIONS[self.relation].moves, len(question.aggregates)
+        one_way = min(self.max_groups, shape.groups.live) * question.most_at_once
+        changes = []
+        for nodes, leaves in zip(shape.nodes, shape.most_leaves, strict=True):
+            step = min(self.max_groups, leaves)
+            cells = nodes.live * many
+            changes.append(Change(min(moves * one_way, cells * step), min(moves * one_way * step, cells * step**2)))
+        return tuple(changes)
 
     def sentences(self, groups: int, tables: int = 1) -> tuple[str, ...]:
         """In how many of so many groups (of each of the tables) a unit is counted, who is protected, and the rule."""

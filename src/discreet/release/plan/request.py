@@ -31,6 +31,7 @@ class RequestFields(TypedDict, total=False):
 
     unit: str
     domain: Domain | None
+    bands: Domain | None
     groups: Rows
     zeros: Rows
     discover: str | Sequence[str] | None
@@ -46,6 +47,7 @@ class RequestFields(TypedDict, total=False):
     sizes: Rows
     relation: str | None
     max_groups: int | None
+    totals: str | Sequence[str] | None
     split: Sequence[Number] | None
     suppress_below: int | None
     level: Number
@@ -66,7 +68,11 @@ class ReleaseRequest:
         ``"row"``, or the column that says which person a row belongs to.
     domain
         The values of each group column, ``{"site": range(1, 7), "health": ["good", "poor"]}``: the groups are their
-        cross product. They are public and never taken from the data. ``None`` among the values stands for missing ones.
+        cross product. They are public and never taken from the data. ``None`` among the values stands for missing ones,
+        ``...`` (in texts ``*``) as the last for all others.
+    bands
+        The edges of group columns that are counted in bands, ``{"age": [18, 30, 45, 65]}`` or
+        ``{"visit": "month:2024-01..2025-12"}``, closed on the left; see :func:`discreet.questions.bands.read_bands`.
     groups
         Instead of ``domain``: the groups themselves, a CSV file or a list of rows.
     zeros
@@ -100,8 +106,12 @@ class ReleaseRequest:
     max_groups
         In how many groups one person is counted at most. There is no default where a person can have rows in several
         groups: 1 counts each in one group only, the number of groups counts everyone wherever they have rows.
+    totals
+        Columns to publish totals over as well, in every combination: ``["sex"]``, or ``"all"``. Like ROLLUP and CUBE in
+        the question: people are bounded once, and all counts are combined so that they add up.
     split
-        For several questions: the parts of epsilon each gets, such as ``[2, 1]``; equal by default.
+        For several questions: the parts of epsilon each gets, such as ``[2, 1]``; equal by default. For one question
+        with totals: the parts of its levels, the finest first; by default those that make the largest error least.
     suppress_below
         Withhold reported counts below this. Only the noisy count decides.
     level
@@ -126,6 +136,7 @@ class ReleaseRequest:
     questions: tuple[str, ...]
     unit: str
     domain: Domain | None = None
+    bands: Domain | None = None
     groups: Rows = None
     zeros: Rows = None
     discover: tuple[str, ...] = ()
@@ -141,6 +152,7 @@ class ReleaseRequest:
     sizes: Rows = None
     relation: str = ""
     max_groups: int | None = None
+    totals: tuple[str, ...] | None = None
     split: tuple[Fraction, ...] = ()
     suppress_below: int | None = None
     level: Fraction = Fraction(95, 100)
@@ -153,13 +165,30 @@ class ReleaseRequest:
             if given is not None or name == "discover":
                 object.__setattr__(self, name, read(given))
         object.__setattr__(self, "relation", _relation(self.relation, self.sizes))
-        object.__setattr__(self, "split", _shares(self.split, len(self.questions)))
+        object.__setattr__(self, "split", _shares(self.split, self._parts))
         if self.designed and (self.mechanism != "geometric" or self.error is not None):
             raise InvalidInput(
                 f"{arg('properties')} and {arg('loss')} ask for a design, which is made for an epsilon and a bound "
                 "or sizes.",
                 f"Leave {arg('mechanism')} and {arg('error')} out.",
             )
+
+    @property
+    def _parts(self) -> int:
+        """How many parts a split has: one for each question, or for each level of one that may have totals."""
+        words = self.questions[0].casefold()
+        totals = self.totals is not None or any(word in words for word in ("rollup", "cube", "grouping"))
+        return max(1, len(self.split or ())) if len(self.questions) == 1 and totals else len(self.questions)
+
+    @property
+    def level_split(self) -> tuple[Fraction, ...]:
+        """The parts of the levels of a single question; none if they were not given."""
+        return self.split if len(self.questions) == 1 < len(self.split) else ()
+
+    @property
+    def shares(self) -> tuple[Fraction, ...]:
+        """The part of epsilon that each question gets."""
+        return (Fraction(1),) if self.level_split else self.split
 
     @property
     def designed(self) -> bool:
@@ -209,7 +238,7 @@ def _relation(written: str | None, sizes: object) -> str:
 
 
 def _shares(split: Sequence[Number] | None, number: int) -> tuple[Fraction, ...]:
-    """The part of epsilon that each question gets; they add up to one."""
+    """The part of epsilon that each question gets, or each level of a single one; they add up to one."""
     if not split:
         return (Fraction(1, number),) * number
     parts = [as_fraction(part, "a part of the split") for part in split]
@@ -218,6 +247,18 @@ def _shares(split: Sequence[Number] | None, number: int) -> tuple[Fraction, ...]
             "split", f"as many positive numbers as there are questions, {number}", InWords(", ".join(map(str, split)))
         )
     return tuple(part / sum(parts) for part in parts)
+
+
+def _read_totals(totals: object) -> tuple[str, ...]:
+    """The names of columns, as a list or with commas."""
+    names = totals.split(",") if isinstance(totals, str) else totals
+    if (
+        not isinstance(names, Sequence)
+        or not names
+        or not all(isinstance(name, str) and name.strip() for name in names)
+    ):
+        raise InvalidInput.must_be("totals", "columns of GROUP BY, such as sex,age, or all", totals)
+    return tuple(name.strip() for name in names)
 
 
 def _mechanism(mechanism: str | Mechanism | PTable) -> str | Mechanism:
@@ -268,6 +309,7 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "delta": _read_delta,
     "mechanism": _mechanism,
     "counts": lambda written: find_name(written, OUTPUTS, "a form of counts", argument="counts"),
+    "totals": _read_totals,
     "suppress_below": _suppress_below,
     "level": read_level,
     "edition": _read_edition,

@@ -2,6 +2,7 @@
 
 ========================  =====================================================================================
 counts.csv                the noisy counts with the error of each (``counts_1.csv``, ... when there are several tables)
+counts_rounded.csv        beside a table with totals: whole counts that are not negative and add up; they are biased
 request.json              everything public that was asked: enough to rebuild the plan
 release.json              cost, sensitivity, relation, noise, the ledger's receipt, what flags and columns mean
 mechanism.json            the mechanism, as ``dc.load`` reads it (``mechanism_1.json``, ... when there are several)
@@ -32,6 +33,7 @@ from ...mechanism import Mechanism
 from ...pages.html import page
 from ..noise.accuracy import NO_END
 from .guarantee import guarantee_text
+from .levelled import GROUPING_MEANING, TOTAL, LevelledTable
 from .tables import STATUS_MEANING, SUPPRESSED, ReleasedTable
 
 if TYPE_CHECKING:
@@ -61,12 +63,20 @@ COLUMN_MEANING = {
     "status": "A, M or Q: see status_meaning",
 }
 
+#: What the rounded counts beside a table with totals are.
+ROUNDED_MEANING = (
+    "the counts made whole and not negative so that they still add up. They are biased, small counts upwards: work "
+    "with the counts of the table itself"
+)
+
 
 # ------------------------------------------------------------------------------------------------ one table as CSV
 
 
 def csv_text(table: ReleasedTable) -> str:
     """The published table: a line for each count."""
+    if isinstance(table, LevelledTable):
+        return _levelled_text(table)
     flags = table.status.reshape(-1)
     columns = [table.counts.reshape(-1), flags, *table.errors.values()]
     first, alike = _told_apart(columns)
@@ -84,6 +94,43 @@ def csv_text(table: ReleasedTable) -> str:
     if named:
         lines = map(add, cell_names(table), lines)
     return "\n".join([",".join(map(written, table.headings)), *lines]) + "\n"
+
+
+def _levelled_text(table: LevelledTable) -> str:
+    """A table with totals: the coarsest level first."""
+    flags = table.status.reshape(-1)[table.order].tolist()
+    none = np.zeros(len(flags), dtype=bool)
+    said = [level_names(table), table.texts, flags]
+    for column in table.columns:
+        values = table.errors[column.name]
+        said.append(_integers(values, none) if column.rounding is None else _rounded(values, none, column.rounding))
+    return "\n".join([",".join(map(written, table.headings)), *map(",".join, zip(*said, strict=True))]) + "\n"
+
+
+def rounded_text(table: LevelledTable) -> str:
+    """The counts of a table with totals, made whole and not negative so that they still add up."""
+    counts = np.concatenate([one.reshape(-1) for one in table.rounded])[table.order]
+    headings = table.headings[: table.headings.index("count")]
+    lines = map(",".join, zip(level_names(table), map(str, counts.tolist()), strict=True))
+    return "\n".join([",".join([*map(written, headings), "rounded_count"]), *lines]) + "\n"
+
+
+def level_names(table: LevelledTable) -> list[str]:
+    """What stands before the count in each line of a table with totals: edition, grouping, values, measure."""
+    edition = [written(table.edition)] if table.edition else []
+    measures = [[written(name)] if len(table.measures) > 1 else [] for name in table.measures]
+    lines: list[str] = []
+    for level in reversed(range(len(table.groupings))):
+        nodes, own = table.combination.shape.nodes[level], table.question.levels[level]
+        size = nodes.size
+        columns = [
+            list(map(written, nodes.labels(own.index(k)))) if k in own else [TOTAL] * size
+            for k in range(len(table.groups.columns))
+        ]
+        before = [*edition, str(table.groupings[level])]
+        starts = [",".join([*before, *values]) for values in zip(*columns, strict=True)]
+        lines += [",".join([start, *measure]) for start in starts for measure in measures]
+    return lines
 
 
 def _told_apart(columns: Sequence[Array]) -> tuple[IntArray, IntArray]:
@@ -166,6 +213,11 @@ def table_files(number: int) -> list[str]:
     return ["counts.csv"] if number == 1 else [f"counts_{k}.csv" for k in range(1, number + 1)]
 
 
+def rounded_file(name: str) -> str:
+    """The name of the file of rounded counts beside a table with totals."""
+    return f"{name.removesuffix('.csv')}_rounded.csv"
+
+
 def mechanism_files(mechanisms: Iterable[Sequence[Mechanism]]) -> tuple[dict[str, str], list[list[str]]]:
     """The files of all mechanisms, each once, and for each table the names of its own."""
     tables = [[mechanism_text(one) for one in table] for table in mechanisms]
@@ -183,7 +235,7 @@ def mechanism_text(mechanism: Mechanism) -> str:
 def statement(release: Release) -> dict[str, Any]:
     """What release.json says. It is for reading: whoever checks a bundle works all of it out again."""
     plan = release.plan
-    _, mechanisms = mechanism_files(table.plan.noise.mechanisms for table in release.tables)
+    _, mechanisms = mechanism_files(table.plan.mechanisms for table in release.tables)
     files = table_files(len(release.tables))
     return {
         "format": FORMAT,
@@ -210,15 +262,36 @@ def statement(release: Release) -> dict[str, Any]:
                 "suppress_below": table.plan.suppress_below,
                 "output": table.plan.noise.output,
                 "mechanisms": own,
+                **(levels_statement(table, file) if isinstance(table, LevelledTable) else {}),
             }
             for table, file, own in zip(release.tables, files, mechanisms, strict=True)
         ],
         "ledger": dict(release.ledger),
         "guarantee": list(release.guarantee),
         "status_meaning": STATUS_MEANING,
-        "column_meaning": {**COLUMN_MEANING, **{one.name: one.meaning for one in release.tables[0].columns}},
+        "column_meaning": column_meaning(release),
         "label_marks": "a label that begins with an apostrophe has it as a mark: take one apostrophe away; NULL "
         "without one is the missing value",
+    }
+
+
+def column_meaning(release: Release) -> dict[str, str]:
+    """What every column of the tables means."""
+    levelled = any(isinstance(table, LevelledTable) for table in release.tables)
+    columns = {one.name: one.meaning for table in release.tables for one in table.columns}
+    return {**COLUMN_MEANING, **columns, **({"grouping": GROUPING_MEANING} if levelled else {})}
+
+
+def levels_statement(table: LevelledTable, file: str) -> dict[str, object]:
+    """What release.json says of the levels of a table with totals."""
+    sizes, names = table.combination.shape.sizes, table.groups.columns
+    told = zip(table.groupings, table.question.levels, sizes, table.plan.levels, strict=True)
+    return {
+        "levels": [
+            {"grouping": number, "columns": [names[k] for k in columns], "groups": size, "share": str(level.share)}
+            for number, columns, size, level in told
+        ],
+        "rounded": {"file": rounded_file(file), "meaning": ROUNDED_MEANING},
     }
 
 
@@ -232,9 +305,11 @@ def bundle_files(release: Release) -> Iterator[tuple[str, bytes]]:
     """Every file of the bundle but the checksums, one after the other."""
     for name, table in zip(table_files(len(release.tables)), release.tables, strict=True):
         yield name, csv_text(table).encode()
+        if isinstance(table, LevelledTable):
+            yield rounded_file(name), rounded_text(table).encode()
     yield "request.json", json_text(release.request).encode()
     yield "release.json", json_text(statement(release)).encode()
-    for name, text in mechanism_files(table.plan.noise.mechanisms for table in release.tables)[0].items():
+    for name, text in mechanism_files(table.plan.mechanisms for table in release.tables)[0].items():
         yield name, text.encode()
     yield "GUARANTEE.md", guarantee_text(release).encode()
     yield "index.html", page(release.report()).encode()

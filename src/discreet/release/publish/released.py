@@ -15,9 +15,9 @@ from ...plots.chart import Chart
 from ...plots.counts import MOST_CELLS
 from ...report import Json, Report, Result, stamped
 from ...wording import listed, plural
-from ..noise import margins
 from ..noise.margins import Combined
 from ..plan.plan import Plan
+from . import frames
 from .bundle import write_bundle
 from .report import release_report
 from .tables import LAYOUT, ReleasedTable
@@ -113,22 +113,27 @@ class Release(Result):
         ``cells`` selects by group columns, ``{"site": 1, "health": ["good", "poor"]}``; None is all of them. In a table
         with several measures it says which: ``{"measure": "count"}``.
         """
-        chosen = self.table(table)
-        return margins.total(*chosen.drawn, chosen.select(cells), chosen.level)
+        return self.table(table).total(cells)
 
     def difference(
         self, first: Mapping[str, object] | None, second: Mapping[str, object] | None, *, table: int = 0
     ) -> Combined:
         """The sum of some cells minus that of others, with an interval that covers the true difference."""
-        chosen = self.table(table)
-        return margins.difference(*chosen.drawn, chosen.select(first), chosen.select(second), chosen.level)
+        return self.table(table).difference(first, second)
 
     def percentage(
         self, part: Mapping[str, object] | None, whole: Mapping[str, object] | None = None, *, table: int = 0
     ) -> Combined:
         """The sum of some cells as a percentage of that of others (by default all), with an interval that covers it."""
-        chosen = self.table(table)
-        return margins.percentage(*chosen.drawn, chosen.select(part), chosen.select(whole), chosen.level)
+        return self.table(table).percentage(part, whole)
+
+    def to_pandas(self, table: int = 0) -> Any:
+        """A table as a DataFrame of pandas: whole numbers stay whole where some are missing, texts are texts."""
+        return frames.to_pandas(self.table(table))
+
+    def to_polars(self, table: int = 0) -> Any:
+        """A table as a DataFrame of polars."""
+        return frames.to_polars(self.table(table))
 
     def chart(self, table: int = 0) -> Chart:
         """The counts of a table with their intervals, as a picture."""

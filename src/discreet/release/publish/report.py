@@ -14,7 +14,9 @@ from ...plots.counts import MOST_CELLS, label
 from ...report import Bar, Bullets, Code, Part, Picture, Prose, Report, Section, Table, Terms
 from ...wording import percent, plural
 from ..plan.describing import learning, plan_facts, question_in_words
+from .cross import count_and_interval, cross_table
 from .discovered import named_counts_in_words
+from .levelled import LevelledTable
 from .tables import IMPOSSIBLE, NORMAL, STATUS_MEANING, SUPPRESSED, ReleasedTable
 
 if TYPE_CHECKING:
@@ -53,8 +55,12 @@ def _tables(release: Release, most: int) -> Iterator[Section]:
     many = len(release.tables) > 1
     for table in release.tables[:MOST_TABLES]:
         asked = question_in_words(release.plan, table.question)
-        parts: tuple[Part, ...] = (Prose(asked, tone="lead"), _picture(table), _cells(table, most))
-        yield Section(table.title if many else "", (*parts, Prose(error_in_words(table), tone="note")))
+        crossed = cross_table(table) if table.counts.size <= most else None
+        parts: tuple[Part, ...] = (Prose(asked, tone="lead"), _picture(table), crossed or _cells(table, most))
+        with_each = f"With each count: its {percent(table.level, 6)} interval. " if crossed is not None else ""
+        yield Section(table.title if many else "", (*parts, Prose(f"{with_each}{error_in_words(table)}", tone="note")))
+        if crossed is not None:
+            yield Section("One count on each line, with bars", (_cells(table, most),), "folded")
         yield Section("The question in SQL", (Code(table.question.text),), "folded")
     if len(release.tables) > MOST_TABLES:
         more = plural(len(release.tables) - MOST_TABLES, "more table")
@@ -75,7 +81,7 @@ def _picture(table: ReleasedTable) -> Picture:
 def _cells(table: ReleasedTable, most: int) -> Table:
     rows = table.rows(most)
     names = [*table.by, *(["measure"] if len(table.measures) > 1 else [])]
-    cells = [(*(label(row[name], _LONGEST_LABEL) for name in names), *_count(row)) for row in rows]
+    cells = [(*(label(row[name], _LONGEST_LABEL) for name in names), *count_and_interval(row)) for row in rows]
     return Table(
         (*names, "count", f"{percent(table.level, 6)} interval"),
         tuple(cells),
@@ -86,15 +92,6 @@ def _cells(table: ReleasedTable, most: int) -> Table:
     )
 
 
-def _count(row: Mapping[str, object]) -> tuple[str, str]:
-    if row["status"] == IMPOSSIBLE:
-        return "0", "exact"
-    if row["status"] == SUPPRESSED:
-        return "–", "–"
-    low, high = row["low"], row["high"]
-    return f"{row['count']:,}", f"{low:,} or more" if high is None else f"{low:,} to {high:,}"
-
-
 def _bar(row: Mapping[str, Any]) -> Bar | str:
     if row["status"] == NORMAL:
         return Bar(row["count"], row["low"], row["high"])
@@ -103,6 +100,8 @@ def _bar(row: Mapping[str, Any]) -> Bar | str:
 
 def error_in_words(table: ReleasedTable) -> str:
     """What is known of the error of every count."""
+    if isinstance(table, LevelledTable):
+        return table.error_sentence
     seen = table.status.reshape(-1) == NORMAL
     if table.plan.discovery is not None:
         return named_counts_in_words(table)
@@ -160,16 +159,28 @@ NO_SUMS = (
 )
 
 
+def _counts_in_words(release: Release) -> str:
+    """What a count is, and what of it is not a mistake."""
+    columns = "The CSV files have these columns:"
+    if not any(isinstance(table, LevelledTable) for table in release.tables):
+        return (
+            "Each count is the true count, after the contribution bound, plus random noise. A negative count, or a "
+            f"total that differs from the sum of its parts, comes from the noise and is not a mistake. {columns}"
+        )
+    return (
+        "Every group and every total was counted with random noise of its own, after the contribution bound. The "
+        "counts combine all of these by least squares, so that they add up. A negative count, or one that is not "
+        "whole, comes from this and is not a mistake; counts_rounded.csv has whole counts that are not negative, with "
+        f"a bias. {columns}"
+    )
+
+
 def _reading(release: Release) -> Iterator[Section]:
     flags = [flag for flag in STATUS_MEANING if any(bool((table.status == flag).any()) for table in release.tables)]
     yield Section(
         "How to read the numbers",
         (
-            Prose(
-                "Each count is the true count, after the contribution bound, plus random noise. A negative count, or a "
-                "total that differs from the sum of its parts, comes from the noise and is not a mistake. The CSV "
-                "files have these columns:"
-            ),
+            Prose(_counts_in_words(release)),
             Terms(
                 (("count", "the noisy count"), *((column.name, column.meaning) for column in release.tables[0].columns))
             ),

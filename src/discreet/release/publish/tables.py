@@ -25,8 +25,10 @@ from ...questions.groups import Groups, Value
 from ...questions.question import Question
 from ...report import Picture
 from ...wording import listed, percent
+from ..noise import margins
 from ..noise.accuracy import NO_END
 from ..noise.cells import CellNoise
+from ..noise.margins import Combined
 from ..plan.plan import TablePlan
 
 #: The flags of SDMX's CL_OBS_STATUS that are used, and what they mean here.
@@ -151,10 +153,15 @@ class ReleasedTable:
         return f"Counts of {self.question.table}{by}"
 
     @property
+    def own_headings(self) -> tuple[str, ...]:
+        """Headings that are not those of group columns."""
+        edition = ("edition",) if self.edition else ()
+        return ("measure", "count", "status", *(column.name for column in self.columns), *edition)
+
+    @property
     def by(self) -> tuple[str, ...]:
         """The headings of the group columns; one that reads like a heading of ours is told apart by ``group_``."""
-        own = ["measure", "count", "status", *(column.name for column in self.columns)]
-        own += ["edition"] if self.edition else []
+        own = self.own_headings
         taken = {*own, *self.groups.columns}
         headings = []
         for column in self.groups.columns:
@@ -249,6 +256,18 @@ class ReleasedTable:
                 "no declared group is selected: this combination is not among the public groups.", argument="cells"
             )
         return chosen.reshape(-1)
+
+    def total(self, cells: Mapping[str, object] | None) -> Combined:
+        """The sum of the selected counts: see :meth:`~.released.Release.total`."""
+        return margins.total(*self.drawn, self.select(cells), self.level)
+
+    def difference(self, first: Mapping[str, object] | None, second: Mapping[str, object] | None) -> Combined:
+        """The sum of some counts minus that of others."""
+        return margins.difference(*self.drawn, self.select(first), self.select(second), self.level)
+
+    def percentage(self, part: Mapping[str, object] | None, whole: Mapping[str, object] | None) -> Combined:
+        """The sum of some counts as a percentage of that of others."""
+        return margins.percentage(*self.drawn, self.select(part), self.select(whole), self.level)
 
     @property
     def drawn(self) -> tuple[IntArray, CellNoise, NDArray[np.str_]]:

@@ -1,0 +1,157 @@
+"""Levels: the totals that a question asks for beside its groups, read from ROLLUP, CUBE and GROUPING SETS.
+
+A level is a set of the GROUP BY columns: its counts are by these columns, summed over the others. The finest level has
+all columns, and the counts of every other level are sums of its counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import combinations, pairwise
+from typing import TYPE_CHECKING
+
+from ..errors import InvalidInput
+from .conditions import bare, only, refused, shown
+
+if TYPE_CHECKING:
+    from sqlglot.expressions import Expression
+
+#: For each level the numbers of its columns among those of GROUP BY, ascending. The finest comes first.
+Levels = tuple[tuple[int, ...], ...]
+
+#: More levels than this are a mistake: CUBE of seven columns has 128.
+MOST_LEVELS = 64
+
+_SEVERAL = ("Rollup", "Cube", "GroupingSets")
+
+
+def grouped_items(group: Expression) -> list[Expression]:
+    """The expressions that GROUP BY names, wherever ROLLUP, CUBE and GROUPING SETS have them, each once."""
+    found: list[Expression] = []
+    for item in group.expressions:
+        item = bare(item)
+        if type(item).__name__ not in _SEVERAL:
+            found.append(item)
+            continue
+        known = {one.sql("duckdb").casefold() for one in found}
+        for one in _within(item):
+            if (text := one.sql("duckdb").casefold()) not in known:
+                known.add(text)
+                found.append(one)
+    return found
+
+
+def read_levels(group: Expression | None, position: Callable[[Expression], int]) -> Levels:
+    """The levels that GROUP BY asks for; none if it has one only.
+
+    Parameters
+    ----------
+    group
+        The clause.
+    position
+        The number of a column among those that GROUP BY names.
+    """
+    if group is None or not any(type(bare(item)).__name__ in _SEVERAL for item in group.expressions):
+        return ()
+    levels: list[frozenset[int]] = [frozenset()]
+    for item in group.expressions:
+        levels = _limited(one | other for one in levels for other in _sets(bare(item), position))
+    return ordered(levels, len(frozenset().union(*levels)))
+
+
+def ordered(levels: Iterable[Iterable[int]], columns: int) -> Levels:
+    """Levels in their order, the finest first; none if there is one only."""
+    found = sorted({tuple(sorted(set(level))) for level in levels}, key=lambda level: (-len(level), level))
+    if found and len(found[0]) < columns:
+        raise refused(
+            "no level of GROUPING SETS has all columns, and people are counted there first",
+            "Add one with all of them, or ask each level as a question of its own.",
+        )
+    return tuple(found) if len(found) > 1 else ()
+
+
+def with_totals(columns: Sequence[str], totals: Iterable[str], find: Callable[[str], str]) -> Levels:
+    """The levels of a question by these columns with totals over some of them, in every combination.
+
+    >>> with_totals(["sex", "age"], ["age"], str)
+    ((0, 1), (0,))
+    """
+    summed = {list(columns).index(find(name)) for name in totals}
+    if not summed:
+        raise InvalidInput("totals names no column.", "Name those to sum over, or all.", argument="totals")
+    left_out = [set(one) for size in range(len(summed) + 1) for one in combinations(sorted(summed), size)]
+    return ordered(_limited(frozenset(range(len(columns))) - one for one in left_out), len(columns))
+
+
+def levels_text(levels: Levels, columns: Sequence[str]) -> str:
+    """The levels as GROUP BY has them, for columns written as in SQL.
+
+    >>> levels_text(((0, 1), (0,), ()), ["a", "b"])
+    'ROLLUP (a, b)'
+    """
+    size = len(columns)
+    if levels == tuple(tuple(range(k)) for k in range(size, -1, -1)):
+        return f"ROLLUP ({', '.join(columns)})"
+    if len(levels) == 2**size:
+        return f"CUBE ({', '.join(columns)})"
+    sets = (", ".join(columns[k] for k in level) for level in levels)
+    return f"GROUPING SETS ({', '.join(f'({one})' for one in sets)})"
+
+
+def is_chain(levels: Levels) -> bool:
+    """Whether each level is a coarser one of the level before it, so that they are a tree."""
+    return all(set(after) < set(before) for before, after in pairwise(levels))
+
+
+def grouping_number(level: Sequence[int], columns: int) -> int:
+    """What SQL's GROUPING of all columns says of a level: a bit for each, 1 if it is summed over, the last is lowest.
+
+    >>> grouping_number((0,), 2), grouping_number((), 2)
+    (1, 3)
+    """
+    return sum(1 << (columns - 1 - k) for k in range(columns) if k not in level)
+
+
+def _within(item: Expression) -> list[Expression]:
+    """The columns within one item of GROUP BY."""
+    item = bare(item)
+    if type(item).__name__ not in (*_SEVERAL, "Tuple"):
+        return [item]
+    only(item, "expressions")
+    return [one for part in item.expressions for one in _within(part)]
+
+
+def _sets(item: Expression, position: Callable[[Expression], int]) -> list[frozenset[int]]:
+    """The levels of one item of GROUP BY."""
+    kind = type(item).__name__
+    if kind == "GroupingSets":
+        return [one for part in item.expressions for one in _sets(bare(part), position)]
+    parts = [frozenset(map(position, _within(part))) for part in item.expressions] if kind in _SEVERAL else []
+    if kind == "Rollup":
+        return [frozenset().union(*parts[:size]) for size in range(len(parts), -1, -1)]
+    if kind == "Cube":
+        if 2 ** len(parts) > MOST_LEVELS:
+            raise _too_many()
+        sizes = range(len(parts), -1, -1)
+        return [frozenset().union(*some) for size in sizes for some in combinations(parts, size)]
+    return [frozenset(map(position, _within(item)))]
+
+
+def _limited(levels: Iterable[frozenset[int]]) -> list[frozenset[int]]:
+    found = list(dict.fromkeys(levels))
+    if len(found) > MOST_LEVELS:
+        raise _too_many()
+    return found
+
+
+def _too_many() -> InvalidInput:
+    return refused(f"that is more than {MOST_LEVELS} levels", "Use ROLLUP, or name the levels by GROUPING SETS.")
+
+
+def refuse_stray_grouping(item: Expression, levels: Levels) -> None:
+    """Refuse GROUPING() where every row is of one level."""
+    if not levels:
+        raise refused(
+            f"{shown(item)} tells totals from groups, and the question has no totals",
+            "Leave it out, or group by ROLLUP (...).",
+        )

@@ -1,0 +1,126 @@
+"""Measured levels combined: counts that add up, their standard errors, and intervals that hold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from ...exact.arrays import Array, FloatArray
+from ...exact.laws import Law
+from ..noise.weighted import Term, chernoff_of_variance, half_width, law_variance
+from .overlapping import OverlappingLeastSquares
+from .product import ProductLeastSquares
+from .shape import Shape
+from .tree import TreeLeastSquares
+
+#: Nodes of a level with the same variance share an interval that is worked out from their noises up to so many kinds,
+#: and nodes times kinds.
+MOST_KINDS, MOST_WORK = 60, 4_000_000
+
+#: Combined counts are rounded so finely that no sum of them is off by more than this.
+ROUNDING = Fraction(1, 200)
+
+
+def least_squares(
+    shape: Shape, variances: tuple[Fraction, ...]
+) -> ProductLeastSquares | TreeLeastSquares | OverlappingLeastSquares:
+    """The solver that suits the shape."""
+    if shape.regular:
+        return ProductLeastSquares(shape, variances)
+    return (TreeLeastSquares if shape.is_tree else OverlappingLeastSquares)(shape, variances)
+
+
+@dataclass(frozen=True, eq=False)
+class Combination:
+    """How the measurements of all levels become counts that add up.
+
+    Attributes
+    ----------
+    shape
+        The groups and their levels.
+    laws
+        The noise of each level, symmetric around zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from discreet.exact.laws import GeometricTails
+    >>> from discreet.questions.groups import read_domain
+    >>> shape = Shape(read_domain("site=1..2", ["site"]), ((0,), ()))
+    >>> both = Combination(shape, (GeometricTails(Fraction(1, 3), Fraction(1, 2)),) * 2)
+    >>> both.digits, both.leaves([np.array([[10], [20]]), np.array([[33]])]).tolist()
+    (3, [[11000], [21000]])
+    """
+
+    shape: Shape
+    laws: tuple[Law, ...]
+
+    @cached_property
+    def solver(self) -> ProductLeastSquares | TreeLeastSquares | OverlappingLeastSquares:
+        return least_squares(self.shape, tuple(map(law_variance, self.laws)))
+
+    @property
+    def digits(self) -> int:
+        """How many decimals combined counts have."""
+        return 2 + len(str(self.shape.groups.size))
+
+    def leaves(self, measured: Sequence[Array]) -> Array:
+        """The combined leaves in units of ``10^-digits``: the exact least-squares solution, rounded to the nearest.
+
+        The counts of all levels are sums of these, so that they add up exactly.
+        """
+        numerators, denominator = self.solver.leaves(measured)
+        unit = 10**self.digits
+        rounded = (numerators * (2 * unit) + denominator) // (2 * denominator)
+        flat = rounded.reshape(-1)
+        fits = not flat.size or max(int(flat.max()), -int(flat.min())) * flat.size < 2**62
+        return np.asarray(rounded.astype(np.int64) if fits else rounded)
+
+    @cached_property
+    def standard_errors(self) -> list[FloatArray]:
+        """The standard deviation of the error of each combined count, for the nodes of each level."""
+        return [np.sqrt(variances) for variances in self.solver.node_variances()]
+
+    def half_widths(self, level: Fraction) -> list[FloatArray]:
+        """For the nodes of each level, how far the combined count is from the truth at most, ``level`` of the time."""
+        share, found = 1 - level, []
+        for k, errors in enumerate(self.standard_errors):
+            kinds = np.round(errors, 10)
+            distinct, first, which = np.unique(kinds, return_index=True, return_inverse=True)
+            exact = len(distinct) <= MOST_KINDS and len(distinct) * self.shape.groups.size <= MOST_WORK
+            if exact:
+                widths = [half_width(self._terms_of_node(k, int(node)), share) for node in first]
+            else:
+                rounded = 1.002 ** np.ceil(np.log(np.maximum(errors, 1e-9)) / np.log(1.002))
+                distinct, which = np.unique(np.where(errors > 0, rounded, 0.0), return_inverse=True)
+                widths = [chernoff_of_variance(self.laws, float(sd) ** 2, float(share)) for sd in distinct]
+            found.append(np.array(widths)[which.reshape(-1)])
+        return found
+
+    def _terms_of_node(self, level: int, node: int) -> tuple[Term, ...]:
+        if not self.shape.live_nodes[level][node]:
+            return ()
+        return self.terms((self.shape.node_of_leaf[level] == node).astype(np.float64))
+
+    def terms(self, weights: FloatArray) -> tuple[Term, ...]:
+        """The noises in a weighted sum of combined leaves, by size.
+
+        ``f' x`` has the weights ``Q_S A^-1 f / v_S`` on the measurements of level S, and ``A^-1 f`` is the solution for
+        leaves measured as ``v f`` and all else as 0.
+        """
+        variances = [float(law_variance(law)) for law in self.laws]
+        zeros = [np.zeros(size) for size in self.shape.sizes]
+        zeros[0] = np.where(self.shape.live, weights, 0.0) * variances[0]
+        inverse = np.where(self.shape.live, self.solver.float_leaves(zeros), 0.0)
+        found: list[Term] = []
+        levels = zip(self.shape.sums(inverse), self.shape.live_nodes, self.laws, variances, strict=True)
+        for sums, live, law, variance in levels:
+            own = np.abs(sums[live]) / variance
+            mantissa, exponent = np.frexp(own[own > 1e-12 * max(1.0, float(own.max(initial=0.0)))])
+            distinct, counts = np.unique(np.ldexp(np.round(mantissa * 2**24) / 2**24, exponent), return_counts=True)
+            found += [Term(law, *pair) for pair in zip(distinct.tolist(), counts.tolist(), strict=True)]
+        return tuple(found)

@@ -1,0 +1,111 @@
+"""Least squares where levels overlap and some combinations are missing: conjugate gradients, certified exactly.
+
+The normal matrix ``A = sum_S Q_S' Q_S / v_S`` holds the leaves' own measurements, so that ``A >= I / v`` with the
+variance v of a leaf, and a solution with residual r is within ``v |r|`` of the least-squares solution. Doubles propose
+corrections of leaves kept as multiples of ``2^-PLACES``; residuals are worked out in integers, until that bound is
+below ``CLOSE``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import isqrt, lcm
+from typing import Any
+
+import numpy as np
+
+from ...errors import NotCertified
+from ...exact.arrays import Array, FloatArray
+from .shape import Shape
+
+#: Binary places of the leaves, and how far each may be from the least-squares solution.
+PLACES, CLOSE = 96, Fraction(1, 10**15)
+
+#: Variances are worked out by a dense inverse up to so many leaves; beyond, the measurement's own variance bounds them.
+DENSE = 1_500
+
+_MOST_ROUNDS = 60
+
+
+@dataclass(frozen=True, eq=False)
+class OverlappingLeastSquares:
+    """Least squares for any levels of any groups.
+
+    Attributes
+    ----------
+    shape
+        The groups and their levels; groups that cannot exist are left out.
+    variances
+        The variance of a measurement of each level.
+    """
+
+    shape: Shape
+    variances: tuple[Fraction, ...]
+
+    @cached_property
+    def _incidence(self) -> list[Any]:
+        """For each level the sparse matrix Q of its sums over the leaves that can exist."""
+        from scipy.sparse import csr_array
+
+        live = np.flatnonzero(self.shape.live)
+        ones, places = np.ones(len(live)), np.arange(len(live))
+        return [
+            csr_array((ones, (nodes[live], places)), shape=(size, len(live)))
+            for nodes, size in zip(self.shape.node_of_leaf, self.shape.sizes, strict=True)
+        ]
+
+    @cached_property
+    def _normal(self) -> Any:
+        return sum((q.T @ q) / float(v) for q, v in zip(self._incidence, self.variances, strict=True)).tocsr()
+
+    def _solve(self, right: FloatArray) -> FloatArray:
+        """About ``A^-1 right``, column by column."""
+        from scipy.sparse.linalg import cg
+
+        diagonal = self._normal.diagonal()
+        scale = 1 / np.sqrt(diagonal)
+        scaled = self._normal * scale[:, None] * scale[None, :]
+        found = [cg(scaled, column * scale, rtol=1e-9, maxiter=2_000)[0] * scale for column in right.T]
+        return np.stack(found, axis=1)
+
+    def leaves(self, measured: Sequence[Array]) -> tuple[Array, int]:
+        """The combined leaves as integers over ``2^PLACES``."""
+        flat = [one.reshape(len(one), -1).astype(object) for one in measured]
+        live, unit = np.flatnonzero(self.shape.live), 1 << PLACES
+        common = lcm(*((1 / v).denominator for v in self.variances))
+        weights = [int(common / v) for v in self.variances]
+        x: Array = np.zeros((self.shape.groups.size, flat[0].shape[1]), dtype=object)
+        for _ in range(_MOST_ROUNDS):
+            residual: Array = np.zeros((len(live), flat[0].shape[1]), dtype=object)
+            for level, sums in enumerate(self.shape.sums(x)):
+                gap = (flat[level] * unit - sums) * weights[level]
+                residual = residual + gap[self.shape.node_of_leaf[level][live]]
+            square = max(int(value) for value in (residual * residual).sum(axis=0))
+            if (isqrt(square) + 1) * self.variances[0] <= CLOSE * common * unit:
+                return x.reshape(measured[0].shape), unit
+            size = max(1, isqrt(square))
+            right = np.array([[value / size for value in row] for row in residual.tolist()])
+            step = Fraction(size, common)
+            found = self._solve(right)
+            moved = [[int(Fraction(value) * step) for value in row] for row in found.tolist()]
+            x[live] = x[live] + np.array(moved, dtype=object)
+        raise NotCertified("the totals could not be combined: conjugate gradients did not converge.")
+
+    def float_leaves(self, measured: Sequence[FloatArray]) -> FloatArray:
+        """The combined leaves in doubles."""
+        flat = [one.reshape(len(one), -1) for one in measured]
+        right = sum(q.T @ one / float(v) for q, one, v in zip(self._incidence, flat, self.variances, strict=True))
+        leaves = np.zeros(flat[0].shape)
+        leaves[self.shape.live] = self._solve(np.asarray(right))
+        return leaves.reshape(measured[0].shape)
+
+    def node_variances(self) -> list[FloatArray]:
+        """The variance of each combined count of each level, or a bound of it; 0 where a node cannot exist."""
+        if self._normal.shape[0] > DENSE:
+            kept = zip(self.shape.live_nodes, self.variances, strict=True)
+            return [np.where(live, float(v), 0.0) for live, v in kept]
+        inverse = np.linalg.inv(self._normal.toarray())
+        return [np.asarray(((q @ inverse) * q.toarray()).sum(axis=1)) for q in self._incidence]

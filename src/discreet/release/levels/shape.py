@@ -1,0 +1,136 @@
+"""The shape of a table with totals: which groups each total adds up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from ...exact.arrays import Array, BoolArray, IntArray
+from ...questions.groups import Groups
+from ...questions.levels import Levels, is_chain
+
+
+@dataclass(frozen=True, eq=False)
+class Shape:
+    """The groups of a question, the *leaves*, and the *nodes* of each level: sums of leaves.
+
+    Attributes
+    ----------
+    groups
+        The leaves.
+    levels
+        The columns of each level, the finest first: that one has the leaves themselves.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from discreet.questions.groups import read_domain
+    >>> shape = Shape(read_domain(["site=1..2", "sex=f,m"], ["site", "sex"]), ((0, 1), (0,), ()))
+    >>> [level.tolist() for level in shape.sums(np.array([1, 2, 3, 4]))]
+    [[1, 2, 3, 4], [3, 7], [10]]
+    """
+
+    groups: Groups
+    levels: Levels
+
+    @cached_property
+    def nodes(self) -> tuple[Groups, ...]:
+        """The nodes of each level as groups of their own; one cannot exist if none of its leaves can."""
+        return tuple(self._level(columns) for columns in self.levels)
+
+    @cached_property
+    def node_of_leaf(self) -> tuple[IntArray, ...]:
+        """For each level, the number of the node that each leaf is in."""
+        codes = self.groups.codes()
+        return tuple(
+            nodes.index(codes[:, list(columns)]) for columns, nodes in zip(self.levels, self.nodes, strict=True)
+        )
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many nodes each level has."""
+        return tuple(nodes.size for nodes in self.nodes)
+
+    @cached_property
+    def regular(self) -> bool:
+        """Whether every combination of values is a group that can exist."""
+        return self.groups.cells is None and not self.groups.zeros
+
+    @property
+    def is_tree(self) -> bool:
+        return is_chain(self.levels)
+
+    @cached_property
+    def lengths(self) -> tuple[int, ...]:
+        """How many values each column has."""
+        return tuple(map(len, self.groups.values))
+
+    @cached_property
+    def live(self) -> BoolArray:
+        """Which leaves can exist."""
+        return _live(self.groups)
+
+    @cached_property
+    def live_nodes(self) -> tuple[BoolArray, ...]:
+        """For each level, which nodes can exist."""
+        return tuple(map(_live, self.nodes))
+
+    @cached_property
+    def most_leaves(self) -> tuple[int, ...]:
+        """For each level, how many leaves that can exist the largest node has."""
+        return tuple(int(np.bincount(nodes[self.live]).max()) for nodes in self.node_of_leaf)
+
+    def sums(self, leaves: Array) -> list[Array]:
+        """The sums of each level, exactly: for an array with a row for each leaf, one with a row for each node."""
+        return [self.level_sums(leaves, level) for level in range(len(self.levels))]
+
+    def level_sums(self, leaves: Array, level: int) -> Array:
+        """The sums of one level."""
+        columns = self.levels[level]
+        if len(columns) == len(self.lengths):
+            return leaves
+        if self.groups.cells is None:
+            axes = tuple(k for k in range(len(self.lengths)) if k not in columns)
+            summed = leaves.reshape(*self.lengths, *leaves.shape[1:]).sum(axis=axes)
+            return np.asarray(summed).reshape(self.sizes[level], *leaves.shape[1:])
+        order, starts = self._order(level)
+        return np.add.reduceat(leaves[order], starts, axis=0)
+
+    def _order(self, level: int) -> tuple[IntArray, IntArray]:
+        """The leaves sorted by node, and where each node begins among them."""
+        nodes = self.node_of_leaf[level]
+        order = np.argsort(nodes, kind="stable")
+        return order, np.searchsorted(nodes[order], np.arange(self.sizes[level]))
+
+    def _level(self, columns: tuple[int, ...]) -> Groups:
+        groups = self.groups
+        if len(columns) == len(groups.columns):
+            return groups
+        level = replace(
+            groups,
+            columns=tuple(groups.columns[k] for k in columns),
+            kinds=tuple(groups.kinds[k] for k in columns),
+            values=tuple(groups.values[k] for k in columns),
+            cells=None if groups.cells is None or not columns else _distinct_rows(groups.cells[:, list(columns)]),
+            zeros=frozenset(),
+        )
+        if groups.cells is None and not groups.zeros:
+            return level
+        nodes = level.index(groups.codes()[:, list(columns)])
+        possible = np.zeros(level.size, dtype=bool)
+        possible[nodes[self.live]] = True
+        return replace(level, zeros=frozenset(np.flatnonzero(~possible).tolist()))
+
+
+def _distinct_rows(codes: IntArray) -> IntArray:
+    """Each row once, in the order in which they come first."""
+    _, first = np.unique(codes, axis=0, return_index=True)
+    return codes[np.sort(first)]
+
+
+def _live(groups: Groups) -> BoolArray:
+    live = np.ones(groups.size, dtype=bool)
+    live[sorted(groups.zeros)] = False
+    return live

@@ -1,0 +1,89 @@
+"""ROLLUP, CUBE and GROUPING SETS: what they mean, their normal form, and what is refused."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from discreet.errors import InvalidInput
+from discreet.questions.levels import MOST_LEVELS, grouping_number, is_chain, levels_text, ordered, with_totals
+from discreet.questions.question import expand_view, read_question
+
+ASKED = {
+    "GROUP BY ROLLUP (a, b)": (((0, 1), (0,), ()), "ROLLUP (a, b)"),
+    "GROUP BY CUBE (a, b)": (((0, 1), (0,), (1,), ()), "CUBE (a, b)"),
+    "GROUP BY a, ROLLUP (b)": (((0, 1), (0,)), "GROUPING SETS ((a, b), (a))"),
+    "GROUP BY ROLLUP (a), ROLLUP (b)": (((0, 1), (0,), (1,), ()), "CUBE (a, b)"),
+    "GROUP BY ROLLUP ((a, b))": (((0, 1), ()), "GROUPING SETS ((a, b), ())"),
+    "GROUP BY GROUPING SETS ((b, a), (b), b, ())": (((0, 1), (0,), ()), "ROLLUP (b, a)"),
+    "GROUP BY GROUPING SETS (CUBE (a, b), (a))": (((0, 1), (0,), (1,), ()), "CUBE (a, b)"),
+    "GROUP BY GROUPING SETS ((a, b))": ((), "a, b"),
+    "GROUP BY (a), b": ((), "a, b"),
+}
+
+
+@pytest.mark.parametrize("clause", ASKED)
+def test_levels_are_read_and_written_in_one_form(clause: str) -> None:
+    levels, text = ASKED[clause]
+    question = read_question(f"SELECT a, b, GROUPING(a, b), COUNT(*) FROM t {clause}" if levels else
+                             f"SELECT a, b, COUNT(*) FROM t {clause}", unit="row")  # fmt: skip
+    assert question.levels == levels
+    assert question.text.endswith(f"FROM t GROUP BY {text}") and "GROUPING(" not in question.text
+    assert read_question(question.text, unit="row") == question
+
+
+REFUSED = {
+    "SELECT a, b, COUNT(*) FROM t GROUP BY GROUPING SETS ((a), (b))": "people are counted there first",
+    "SELECT a, GROUPING(a), COUNT(*) FROM t GROUP BY a": "has no totals",
+    "SELECT a, b, COUNT(*) FROM t GROUP BY a, b WITH ROLLUP": r"ROLLUP \(region",
+    "SELECT a, COUNT(*) FROM t GROUP BY ROLLUP (a, b)": "grouped but not selected",
+    "SELECT a, COUNT(*) FROM t GROUP BY ROLLUP (a + 1)": "not by a column",
+    "SELECT a,b,c,d,e,f,g, COUNT(*) FROM t GROUP BY CUBE (a,b,c,d,e,f,g)": f"more than {MOST_LEVELS} levels",
+}
+
+
+@pytest.mark.parametrize("sql", REFUSED)
+def test_what_cannot_be_answered_is_refused_with_advice(sql: str) -> None:
+    with pytest.raises(InvalidInput, match=REFUSED[sql]):
+        read_question(sql, unit="row")
+
+
+@given(st.integers(1, 4), st.data())
+def test_every_set_of_levels_has_one_text_that_means_it(columns: int, data: st.DataObject) -> None:
+    everything = [one for size in range(columns + 1) for one in combinations(range(columns), size)]
+    some = data.draw(st.lists(st.sampled_from(everything)))
+    levels = ordered([tuple(range(columns)), *some], columns)
+    names = list("abcd")[:columns]
+    if levels:
+        text = levels_text(levels, names)
+        again = read_question(f"SELECT {', '.join(names)}, COUNT(*) FROM t GROUP BY {text}", unit="row")
+        assert sorted(tuple(sorted(names.index(again.by[k]) for k in level)) for level in again.levels) == sorted(
+            levels
+        )
+
+
+def test_totals_over_columns_are_all_combinations_of_them() -> None:
+    assert with_totals("abc", "ac", str) == ((0, 1, 2), (0, 1), (1, 2), (1,))
+    assert is_chain(((0, 1), (0,), ())) and not is_chain(((0, 1), (0,), (1,)))
+
+
+def test_grouping_is_that_of_sql() -> None:
+    import duckdb
+
+    rows = duckdb.sql(
+        "SELECT GROUPING(a, b), a, b FROM (VALUES (1, 2)) t(a, b) GROUP BY CUBE (a, b) ORDER BY 1"
+    ).fetchall()
+    own = {grouping_number(level, 2): level for level in ((0, 1), (0,), (1,), ())}
+    assert [tuple(k for k, value in enumerate(row[1:]) if value is not None) for row in rows] == [
+        own[k] for k in range(4)
+    ]
+
+
+def test_levels_survive_binding_and_views() -> None:
+    question = read_question("SELECT Sex, age, COUNT(*) FROM v GROUP BY ROLLUP (Sex, age)", unit="row")
+    assert question.bind(["sex", "age"]).text.endswith("ROLLUP (sex, age)")
+    behind = expand_view(question, "CREATE VIEW v AS SELECT gender AS sex, age FROM people")
+    assert behind.text == "SELECT gender, age, COUNT(*) FROM people GROUP BY ROLLUP (gender, age)"
