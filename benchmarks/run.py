@@ -16,7 +16,9 @@ import estimation
 import face
 import judge
 import ledger
+import levels
 import maps
+import pages
 import planning
 import postgres
 import release
@@ -32,6 +34,7 @@ def main() -> int:
     missed = 0
     for room in (
         release,
+        levels,
         ledger,
         judge,
         face,
@@ -40,6 +43,7 @@ def main() -> int:
         discovery,
         postgres,
         service,
+        pages,
         spark,
         spark_perturb,
         estimation,

@@ -215,6 +215,8 @@ def test_a_request_is_rebuilt_from_its_json() -> None:
         ({"discover": "", "domain": {"job": ["a"]}, "one_row_each": True}, "names of GROUP BY columns"),
         ({"discover": None, "domain": {"job": ["a"]}, "one_row_each": True}, "is for groups that are found"),
         ({"domain": {"job": ["a"]}}, "is declared and to be discovered"),
+        ({"bands": {"age": [18, 30]}}, "cuts numbers into declared bands"),
+        ({"totals": "all"}, "adds up groups, of which some are withheld"),
         ({"domain": {"town": ["a"]}}, "which no question groups by"),
         ({"groups": [("a",)]}, "lists the groups"),
         ({"zeros": [("a",)]}, "names groups"),
@@ -234,6 +236,22 @@ def test_what_has_no_meaning_is_refused_before_anything_is_read(change: dict[str
         dc.plan_release(SQL, data="visits.csv", **{**ASK, **change})
 
 
+@pytest.mark.parametrize("domain", [["area=N,S,*"], {"area": ["N", "S", ...]}])
+def test_a_rest_is_refused_beside_discovered_columns(domain: Any) -> None:
+    by_both = "SELECT area, job, COUNT(*) FROM visits GROUP BY area, job"
+    with pytest.raises(InvalidInput, match="with a rest"):
+        dc.plan_release(by_both, data="visits.csv", **{**ASK, "domain": domain})
+    assert dc.plan_release(by_both, data="visits.csv", **{**ASK, "domain": {"area": ["N", "S"]}}).open
+
+
+@pytest.mark.parametrize("grouped", ["floor(age / 10) * 10", "ROLLUP (job)"])
+def test_bands_and_levels_in_sql_are_refused_with_discovery(grouped: str) -> None:
+    selected = "job" if "job" in grouped else grouped
+    sql = f"SELECT {selected}, COUNT(*) FROM visits GROUP BY {grouped}"
+    with pytest.raises(InvalidInput, match=r"bands are declared|totals need groups"):
+        dc.plan_release(sql, data="visits.csv", **{**ASK, "discover": "age" if "age" in grouped else "job"})
+
+
 def test_more_refusals(data: Path) -> None:
     with pytest.raises(InvalidInput, match="one question at a time"):
         dc.plan_release([SQL, SQL], data="visits.csv", **ASK)
@@ -241,12 +259,8 @@ def test_more_refusals(data: Path) -> None:
         dc.plan_release("SELECT COUNT(*) FROM visits", data="visits.csv", **ASK)
     with pytest.raises(InvalidInput, match="declare the values of area, or discover them too"):
         dc.plan_release(AREA, data="visits.csv", **ASK)
-    with pytest.raises(InvalidInput, match="cannot be counted beside groups that are discovered"):
+    with pytest.raises(InvalidInput, match="cannot stand beside columns that are discovered"):
         dc.plan_release(AREA, data="visits.csv", **{**ASK, "domain": ["area=a,*"]})
-    with pytest.raises(InvalidInput, match="bands"):
-        dc.plan_release(SQL, data="visits.csv", **{**ASK, "bands": {"job": [1, 2]}})
-    with pytest.raises(InvalidInput, match="totals"):
-        dc.plan_release(SQL, data="visits.csv", **{**ASK, "totals": True})
     by = "SELECT person, COUNT(*) FROM visits GROUP BY person"
     with pytest.raises(InvalidInput, match="each has a group of their own"):
         dc.plan_release(by, data=data, **{**ASK, "discover": "person"})

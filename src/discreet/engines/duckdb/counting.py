@@ -137,15 +137,14 @@ def _declared_rows(
             bands = groups.bands[j]
             assert bands is not None  # Groups have bands for a column of this kind
             banded = BandSql(bands, column, kinds[column], DUCKDB)
-            outside = "NULL" if other is None else str(other)
-            key = f"CASE WHEN {banded.inside(f'x{j}')} THEN {banded.place(f'x{j}')} ELSE {outside} END"
+            missing = None
             if None in values:
                 reads.append(f"{DUCKDB.quoted(column)} IS NULL AS missing{j}")
-                key = f"CASE WHEN missing{j} THEN {list(values).index(None)} ELSE {key} END"
+                missing = f"missing{j}", list(values).index(None)
             reads.append(f"{banded.reading} AS x{j}")
             if other is None:
-                wanted.append(f"({'' if None not in values else f'missing{j} OR '}{banded.inside(f'x{j}')})")
-            keys.append(key)
+                wanted.append(f"({'' if missing is None else f'missing{j} OR '}{banded.inside(f'x{j}')})")
+            keys.append(banded.code_of(f"x{j}", missing, other))
             codes.append(f"CAST(k{j} AS BIGINT)")
             continue
         read = (
