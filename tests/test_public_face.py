@@ -35,6 +35,7 @@ NAMES = {
     *("design", "design_each", "choose", "Choice", "requirements"),
     *("Explanation", "random_rounding", "suppression", "perturb", "compose", "Composition"),
     *("plan_release", "Plan", "release_counts", "Release", "ReleaseRequest", "Ledger", "verify_bundle", "BundleReport"),
+    *("open_bundle", "export", "compare_editions", "EditionComparison", "open_request", "write_request", "RequestFile"),
     *("estimate", "Estimate", "Interval", "Band", "Fit", "Homogeneity", "Stratified", "Distance"),
     *("estimate_by", "GroupEstimates", "Difference"),
     *("study", "StudyResult"),

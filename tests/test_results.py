@@ -47,6 +47,15 @@ def _bundle(folder: Path) -> Result:
     return found
 
 
+def _editions(folder: Path) -> list[Any]:
+    ledger = dc.Ledger.create(folder / "ledger", dataset="doctor_visits", unit="person", epsilon=10)
+    return [dc.release_counts(SQL, data=VISITS, ledger=ledger, edition=name, **ASKED) for name in ("1", "2")]
+
+
+def _request_file(folder: Path) -> Result:
+    return dc.open_request(dc.write_request(folder / "request.toml", SQL, data="visits.csv", **ASKED))
+
+
 def _refused() -> Result:
     try:
         dc.geometric(4, epsilon=700)
@@ -114,6 +123,8 @@ RESULTS: dict[str, tuple[str, Callable[[Path], Result]]] = {
     "plan": ("plan", lambda folder: dc.plan_release(SQL, data=VISITS, **ASKED)),
     "release": ("counts", _release),
     "bundle": ("bundle-report", _bundle),
+    "editions": ("editions", lambda folder: dc.compare_editions(_editions(folder))),
+    "request file": ("request-file", lambda folder: _request_file(folder)),
     "ledger": ("ledger-statement", lambda folder: _ledger(folder).statement()),
     "ledger verified": ("ledger-report", lambda folder: _ledger(folder).verify()),
     "estimate": ("estimate", _estimate),

@@ -53,6 +53,10 @@ _ROOMS = {
     ".ledger.ledger": ("Ledger",),
     ".release.auditing.audit": ("verify_bundle",),
     ".release.auditing.findings": ("BundleReport",),
+    ".release.auditing.bundles": ("open_bundle",),
+    ".release.outputs.export": ("export",),
+    ".release.editions.compare": ("compare_editions", "EditionComparison"),
+    ".release.plan.request_file": ("open_request", "write_request", "RequestFile"),
     ".collect.client": ("perturb",),
     ".collect.planning.planner": ("plan_collection",),
     ".studies.running": ("study", "StudyResult"),
@@ -94,6 +98,7 @@ __all__ = [
     "derivable", "symmetrise", "explain", "Explanation", "noise_tradeoff", "NoiseTradeoff",
     # releasing counts of a table
     "plan_release", "Plan", "ReleaseRequest", "release_counts", "Release", "Ledger", "verify_bundle", "BundleReport",
+    "open_request", "write_request", "RequestFile", "open_bundle", "export", "compare_editions", "EditionComparison",
     # collecting
     "perturb", "plan_collection", "CollectionPlan", "estimate", "Estimate", "Interval", "Band", "Joint", "Margin",
     "Fit", "Homogeneity", "Stratified", "Distance", "estimate_by", "GroupEstimates", "Difference",

@@ -87,6 +87,9 @@ class Table:
         How many rows there are altogether, where not all are here.
     compact
         Whether it is as wide as its cells only.
+    over
+        For a cross-table: what the columns after the first are values of. Its cells have two lines, a figure and what
+        is known of it.
     """
 
     headings: tuple[str, ...]
@@ -96,6 +99,7 @@ class Table:
     bars: tuple[Bar | str, ...] = ()
     total: int | None = None
     compact: bool = False
+    over: str = ""
 
     @property
     def scale(self) -> tuple[float, float]:

@@ -2,34 +2,53 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..errors import arg
 from ..optimise.families import FAMILIES
 from .output import Json, Page, decide, print_json, refuse_unwritable, say
 
 if TYPE_CHECKING:
-    from ..mechanism import Mechanism
-    from ..ptables.table import PTable
     from ..release.plan.plan import Plan
+    from ..release.plan.request import ReleaseRequest
 
 
 def release(
+    context: typer.Context,
     questions: Annotated[
         list[str],
-        typer.Argument(help="SQL: SELECT groups, COUNT(*) FROM table WHERE ... GROUP BY groups.", metavar="SQL..."),
+        typer.Argument(
+            help="SQL: SELECT groups, COUNT(*) FROM table WHERE ... GROUP BY groups. Or a request file that says "
+            "everything: request.toml.",
+            metavar="SQL...|FILE.toml",
+        ),
     ],
     data: Annotated[
-        str, typer.Option(help="The table: .csv, .tsv (.gz), .parquet or .duckdb. Its name is the file's stem.")
-    ],
+        str | None,
+        typer.Option(
+            help="The table: .csv, .tsv (.gz), .parquet or .duckdb. Its name is the file's stem. Required, unless a "
+            "request file says it."
+        ),
+    ] = None,
     unit: Annotated[
         str | None, typer.Option(help="Whose data is protected: row, or the column that names the person. Required.")
     ] = None,
     domain: Annotated[
         list[str] | None,
-        typer.Option(help="Public values of a group column: site=1..6, health=good,poor, town=@towns.txt."),
+        typer.Option(
+            help="Public values of a group column: site=1..6, health=good,poor, town=@towns.txt; * adds all others."
+        ),
+    ] = None,
+    bands: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Edges of a group column that is counted in bands: age=18,30,65, visit=month:2024-01..2024-12."
+        ),
     ] = None,
     groups: Annotated[
         Path | None, typer.Option(help="Instead of --domain: a CSV file with one row per public group.")
@@ -37,6 +56,16 @@ def release(
     zeros: Annotated[
         Path | None, typer.Option(help="Structural zeros: a CSV file of groups that cannot exist.")
     ] = None,
+    discover: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A group column whose values are found in the data; only groups whose noisy count passes are named. "
+            "Needs --delta."
+        ),
+    ] = None,
+    one_row_each: Annotated[
+        bool, typer.Option("--one-row-each", help="With --discover and --unit row: each person has one row.")
+    ] = False,
     epsilon: Annotated[str | None, typer.Option(help="The privacy of the whole release, per unit.")] = None,
     delta: Annotated[str, typer.Option(help="The delta of the whole release, per unit.")] = "0",
     error: Annotated[
@@ -88,10 +117,16 @@ def release(
             "--plan", help="Show cells, noise and cost, and what --ledger would decide; read no row, spend nothing."
         ),
     ] = False,
+    write: Annotated[
+        Path | None, typer.Option(help="With --plan: write the request to a file that can be reviewed and run: .toml.")
+    ] = None,
     page: Page = None,
     json: Json = False,
 ) -> None:
     """Answer "how many?" from a table, privately, and write a bundle that can be published and re-checked.
+
+    A request file (.toml) holds all of it: `discreet release request.toml`. Beside it, only --data, --ledger, -o and
+    --edition may be given; they replace what the file says.
 
     Example: `discreet release "SELECT site, COUNT(*) FROM doctor_visits GROUP BY site" --data data/doctor_visits.csv.gz
     --unit person --max-groups 1 --domain site=1..6 --epsilon 1 --ledger study.ledger -o by_site/`
@@ -102,30 +137,32 @@ def release(
     from ..ledger.ledger import Ledger
     from ..release.counts import release_counts, without_ledger
     from ..release.plan.planning import plan_request
-    from ..release.plan.protection import WHOSE
-    from ..release.plan.request import read_request
 
-    if unit is None:
-        raise InvalidInput(WHOSE, argument="unit")
-    request = read_request(
-        questions, unit=unit, domain=domain, groups=groups, zeros=zeros, epsilon=epsilon, delta=delta, error=error,
-        mechanism=_mechanism(mechanism), properties=properties, loss=loss, counts=counts, bound=bound, sizes=sizes,
-        relation=relation, max_groups=max_groups, totals=totals, split=None if split is None else split.split(","),
-        suppress_below=suppress_below, level=level, edition=edition, dataset=dataset,
-    )  # fmt: skip
+    with _words_of_a_file(questions):
+        request, data, ledger, out = _asked(context, questions)
+        planned = plan_request(request, data) if plan else None
+    unit, edition = request.unit, request.edition
     if page is not None and not plan:
         raise InvalidInput(
             "--page goes with --plan.", "The page of a release is index.html in the folder of -o.", argument="page"
         )
-    if plan:
+    if write is not None and not plan:
+        raise InvalidInput("--write goes with --plan.", "Look at the plan before it is run.", argument="write")
+    if planned is not None:
         refuse_unwritable(page, [".html"], "a page")
-        _show_plan(plan_request(request, data), data, ledger, out, page, json)
+        verdict = _show_plan(planned, data, ledger, out, page, json)
+        if write is not None:
+            _write(context, write, questions)
+            typer.echo(f"written to {write}; to release: discreet release {write}", err=json)
+        if verdict is not None:
+            decide(verdict != "refused")
         return
     if ledger is None:
         raise without_ledger(str(read_address(data)), unit)
     if out is None and not json:
         raise InvalidInput("say where the bundle goes: -o FOLDER (or --json to print the counts).", argument="out")
-    released = release_counts(request, data=data, ledger=ledger, out=out)
+    with _words_of_a_file(questions):
+        released = release_counts(request, data=data, ledger=ledger, out=out)
     left = Ledger.open(ledger).left()
     if not released.fresh:
         _warn_of_later_changes(data, str(released.ledger["time"]))
@@ -141,17 +178,82 @@ def release(
         say(f"written to {out}: open {out / 'index.html'}, re-check with: discreet verify {out}")
 
 
-def _mechanism(name: str) -> str | Mechanism | PTable:
-    """A mechanism by name, from its file, or a p-table from one."""
-    if name.endswith(".json"):
-        from ..files import load
+def _asked(context: typer.Context, questions: list[str]) -> tuple[ReleaseRequest, str, str | None, Path | None]:
+    """The request that a file or the options make, and where the data, the ledger and the bundle are."""
+    from ..errors import InvalidInput
+    from ..release.plan.protection import WHOSE
+    from ..release.plan.request import read_request
+    from ..release.plan.request_file import PLACES, is_request_file, open_request
 
-        return load(name)
-    if Path(name).suffix:
-        from ..ptables.reading import read_ptable
+    given = _fields(context)
+    places = {name: context.params[name] for name in PLACES if context.params[name] is not None}
+    if is_request_file(questions):
+        for name in given:
+            if name != "edition":
+                option = f"--{name.replace('_', '-')}"
+                raise InvalidInput(f"{questions[0]} says what is asked.", f"Leave {option} out, or change the file.")
+        file = open_request(questions[0], **given)
+        request, places = file.request, file.places | places
+    else:
+        if "unit" not in given:
+            raise InvalidInput(WHOSE, argument="unit")
+        request = read_request(questions, **{name: _read(name, value) for name, value in given.items()})
+    if "data" not in places:
+        raise InvalidInput(f"say which table is meant: {arg('data', 'FILE')}, or the address of a database.")
+    out = places.get("out")
+    return request, str(places["data"]), places.get("ledger"), None if out is None else Path(out)
 
-        return read_ptable(name)
-    return name
+
+@contextmanager
+def _words_of_a_file(questions: list[str]) -> Iterator[None]:
+    """Where a request file asks, a mistake mentions its fields as the file writes them, and not as options."""
+    from ..errors import InvalidInput, Mention
+    from ..release.plan.request import RequestFields
+    from ..release.plan.request_file import as_line, is_request_file
+
+    def write(mention: Mention) -> str:
+        if mention.kind == "call" or mention.name not in RequestFields.__annotations__:
+            return arg(mention.name) if mention.kind != "call" else mention.name
+        return mention.name if mention.kind == "name" or not mention.value else as_line(mention.name, mention.value)
+
+    try:
+        yield
+    except InvalidInput as problem:
+        if not is_request_file(questions) or problem.argument not in RequestFields.__annotations__:
+            raise
+        raise type(problem)(problem.written(write), argument=problem.argument) from None
+
+
+def _fields(context: typer.Context) -> dict[str, Any]:
+    """The fields of a request that were given on this command line, by their names: every option that is called so."""
+    from ..release.plan.request import RequestFields
+
+    source = context.get_parameter_source
+    return {
+        name: value
+        for name, value in context.params.items()
+        if name in RequestFields.__annotations__ and getattr(source(name), "name", "") == "COMMANDLINE"
+    }
+
+
+def _read(name: str, value: Any) -> Any:
+    """An option as its field takes it."""
+    from ..release.plan.request_file import mechanism_named
+
+    if name == "mechanism":
+        return mechanism_named(value)
+    return value.split(",") if name == "split" else value
+
+
+def _write(context: typer.Context, file: Path, questions: list[str]) -> None:
+    """Write the request of this command line to a file, as it was typed."""
+    from ..errors import InvalidInput
+    from ..release.plan.request_file import PLACES, is_request_file, write_request
+
+    if is_request_file(questions):
+        raise InvalidInput(f"{questions[0]} is a request file already.", f"Leave {arg('write')} out.")
+    fields = {name: value if name == "mechanism" else _read(name, value) for name, value in _fields(context).items()}
+    write_request(file, questions, **{name: context.params[name] for name in PLACES}, **fields)
 
 
 def _warn_of_later_changes(data: str, recorded: str) -> None:
@@ -171,8 +273,10 @@ def _warn_of_later_changes(data: str, recorded: str) -> None:
         )
 
 
-def _show_plan(plan: Plan, data: str, ledger: str | None, out: Path | None, page: Path | None, json: bool) -> None:
-    """The plan, and with a ledger what it would decide, with the exit code of the release itself."""
+def _show_plan(
+    plan: Plan, data: str, ledger: str | None, out: Path | None, page: Path | None, json: bool
+) -> str | None:
+    """The plan, and with a ledger what it would decide: the verdict."""
     from dataclasses import replace
 
     from ..addresses import read_address
@@ -193,10 +297,9 @@ def _show_plan(plan: Plan, data: str, ledger: str | None, out: Path | None, page
         print_json(content)
     else:
         say(report.text())
-        how = {None: "; to release, leave --plan out and give --ledger and -o", "refused": ""}
         verdict = None if outlook is None else outlook.verdict
+        how = {None: "; to release, leave --plan out and give --ledger and -o", "refused": ""}
         say(f"no row was read and nothing was spent{how.get(verdict, '; to release, leave --plan out and give -o')}")
         if page is not None:
             say(f"written to {page}")
-    if outlook is not None:
-        decide(outlook.verdict != "refused")
+    return None if outlook is None else outlook.verdict

@@ -13,27 +13,36 @@ counts that have a condition.
   goes before a row that does not; among equals the next condition decides, and so on. So a row that meets some
   condition goes before a row that meets none.
 - *At most k groups.* Going round the declared groups from number ``H mod S``, the first k where the person has rows.
+  With k = 1 and a banded column (:attr:`Counting.even`), instead, the group ``g`` of the smallest
+  ``md5(hex(key) || ':' || the unit as text || ':' || g)``, so that each of the person's groups is as likely as any
+  other (``even``).
 
 The rule needs nothing but ``md5`` and whole numbers, so that every engine makes the same choice, in any order of rows.
 
 **Groups.** A group column is read as a whole number or as text, as it was declared. What cannot be read so is in no
-group. A declared NULL stands for rows without a value in the column, not for values that cannot be read.
+group. A declared NULL stands for rows without a value in the column, not for values that cannot be read. The rest,
+where it is declared, stands for whatever else a row holds, values that cannot be read and missing ones too: it is
+decided column by column and row by row, before anything is bounded, and a structural zero is not part of it. A banded
+column is in the band of its value (``questions.bands``).
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from typing import TypeVar
 
-from ..errors import DiscreetError, InvalidInput, SourceFailed
-from ..exact.arrays import IntArray
+from ..errors import DiscreetError, InvalidInput, SourceFailed, Unsupported
+from ..exact.arrays import Array, IntArray
 from ..names import find_table
 from ..questions.conditions import Condition
 from ..questions.groups import Groups
 from ..questions.question import Question
 from .dialect import Dialect
+
+_Read = TypeVar("_Read")
 
 #: The unit when each row is one.
 ROW = "row"
@@ -83,9 +92,51 @@ class Counting:
         return [aggregate.condition for aggregate in self.question.aggregates if aggregate.condition is not None]
 
     @property
+    def even(self) -> bool:
+        """Whether a person's one group is chosen evenly (``even``); what was asked before there were bands is not."""
+        return self.unit != ROW and self.max_groups == 1 and bool(self.groups.bands)
+
+    @property
     def columns(self) -> list[str]:
         """The columns that are read."""
         return sorted(self.question.columns | ({self.unit} - {ROW}))
+
+
+@dataclass(frozen=True)
+class Discovering(Counting):
+    """A table of counts whose groups are found in the data: the rule is in ``engines/discovering.py``.
+
+    ``groups`` are the declared groups of those GROUP BY columns that are declared, one total if none is.
+
+    Parameters
+    ----------
+    found
+        The columns whose values are found.
+    kinds
+        How each is read: ``"integer"`` or ``"text"``.
+    """
+
+    found: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Found:
+    """All groups with somebody in them, and their true counts: these go to the noise and nowhere else.
+
+    Attributes
+    ----------
+    labels
+        For each column that was discovered, the values of all groups.
+    declared
+        The number of each group's declared part.
+    counts
+        A row for each group and a column for each measure.
+    """
+
+    labels: tuple[Array, ...] = field(repr=False)
+    declared: IntArray = field(repr=False)
+    counts: IntArray = field(repr=False)
 
 
 class Snapshot(ABC):
@@ -102,6 +153,10 @@ class Snapshot(ABC):
     @abstractmethod
     def count(self, counting: Counting) -> IntArray:
         """The true counts, of shape (groups, counts), by the rule of bounding."""
+
+    def discover(self, counting: Discovering) -> Found:
+        """The groups that are there, by the rule of ``engines/discovering.py``, with their true counts."""
+        raise Unsupported("this engine does not find groups.", "Declare them.")
 
     @abstractmethod
     def unchanged(self) -> bool:
@@ -210,14 +265,25 @@ class Source(ABC):
         """The true counts of each counting, shape (groups, counts), all from one state of the data."""
         for counting in countings:
             self._check(counting)
-        counts = self._try_to_count(countings)
+        counts = self._try_to_read(countings, lambda snapshot: [snapshot.count(counting) for counting in countings])
         if counts is None:  # raised here, where neither the engine's words nor a count is in reach
-            raise SourceFailed(
-                f"the data {self.dataset} could not be read to its end. What the engine said is withheld, because it "
-                "could quote a row.",
-                "Check the data with the engine's own tools, where only you see it.",
-            )
+            raise self._unreadable()
         return counts
+
+    def discover(self, counting: Discovering) -> Found:
+        """The groups that are there and their true counts, from one state of the data."""
+        self._check(counting)
+        found = self._try_to_read([counting], lambda snapshot: snapshot.discover(counting))
+        if found is None:
+            raise self._unreadable()
+        return found
+
+    def _unreadable(self) -> SourceFailed:
+        return SourceFailed(
+            f"the data {self.dataset} could not be read to its end. What the engine said is withheld, because it "
+            "could quote a row.",
+            "Check the data with the engine's own tools, where only you see it.",
+        )
 
     def _check(self, counting: Counting) -> None:
         if self.view(counting.question.table) is not None:
@@ -233,11 +299,11 @@ class Source(ABC):
         if counting.unit != ROW:
             self.check_unit(counting.question.table, counting.unit)
 
-    def _try_to_count(self, countings: Sequence[Counting]) -> list[IntArray] | None:
+    def _try_to_read(self, countings: Sequence[Counting], read: Callable[[Snapshot], _Read]) -> _Read | None:
         try:
             with self.snapshot() as snapshot:
                 snapshot.prepare(countings)
-                counts = [snapshot.count(counting) for counting in countings]
+                counts = read(snapshot)
                 return counts if snapshot.unchanged() else None
         except Exception:
             return None

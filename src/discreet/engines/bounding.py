@@ -36,10 +36,10 @@ def consecutive(values: Values) -> range | None:
 def fits_in_a_word(counting: Counting, bits: int = BITS_OF_A_WORD) -> bool:
     """Whether what a person's rows hold is a set in one word, from which :func:`choose_in_sets` can choose.
 
-    With two conditions the order of rows is not that of their numbers.
+    With two conditions the order of rows is not that of their numbers, and an even choice looks at each group's hash.
     """
     conditions = len(counting.conditions)
-    return conditions <= 1 and counting.groups.size << conditions <= bits
+    return not counting.even and conditions <= 1 and counting.groups.size << conditions <= bits
 
 
 def number_sql(counting: Counting) -> str:
@@ -76,14 +76,18 @@ def rank_sql(counting: Counting, whole: str) -> str:
         The type that holds a rank. ``start`` and ``turn``, the places where the person's rounds begin, are INTEGER.
     """
     size, c, width = counting.groups.size, len(counting.conditions), number_bits(counting)
-    every = (1 << c) - 1
     rank = f"(CAST(((v >> {c}) - start + {size}) % {size} AS {whole}) << {group_of_rank(counting)}) + v"
     if c:
-        missed = f"CAST(v & {every} AS {whole})"  # turned round by up to c places, it needs twice as many bits
-        if c > 1:
-            missed = f"((({missed} << turn) | ({missed} >> ({c} - turn))) & {every})"
-        rank += f" + ({missed} << {width})"
+        rank += f" + ({missed_sql(counting, whole)} << {width})"
     return rank
+
+
+def missed_sql(counting: Counting, whole: str) -> str:
+    """SQL of the conditions that ``v`` does not meet, as bits, going round from the person's ``turn``."""
+    c = len(counting.conditions)
+    every = (1 << c) - 1
+    missed = f"CAST(v & {every} AS {whole})"  # turned round by up to c places, it needs twice as many bits
+    return f"((({missed} << turn) | ({missed} >> ({c} - turn))) & {every})" if c > 1 else missed
 
 
 def choose_in_sets(counting: Counting, held: IntArray, start: IntArray, people: IntArray) -> Chosen:

@@ -12,7 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..exact.arrays import IntArray
-from ..questions.domains import Values
+from ..questions.bands import BAND
+from ..questions.domains import Values, has_rest, listed_values
+from .banding import BandSql
 from .base import Counting
 from .bounding import consecutive, number_sql
 from .dialect import Dialect
@@ -51,6 +53,15 @@ def group_keys(counting: Counting, kinds: Mapping[str, str], dialect: Dialect, d
     groups = counting.groups
     reads, joins, wanted, codes = [], [], [], []
     for j, (column, kind, values) in enumerate(zip(counting.question.by, groups.kinds, groups.values, strict=True)):
+        other = len(values) - 1 if has_rest(values) else None
+        if kind == BAND:
+            bands = groups.bands[j]
+            assert bands is not None  # Groups have bands for a column of this kind
+            missing = list(values).index(None) if None in values else None
+            reads.append(f"{BandSql(bands, column, kinds[column], dialect).code(missing, other)} AS k{j}")
+            wanted += [f"k{j} IS NOT NULL"] if other is None else []
+            codes.append(f"k{j}")
+            continue
         read = (
             dialect.reading(column, "VARCHAR", kinds[column])
             if kind == "text"
@@ -63,11 +74,12 @@ def group_keys(counting: Counting, kinds: Mapping[str, str], dialect: Dialect, d
             codes.append(f"(k{j} - ({span[0]}))")
             continue
         if kind == "text" and None not in values and len(values) <= dialect.most_listed:
-            texts = [str(value) for value in values]
-            wanted.append(f"k{j} IN ({', '.join(map(dialect.text, texts))})")
-            codes.append(dialect.place_in_list(f"k{j}", texts))
+            texts = [str(value) for value in listed_values(values)]
+            known, place = f"k{j} IN ({', '.join(map(dialect.text, texts))})", dialect.place_in_list(f"k{j}", texts)
+            wanted += [known] if other is None else []
+            codes.append(place if other is None else f"CASE WHEN {known} THEN {place} ELSE {other} END")
             continue
-        outer = "LEFT " if None in values else ""
+        outer = "LEFT " if None in values or other is not None else ""
         listed = declared(f"d{j}", _by_code(values), frozenset({"v"} if kind == "text" else ()))
         value = dialect.as_text(f"d{j}.v", "text") if kind == "text" else f"d{j}.v"
         joins.append(f"{outer}JOIN {listed} ON {value} = k{j}")
@@ -75,7 +87,8 @@ def group_keys(counting: Counting, kinds: Mapping[str, str], dialect: Dialect, d
         if None in values:
             reads.append(f"({dialect.quoted(column)} IS NULL) AS m{j}")
             code = f"CASE WHEN m{j} THEN {list(values).index(None)} ELSE {code} END"
-            wanted.append(f"({code}) IS NOT NULL")
+            wanted += [f"({code}) IS NOT NULL"] if other is None else []
+        code = code if other is None else f"COALESCE({code}, {other})"
         codes.append(code)
     if groups.cells is not None:
         cells = {f"c{j}": column for j, column in enumerate(groups.cells.T.tolist())}
@@ -89,7 +102,7 @@ def group_keys(counting: Counting, kinds: Mapping[str, str], dialect: Dialect, d
 
 
 def _by_code(values: Values) -> dict[str, Sequence[object]]:
-    known = [(value, code) for code, value in enumerate(values) if value is not None]
+    known = [(value, code) for code, value in enumerate(listed_values(values)) if value is not None]
     return {"v": [value for value, _ in known], "code": [code for _, code in known]}
 
 

@@ -23,9 +23,12 @@ import numpy as np
 
 from ..errors import Unsupported
 from ..exact.arrays import IntArray
+from ..questions.bands import BAND
 from ..questions.conditions import Condition
-from ..questions.expressions import WHOLE, Compare, Joined, Literal, Member, Missing, Term, Test
-from .base import HASH_DIGITS, ROW, Counting
+from ..questions.domains import Rest
+from ..questions.expressions import LARGEST_WHOLE, WHOLE, Compare, Joined, Literal, Member, Missing, Term, Test
+from ..questions.groups import Groups
+from .base import HASH_DIGITS, ROW, Counting, Discovering
 from .letters import changed
 
 Value = bool | int | float | Decimal | str | date | datetime | None
@@ -65,7 +68,7 @@ def count_rows(rows: Iterable[Row], counting: Counting) -> IntArray:
             continue
         if question.where is not None and not holds(question.where, row):
             continue
-        place = tuple(map(_group_value, (row[column] for column in question.by), groups.kinds))
+        place = tuple(_group_value(row[column], groups, j) for j, column in enumerate(question.by))
         if (group := numbers.get(place)) is None:
             continue
         if unit is None:
@@ -78,12 +81,65 @@ def count_rows(rows: Iterable[Row], counting: Counting) -> IntArray:
     return counts
 
 
+def discover_rows(rows: Iterable[Row], counting: Discovering) -> dict[tuple[object, ...], list[int]]:
+    """The groups of a table by the rule of ``discovering``: declared part and values -> the counts.
+
+    Examples
+    --------
+    >>> from ..questions.groups import TOTAL
+    >>> from ..questions.question import read_question
+    >>> question = read_question("SELECT job, COUNT(*) FROM people GROUP BY job", unit="person")
+    >>> counting = Discovering(question, TOTAL, "person", 1, b"key", ("job",), ("text",))
+    >>> rows = [{"person": person, "job": job} for person, job in [("ann", "cook"), ("ann", "cook"), ("bob", None)]]
+    >>> discover_rows(rows, counting)
+    {(0, 'cook'): [1]}
+    """
+    question, groups, conditions = counting.question, counting.groups, counting.conditions
+    numbers = _group_numbers(counting)
+    people: dict[str, dict[tuple[int, ...], list[Row]]] = defaultdict(lambda: defaultdict(list))
+    for place, row in enumerate(rows):
+        unit = f"row {place}" if counting.unit == ROW else read_value(row[counting.unit], "VARCHAR")
+        if unit is None or (question.where is not None and not holds(question.where, row)):
+            continue
+        fixed = (row[column] for column in question.by if column not in counting.found)
+        number = numbers.get(tuple(_group_value(value, groups, k) for k, value in enumerate(fixed)))
+        found = tuple(map(_plain_value, (row[column] for column in counting.found), counting.kinds))
+        if number is None or any(value is None or value is _NO_GROUP or _is_too_large(value) for value in found):
+            continue
+        people[unit][(number, *found)].append(row)  # type: ignore[arg-type]
+    counts: dict[tuple[object, ...], list[int]] = {}
+    for unit, own in people.items():
+        turn = bounding_hash(unit, counting.key) % max(len(conditions), 1)
+        going_round = conditions[turn:] + conditions[:turn]
+
+        def place_of(group: tuple[object, ...], unit: str = unit) -> tuple[object, ...]:
+            said = group if groups.columns else group[1:]
+            return (bounding_hash(":".join([unit, *map(str, said)]), counting.key), *group)
+
+        for group in sorted(own, key=place_of)[: counting.max_groups]:
+            best = max(own[group], key=lambda row: [holds(condition, row) for condition in going_round])
+            so_far = counts.setdefault(group, [0] * len(question.aggregates))
+            for j, counted in enumerate(_counts_of_row(counting, best)):
+                so_far[j] += counted
+    return {group: own for group, own in counts.items() if all(map(_is_publishable, group))}
+
+
+def _is_too_large(value: object) -> bool:
+    return isinstance(value, int) and abs(value) > LARGEST_WHOLE
+
+
+def _is_publishable(value: object) -> bool:
+    return not isinstance(value, str) or "\0" not in value
+
+
 def _bounded_rows(counting: Counting, unit: str, rows_by_group: Mapping[int, list[Row]]) -> Iterable[tuple[int, Row]]:
     """At most k groups of a person, and one row in each."""
     h, size, conditions = bounding_hash(unit, counting.key), counting.groups.size, counting.conditions
     turn = h // size % max(len(conditions), 1)
     going_round = conditions[turn:] + conditions[:turn]
     nearest = sorted(rows_by_group, key=lambda group: (group - h % size) % size)
+    if counting.even:
+        nearest = sorted(rows_by_group, key=lambda group: (bounding_hash(f"{unit}:{group}", counting.key), group))
     for group in nearest[: counting.max_groups]:
         yield group, max(rows_by_group[group], key=lambda row: [holds(condition, row) for condition in going_round])
 
@@ -108,8 +164,32 @@ def _group_numbers(counting: Counting) -> dict[tuple[object, ...], int]:
     }
 
 
-def _group_value(value: Value, kind: str) -> object:
-    """A value as a group is declared: a whole number or a text; None only where there is no value."""
+def _group_value(value: Value, groups: Groups, column: int) -> object:
+    """A value as a group is declared; where the column has a rest, whatever is not declared is that."""
+    kind, declared = groups.kinds[column], groups.values[column]
+    found = _banded_value(value, groups, column) if kind == BAND else _plain_value(value, kind)
+    listed = declared[:-1] if (starred := isinstance(declared[-1], Rest)) else declared
+    return declared[-1] if starred and found not in listed else found
+
+
+def _banded_value(value: Value, groups: Groups, column: int) -> object:
+    """The name of the band that a value is in: the last edge that is not above it begins the band."""
+    bands = groups.bands[column]
+    assert bands is not None
+    if value is None:
+        return None
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    read: object = value if whole and bands.type == "DOUBLE" else read_value(value, bands.type)
+    if read is None or (isinstance(read, float) and not math.isfinite(read)):
+        return _NO_GROUP
+    passed = [edge for edge in bands.edges if edge <= read]  # type: ignore[operator]  # both are numbers or days
+    place = len(passed) - (0 if bands.below else 1)
+    last = len(bands.edges) - 1 + bands.below + bands.above
+    return groups.values[column][place] if 0 <= place < last else _NO_GROUP
+
+
+def _plain_value(value: Value, kind: str) -> object:
+    """A whole number or a text; None only where there is no value."""
     if value is None:
         return None
     if kind == "text":

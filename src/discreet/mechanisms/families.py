@@ -228,6 +228,10 @@ CLOSED_FORMS = Families(
             ("privacy",), ("design",), aliases=("two sided",), saved=("alpha",),
         ),
         Family(
+            "bounded_geometric", "bounded geometric", "noise", ".mechanisms.geometric:bounded_geometric",
+            ("reach", "privacy"), (), saved=("reach", "alpha"),
+        ),
+        Family(
             "explicit_fair", "explicit fair", "table", ".mechanisms.fair:explicit_fair", ("n", "privacy"),
             ("design", "known", "compare", "calibrate", "release"),
             short="EM", aliases=("fair",), saved=("n", "alpha"),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from ..exact.integers import positive_integer
 from ..exact.kernels import Noise
 from ..exact.laws import GeometricTails
-from ..exact.rationals import Number, read_alpha
+from ..exact.rationals import Number, log_bounds, read_alpha
 from ..mechanism import Mechanism, finish, read_count
+from ..privacy.partition_selection import truncated_law
 from ..spaces import Counts, Integers
 
 
@@ -58,3 +60,24 @@ def two_sided_geometric(*, epsilon: Number | None = None, alpha: Number | None =
     space = Integers()
     kernel = Noise(GeometricTails.two_sided(a))
     return finish("two_sided_geometric", space, space, kernel, {"alpha": str(a)}, ratio=1 / a, closed_form=True)
+
+
+def bounded_geometric(reach: object, *, epsilon: Number | None = None, alpha: Number | None = None) -> Mechanism:
+    """Geometric noise on all integers that never exceeds ``reach``: the noise of groups not known in advance.
+
+    ``P(j | i) = c a^|i-j|`` for ``|i-j| <= D``, with a = e^-epsilon and c = (1-a)/(1+a-2a^(D+1)). It has epsilon with
+    delta = c a^D, exactly (:mod:`discreet.privacy.partition_selection`). A count of 0 is never reported above D, so
+    that only groups with a person in them can be named.
+
+    Examples
+    --------
+    >>> m = bounded_geometric(2, alpha="1/2")
+    >>> [str(m.probability(0, j)) for j in range(4)], round(m.certificate.delta, 9)
+    (['2/5', '1/5', '1/10', '0'], 0.1)
+    """
+    a, most = read_alpha(alpha, epsilon), positive_integer(reach, "reach", least=1)
+    space = Integers()
+    return finish(
+        "bounded_geometric", space, space, Noise(truncated_law(a, most)), {"reach": most, "alpha": str(a)},
+        epsilon=log_bounds(1 / a)[1], with_delta=True, closed_form=True,
+    )  # fmt: skip

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 #: The version of the frame. A bundle states it: its page is compared word for word where the frame is the same.
-TEMPLATE = 1
+TEMPLATE = 2
 
 
 def page(report: Report, pictures: Sequence[str] | None = None) -> str:

@@ -22,6 +22,9 @@ KINDS: Mapping[str, Callable[[Mapping[str, Any]], Chart]] = {
     "counts": lambda numbers: plots.counts(
         numbers["rows"], numbers["by"], numbers["title"], *numbers["sentences"], level=numbers["level"]
     ),
+    "editions": lambda numbers: plots.editions(
+        numbers["rows"], numbers["by"], numbers["title"], *numbers["sentences"], level=numbers["level"]
+    ),
     "delta": lambda numbers: plots.delta_curve(numbers["subjects"]),
     "bars": lambda numbers: plots.comparison(numbers["rows"]),
     "noise trade-off": lambda numbers: plots.tradeoff(numbers["data"]),

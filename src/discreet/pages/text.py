@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from textwrap import fill
 
 from ..plots.chart import printable
@@ -58,11 +59,28 @@ def _part(part: Part, label: int, width: int, most: int) -> Iterator[str]:
     elif isinstance(part, Terms):
         yield from (f"{printable(name):<{label}}{printable(said)}".rstrip() for name, said in part.pairs)
     elif isinstance(part, Table):
-        yield from _table(part, width, most)
+        yield from _table(_crossed(part, width) if part.over else part, width, most)
     elif isinstance(part, Code):
         yield from (f"    {printable(line)}" for line in part.text.splitlines())
     else:
         assert isinstance(part, Picture)  # there is nothing to draw on
+
+
+def _crossed(table: Table, width: int) -> Table:
+    """A cross-table for a terminal: what is known of a figure beside it where there is room, else under it."""
+    columns = [[cell.partition("\n") for cell in column] for column in zip(*table.rows, strict=True)]
+    beside = [[figure for figure, _, _ in columns[0]], *map(_beside, columns[1:])]
+    headings = (f"{table.headings[0]} \\ {table.over}", *table.headings[1:])
+    room = sum(max(map(len, (heading, *cells))) + 2 for heading, cells in zip(headings, beside, strict=True)) - 2
+    if room > width:
+        return replace(table, headings=headings)
+    return replace(table, headings=headings, rows=tuple(zip(*beside, strict=True)), over="")
+
+
+def _beside(column: list[tuple[str, str, str]]) -> list[str]:
+    """Figures under figures, and what is known of them under each other."""
+    wide, known = (max(len(cell[k]) for cell in column) for k in (0, 2))
+    return [f"{figure:>{wide}}  {interval:>{known}}".rstrip() for figure, _, interval in column]
 
 
 def _table(table: Table, width: int, most: int) -> Iterator[str]:
@@ -81,7 +99,7 @@ def _table(table: Table, width: int, most: int) -> Iterator[str]:
         drawn.add_column("", no_wrap=True)
     scale = table.scale
     for k, row in enumerate(table.rows[:most]):
-        cells = [Text(printable(cell)) for cell in row]
+        cells = [Text("\n".join(map(printable, cell.split("\n") if table.over else [cell]))) for cell in row]
         drawn.add_row(*cells, *([Text(_bar(table.bars[k], *scale))] if table.bars else []))
     page = StringIO()
     # not as in a notebook: there it would show the table by itself and leave the text without it

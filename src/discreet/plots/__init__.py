@@ -13,9 +13,11 @@ files need nothing; PNG, SVG and HTML need the ``plots`` extra.
 from .chart import Chart, beside
 from .counts import counts
 from .curves import comparison, delta_curve, error
+from .editions import editions
 from .noise import tradeoff
 from .probabilities import heatmap, report_map, rows
 
 __all__ = [
-    "Chart", "beside", "comparison", "counts", "delta_curve", "error", "heatmap", "report_map", "rows", "tradeoff",
+    "Chart", "beside", "comparison", "counts", "delta_curve", "editions", "error", "heatmap", "report_map", "rows",
+    "tradeoff",
 ]  # fmt: skip

@@ -91,6 +91,8 @@ def of_projective(kernel: Projective) -> View:
 def of_noise(kernel: Noise) -> list[View]:
     """Tables of the truths near each landmark, for the central notion."""
     low, high = kernel.truths
+    if (low, high, *kernel.clamp) == (None,) * 4 and isinstance(kernel.law, Finite):
+        return [of_noise_range(kernel, 0, 1)]  # no landmark at all: any two adjacent truths look alike
     margin = 2 * _body(kernel) + 2
     landmarks = [(v, v) for v in (*kernel.truths, *kernel.clamp) if v is not None] or [(0, 0)]
     if kernel.own:

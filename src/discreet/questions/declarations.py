@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import InvalidInput, InWords, WrongType
 from ..exact.arrays import IntArray
-from .domains import Value, Values, read_table
+from .domains import REST, Value, Values, listed_values, read_table
 
 
 def declared_table(
@@ -66,6 +66,16 @@ def declared_value(value: Any, column: str) -> Value:
     )
 
 
+def declared_values(values: Iterable[Any], column: str) -> Values:
+    """The values of one column as Python declares them; ``...`` (once, the last) stands for all others."""
+    given = list(values)
+    starred = bool(given) and given[-1] is ...
+    listed = tuple(declared_value(value, column) for value in (given[:-1] if starred else given))
+    if starred and not listed:
+        raise InvalidInput(f"the domain of {column!r} has ... alone.", "List its values before it.", argument="domain")
+    return (*listed, REST) if starred else listed
+
+
 def encoded(column: Sequence[Value], size: int) -> tuple[list[Value], IntArray]:
     """The distinct values in order of appearance, and the place of each row's value among them."""
     order = {value: code for code, value in enumerate(dict.fromkeys(column))}
@@ -75,7 +85,7 @@ def encoded(column: Sequence[Value], size: int) -> tuple[list[Value], IntArray]:
 def kind_of(values: Values, column: str) -> str:
     if isinstance(values, range):
         return "integer"
-    kinds = {type(value) for value in values if value is not None}
+    kinds = {type(value) for value in listed_values(values) if value is not None}
     if len(kinds) > 1:
         raise WrongType(f"the values of {column!r} mix numbers and texts.", "Write all as numbers or all as texts.")
     return "integer" if int in kinds else "text"

@@ -19,25 +19,71 @@ Values = tuple[Value, ...] | range
 
 MOST_GROUPS = 20_000_000
 
+
+class Rest(str):
+    """The type of :data:`REST`: a label for people, told apart from a declared text of the same letters."""
+
+    __slots__ = ()
+
+
+#: All values of a column that are not declared, missing ones too unless NULL is declared: one more group, the last.
+REST = Rest("(all others)")
+
+
+def has_rest(values: Values) -> bool:
+    """Whether all other values of a column are a group too.
+
+    >>> has_rest(domain_values("sex", "Female,Male,*")), has_rest(("Female", "Male"))
+    (True, False)
+    """
+    return bool(values) and isinstance(values[-1], Rest)
+
+
+def listed_values(values: Values) -> Values:
+    """The values of a column that are declared one by one, without the rest."""
+    return values[:-1] if has_rest(values) else values
+
+
 #: A whole number as it is written without loss; 007 is not one.
 INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 
 
-def split_domain(text: str) -> tuple[str, str]:
-    """The column of a domain and its values, both still as text."""
+def split_domain(text: str, argument: str = "domain") -> tuple[str, str]:
+    """The column of a domain (or of bands) and its values, both still as text."""
+    example = "site=1..6" if argument == "domain" else "age=18,30,65"
     if not isinstance(text, str):
-        raise WrongType.must_be("domain", "a text such as site=1..6", InWords(type(text).__name__))
+        raise WrongType.must_be(argument, f"a text such as {example}", InWords(type(text).__name__))
     if found := re.fullmatch(r'\s*"((?:[^"]|"")+)"\s*=(.*)', text, re.DOTALL):
         return found[1].replace('""', '"'), found[2]
     name, equals, body = text.partition("=")
     if not equals or not name.strip():
-        raise InvalidInput.must_be("domain", "column=values, such as site=1..6", text[:60])
+        raise InvalidInput.must_be(argument, f"column=values, such as {example}", text[:60])
     return name.strip(), body
 
 
 def domain_values(column: str, body: str) -> Values:
-    """The values that the right side of a domain stands for: a range, a list, or the lines of a file."""
-    if body.strip().startswith("@"):
+    """The values that the right side of a domain stands for: a range, a list, or the lines of a file.
+
+    A ``*`` without quotes, in a list or behind a file (``@FILE,*``), adds :data:`REST` as the last value.
+
+    >>> domain_values("site", "1..3,*")
+    (1, 2, 3, '(all others)')
+    """
+    from_file = body.strip().startswith("@")
+    if not from_file:
+        _question_brackets(column, body.strip())
+    items = [] if from_file else _items(body, column)
+    stars = int(body.strip().endswith(",*")) if from_file else items.count(("*", True))
+    if not stars or len(items) == 1:
+        return _listed_values(column, body, items)
+    if stars > 1:
+        raise InvalidInput(f"the domain of {column!r} has * twice.", "Write it once.", argument="domain")
+    others = [item for item in items if item != ("*", True)]
+    return (*_listed_values(column, body.strip().removesuffix(",*") if from_file else body, others), REST)
+
+
+def _listed_values(column: str, body: str, items: list[tuple[str, bool]]) -> Values:
+    if not items:
         lines = [line.strip() for line in _read_text(body.strip()[1:]).splitlines()]
         items = [_item(line, column) for line in lines if line]
         if len(items) == 1 and items[0][1] and re.search(r"[,;|]", items[0][0]):
@@ -47,8 +93,6 @@ def domain_values(column: str, body: str) -> Values:
                 argument="domain",
             )
     else:
-        _question_brackets(column, body.strip())
-        items = _items(body, column)
         question_convention(column, items)
         spans = [re.fullmatch(r"(-?[0-9]{1,18})\.\.(-?[0-9]{1,18})", text) for text, bare in items if bare]
         if any(spans):
@@ -71,7 +115,11 @@ _OTHER_CONVENTIONS: tuple[tuple[str, str, str], ...] = (
         "Write 1..6 for the numbers from 1 to 6",
     ),
     (r"\S+\s*\.\.+\s*\S+", "a range of texts", "Texts have no ranges here: list them, such as a,b,c"),
-    (r".*\*.*|\.\.\.|…", "a pattern for all values", "Values never come from the data: list them, such as a,b,c"),
+    (
+        r".*\*.*|\.\.\.|…",
+        "a pattern for all values",
+        "Values never come from the data: list them, and * after them for all others, such as a,b,c,*",
+    ),
     (r".+;.*|;.*", "a list with semicolons", "Separate values by commas, such as a,b,c"),
     (r".+\|.*|\|.*", "a list with bars", "Separate values by commas, such as a,b,c"),
     (r"-?[0-9]+(\s+-?[0-9]+)+", "a list with blanks", "Separate values by commas, such as 1,2,3"),

@@ -3,7 +3,7 @@
 A group is one value for each GROUP BY column. Either every combination is a group (a cross product of domains), or
 the groups are listed. A whole number v matches a row whose column, read as a number, equals v; a text matches a row
 whose column, read as text, equals it letter for letter; None matches a row where the column is NULL. So no row is in
-two groups.
+two groups. A column may have one more group for all its other values (``domains.REST``), or be banded (``bands``).
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ import numpy as np
 from ..errors import InvalidInput, InWords, WrongType, arg
 from ..exact.arrays import IntArray
 from ..report import Json
+from .bands import BAND, Bands, judge_banded
 from .codes import find_rows, repeated_row
-from .declarations import declared_columns, declared_table, declared_value, encoded, kind_of, positions_of
-from .domains import INTEGER, MOST_GROUPS, Values, domain_values, read_table, typed
+from .declarations import declared_columns, declared_table, declared_values, encoded, kind_of, positions_of
+from .domains import INTEGER, MOST_GROUPS, REST, Values, domain_values, has_rest, listed_values, read_table, typed
 from .domains import Value as Value
 from .domains import blanks_removed as blanks_removed
 from .domains import split_domain as split_domain
@@ -40,13 +41,15 @@ class Groups:
     columns
         The GROUP BY columns, in that order.
     kinds
-        ``"integer"`` or ``"text"`` for each column.
+        ``"integer"``, ``"text"`` or ``"band"`` for each column.
     values
         The distinct values of each column, in declared order.
     cells
         None: every combination, the last column fastest. Otherwise one row of positions in ``values`` for each group.
     zeros
         The numbers of the groups that cannot have rows (structural zeros, public facts).
+    bands
+        The bands of each column, None for one that has none; empty if no column has.
 
     Examples
     --------
@@ -60,6 +63,7 @@ class Groups:
     values: tuple[Values, ...]
     cells: IntArray | None = None
     zeros: frozenset[int] = frozenset()
+    bands: tuple[Bands | None, ...] = ()
 
     def __post_init__(self) -> None:
         if not len(self.columns) == len(self.kinds) == len(self.values):
@@ -68,8 +72,11 @@ class Groups:
             raise InvalidInput.must_be(
                 "each group column", "declared once", InWords(", ".join(self.columns)), argument="columns"
             )
+        if self.is_empty:
+            return
         for column, kind, values in zip(self.columns, self.kinds, self.values, strict=True):
             _judge_values(column, kind, values)
+        judge_banded(self.columns, self.kinds, self.values, self.bands)
         if self.cells is not None:
             object.__setattr__(self, "cells", _judged_cells(self.cells, [len(values) for values in self.values]))
         if self.size > MOST_GROUPS:
@@ -78,6 +85,11 @@ class Groups:
             raise InvalidInput("a structural zero is the number of a declared group.", argument="zeros")
         if len(self.zeros) == self.size:
             raise InvalidInput("every group is a structural zero: nothing is left to count.", argument="zeros")
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no group was found; groups that are declared are at least one, and list no empty cells."""
+        return self.cells is not None and not len(self.cells) and not any(map(len, self.values)) and not self.zeros
 
     @cached_property
     def size(self) -> int:
@@ -135,19 +147,25 @@ class Groups:
         """As JSON: everything, and the same for equal groups however they were declared.
 
         Numbers at equal steps are a range (first, last, step), and cells that are the whole product are not listed.
+        Bands, and which columns have a group for the rest, are stated where there are any.
         """
+        rest: dict[str, Json] = {"rest": [has_rest(values) for values in self.values]}
         return {
             "columns": list(self.columns),
             "kinds": list(self.kinds),
-            "values": [_as_range(values) or list(values) for values in self.values],
+            "values": [_as_range(values) or list(values) for values in map(listed_values, self.values)],
             "cells": None if self._is_product else self.codes().T.tolist(),
             "zeros": sorted(self.zeros),
+            **(rest if any(map(has_rest, self.values)) else {}),
+            **({"bands": [None if one is None else one.to_json() for one in self.bands]} if self.bands else {}),
         }
 
     @property
     def _is_product(self) -> bool:
         if self.cells is None:
             return True
+        if self.is_empty:
+            return False
         lengths = [len(values) for values in self.values]
         if prod(lengths) != self.size:
             return False
@@ -162,7 +180,10 @@ class Groups:
         True
         """
         try:
-            values = tuple(_described(entry) for entry in content["values"])
+            rest = content.get("rest", [False] * len(content["values"]))
+            described = map(_described, content["values"])
+            values = tuple((*one, REST) if star else one for one, star in zip(described, rest, strict=True))
+            bands = tuple(None if one is None else Bands.from_json(one) for one in content.get("bands", ()))
             cells = content["cells"]
             zeros = content["zeros"]
             for numbers in (zeros, *(() if cells is None else cells)):
@@ -170,20 +191,23 @@ class Groups:
                     raise TypeError
             cells = None if cells is None else np.array(cells, dtype=np.int64).T
             columns, kinds = tuple(content["columns"]), tuple(content["kinds"])
-            if not all(isinstance(text, str) for text in (*columns, *kinds)):
+            if not all(isinstance(text, str) for text in (*columns, *kinds)) or set(map(type, rest)) - {bool}:
                 raise TypeError
         except (KeyError, TypeError, ValueError, IndexError, OverflowError):
             raise InvalidInput(
                 "the description of groups is damaged; it is written by Groups.to_json().", argument="content"
             ) from None
-        return Groups(columns, kinds, values, cells, frozenset(zeros))
+        return Groups(columns, kinds, values, cells, frozenset(zeros), bands)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Groups):
             return NotImplemented
         mine, others = (
-            (groups.columns, groups.kinds, tuple(map(tuple, groups.values)), groups.zeros) for groups in (self, other)
+            (groups.columns, groups.kinds, tuple(map(tuple, groups.values)), groups.zeros, groups.bands)
+            for groups in (self, other)
         )
+        if list(map(has_rest, self.values)) != list(map(has_rest, other.values)):
+            return False
         if mine != others or self.size != other.size:
             return False
         both = self.cells is None and other.cells is None
@@ -217,8 +241,8 @@ def read_domain(texts: str | Sequence[str], by: Sequence[str]) -> Groups:
     texts
         For each column, or the text of the only one: ``site=1..6``, ``health=good,poor``, ``county=@counties.txt`` (a
         value on each line). Quotes, single or double, keep commas and blanks (``job='cook, chef'``) and make a number
-        or NULL a text. NULL stands for the rows without a value. Values are whole numbers if all of them are written
-        as such, else texts.
+        or NULL a text. NULL stands for the rows without a value, * for all other values. Values are whole numbers if
+        all of them are written as such, else texts.
     by
         The GROUP BY columns.
 
@@ -244,7 +268,8 @@ def groups_from(groups: Mapping[str, Iterable[object]] | Iterable[object], by: S
     ----------
     groups
         ``{"site": range(1, 7), "health": ["good", "poor"]}``, or a list of rows, each a tuple in the order of ``by``
-        or a mapping from column to value. Whole numbers, texts and None (rows without a value).
+        or a mapping from column to value. Whole numbers, texts and None (rows without a value); ``...`` as the last
+        value of a column stands for all its other values.
     by
         The GROUP BY columns.
 
@@ -261,9 +286,7 @@ def groups_from(groups: Mapping[str, Iterable[object]] | Iterable[object], by: S
                 raise WrongType.must_be(
                     f"the domain of {column!r}", "a list of values or a range", values, argument="domain"
                 )
-            found[column] = (
-                values if isinstance(values, range) else tuple(declared_value(value, column) for value in values)
-            )
+            found[column] = values if isinstance(values, range) else declared_values(values, column)
         return _product(found, by)
     return _groups_of_columns(*declared_columns(groups, by), by)
 
@@ -347,16 +370,16 @@ def _judge_values(column: str, kind: str, values: Values) -> None:
                 f"the range of {column!r} must be of whole numbers between -2^53 and 2^53.", argument="domain"
             )
         return
-    if not isinstance(values, tuple) or kind not in ("integer", "text"):
+    if not isinstance(values, tuple) or kind not in ("integer", "text", BAND):
         raise InvalidInput(
-            f"the domain of {column!r} is a range or a tuple, of kind 'integer' or 'text'.", argument="domain"
+            f"the domain of {column!r} is a range or a tuple, of kind 'integer', 'text' or 'band'.", argument="domain"
         )
     value_type = int if kind == "integer" else str
-    if others := set(map(type, values)) - {value_type, type(None)}:
+    if others := set(map(type, listed_values(values))) - {value_type, type(None)}:
         raise WrongType(
             f"the domain of {column!r} is {kind}, but one of its values is {others.pop().__name__}.", argument="domain"
         )
-    known = [value for value in values if value is not None]
+    known = [value for value in listed_values(values) if value is not None]
     if kind == "integer" and known and max(map(abs, known)) > LARGEST_WHOLE:  # type: ignore[arg-type]
         raise InvalidInput(
             f"the domain of {column!r} has a whole number beyond 2^53, which is not exact when a column is read as a "
@@ -364,7 +387,7 @@ def _judge_values(column: str, kind: str, values: Values) -> None:
             "Write it in quotes, to be compared as text.",
             argument="domain",
         )
-    if kind == "text" and re.search("[\0\ud800-\udfff]", "".join(known)):  # type: ignore[arg-type]
+    if kind != "integer" and re.search("[\0\ud800-\udfff]", "".join(known)):  # type: ignore[arg-type]
         raise InvalidInput(f"the domain of {column!r} has a text with an invalid character.", argument="domain")
     if len(set(values)) < len(values):
         seen: set[Value] = set()

@@ -12,12 +12,14 @@ import numpy as np
 
 from ..errors import InvalidInput
 from ..exact.arrays import IntArray
-from .domains import Values
+from .domains import REST, Values, has_rest, listed_values
 from .groups import Groups
 
 
 def canonical(groups: Groups) -> Groups:
-    """The same groups in an order of their own: values ascending and NULL last, groups by their values.
+    """The same groups in an order of their own: values ascending, then NULL and the rest; groups by their values.
+
+    Bands stay in the order of their edges.
 
     Structural zeros go along. Groups that are in this order already are returned themselves.
 
@@ -25,7 +27,8 @@ def canonical(groups: Groups) -> Groups:
     >>> canonical(read_domain(["health=poor,good", "site=2,1"], ["health", "site"])).values
     (('good', 'poor'), (1, 2))
     """
-    values = tuple(_ascending(one) for one in groups.values)
+    banded = groups.bands or (None,) * len(groups.columns)
+    values = tuple(_ascending(one) if of is None else one for one, of in zip(groups.values, banded, strict=True))
     sorted_already = all(map(_same, values, groups.values))
     if sorted_already and groups.cells is None:
         return groups
@@ -36,7 +39,8 @@ def canonical(groups: Groups) -> Groups:
     cells = None if prod(map(len, values)) == groups.size else codes[order]
     zeros = np.zeros(groups.size, dtype=bool)
     zeros[sorted(groups.zeros)] = True
-    return Groups(groups.columns, groups.kinds, values, cells, frozenset(np.flatnonzero(zeros[order]).tolist()))
+    live = frozenset(np.flatnonzero(zeros[order]).tolist())
+    return Groups(groups.columns, groups.kinds, values, cells, live, groups.bands)
 
 
 def places_in(groups: Groups, other: Groups) -> IntArray:
@@ -47,7 +51,8 @@ def places_in(groups: Groups, other: Groups) -> IntArray:
     [2, 0, 1]
     """
     places = None
-    if (groups.columns, groups.kinds, groups.size) == (other.columns, other.kinds, other.size):
+    same = (groups.columns, groups.kinds, groups.size, groups.bands)
+    if same == (other.columns, other.kinds, other.size, other.bands):
         places = other.index(_codes_among(groups, other.values))
     if places is None or places.min() < 0:
         raise InvalidInput("these groups are not the same groups in another order.", argument="other")
@@ -64,11 +69,11 @@ def _codes_among(groups: Groups, known: tuple[Values, ...]) -> IntArray:
 
 
 def _ascending(values: Values) -> Values:
-    """The values in ascending order (texts by code points), NULL last."""
+    """The values in ascending order (texts by code points), then NULL, then the rest."""
     if isinstance(values, range):
         return values if values.step > 0 else values[::-1]
-    known = sorted(value for value in values if value is not None)
-    return (*known, None) if None in values else tuple(known)
+    known = sorted(value for value in listed_values(values) if value is not None)
+    return (*known, *([None] if None in values else []), *([REST] if has_rest(values) else []))
 
 
 def _same(one: Values, other: Values) -> bool:

@@ -11,9 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from ..names import nearest
 from ..wording import first_of
+from .band_expressions import BAND_NODES, BandExpression, read_band_expression
 from .conditions import Condition, column_name, only, refused, shown
 from .exclusion import most_together
 from .expressions import name_text
@@ -29,6 +31,9 @@ from .selecting import (
     too_deep,
     where_of,
 )
+
+if TYPE_CHECKING:
+    from sqlglot.expressions import Expression
 
 #: What a question may ask for.
 MOST_COUNTS = 1_000
@@ -52,7 +57,9 @@ class Question:
     """Counts of the rows of one table, by group.
 
     ``table`` is the table's name, behind its schema and a dot if the name is ``qualified``. ``levels`` are the totals
-    it asks for beside its groups (:mod:`~.levels`); none if it asks for the groups alone.
+    it asks for beside its groups (:mod:`~.levels`); none if it asks for the groups alone. ``bands`` are those that
+    the text has for columns of ``by``, and ``headings`` their names there; a plan takes both out of the question and
+    keeps them with the groups (:attr:`plain`).
 
     Examples
     --------
@@ -70,6 +77,13 @@ class Question:
     aggregates: tuple[Aggregate, ...]
     qualified: bool = False
     levels: Levels = ()
+    bands: tuple[BandExpression | None, ...] = ()
+    headings: tuple[str, ...] = ()
+
+    @property
+    def plain(self) -> Question:
+        """The question by columns alone."""
+        return replace(self, bands=(), headings=())
 
     @cached_property
     def text(self) -> str:
@@ -171,8 +185,11 @@ def _read_question(sql: str, unit: str) -> Question:
     judge_clauses(select)
     table, names, qualified = table_of(select)
     where = where_of(select, names)
-    by = grouped_by(select, names)
-    levels = levels_of(select, names, by)
+    named = _named_bands(select, names)
+    by_name = {alias.casefold(): band for alias, band in named.items()}
+    by, bands = grouped_by(select, names, by_name)
+    levels = levels_of(select, names, by, by_name)
+    headings = {band: alias for alias, band in named.items()}
     selected: list[str] = []
     counts: list[Aggregate] = []
     for item in select.expressions:
@@ -188,13 +205,32 @@ def _read_question(sql: str, unit: str) -> Question:
                     "A group column keeps its own name: leave out AS.",
                 )
             selected.append(column)
+        elif type(item).__name__ in BAND_NODES:
+            band = read_band_expression(item, names)
+            if band not in bands:
+                raise refused(f"{band.text} is selected but not grouped", "Write the same in GROUP BY.")
+            selected.append(band.column)
         elif type(item).__name__ in ("Grouping", "GroupingId"):
             refuse_stray_grouping(item, levels)  # every published row says its level
         else:
             condition = counted(item, names, unit)
             counts.append(Aggregate(alias or _heading(len(counts), condition), condition))
     _judge_selection(selected, by, counts)
-    return Question(table, where, by, tuple(counts), qualified, levels)
+    question = Question(table, where, by, tuple(counts), qualified, levels)
+    if not any(bands):
+        return question
+    own = tuple(column if band is None else headings.get(band, column) for column, band in zip(by, bands, strict=True))
+    return replace(question, bands=bands, headings=own)
+
+
+def _named_bands(select: Expression, names: frozenset[str]) -> dict[str, BandExpression]:
+    """The bands among what is selected that have a name of their own."""
+    aliases = [item for item in select.expressions if type(item).__name__ == "Alias"]
+    return {
+        str(item.alias): read_band_expression(item.this, names)
+        for item in aliases
+        if type(item.this).__name__ in BAND_NODES
+    }
 
 
 @dataclass(frozen=True)

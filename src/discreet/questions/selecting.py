@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import InvalidInput, InWords
+from .band_expressions import BAND_NODES, BandExpression, no_bands, read_band_expression
 from .conditions import Condition, bare, column_name, only, read_condition, refused, shown
 from .expressions import Missing, Term
 from .levels import Levels, grouped_items, read_levels
@@ -123,31 +124,54 @@ def where_of(select: Expression, names: frozenset[str]) -> Condition | None:
     return read_condition(where.this, names)
 
 
-def grouped_by(select: Expression, names: frozenset[str]) -> tuple[str, ...]:
+def grouped_by(
+    select: Expression, names: frozenset[str], named: Mapping[str, BandExpression]
+) -> tuple[tuple[str, ...], tuple[BandExpression | None, ...]]:
+    """The columns of GROUP BY, and for each the bands that are written there, or selected under a name that stands
+    there (``named``, in lower case)."""
     group = select.args.get("group")
     if group is None:
-        return ()
+        return (), ()
     if group.args.get("all"):
         raise refused("GROUP BY ALL does not say by what", "Name the columns.")
     if any(group.args.get(part) for part in ("totals", "rollup", "cube", "grouping_sets")):
         raise refused("WITH ROLLUP and WITH TOTALS are not accepted", "Write GROUP BY ROLLUP (region, county).")
     only(group, "expressions")
     by: list[str] = []
+    bands: list[BandExpression | None] = []
     for item in grouped_items(group):
-        if type(item).__name__ != "Column":
-            raise refused(
-                f"GROUP BY {shown(item)} is not by a column", "Name the columns, or add a column to the table."
-            )
-        by.append(column_name(item, names))
+        column, band = _grouped_column(item, names, named)
+        by.append(column)
+        bands.append(band)
     if len({column.casefold() for column in by}) < len(by):
         raise refused("GROUP BY names a column twice", "Name each column once.")
-    return tuple(by)
+    return tuple(by), tuple(bands)
 
 
-def levels_of(select: Expression, names: frozenset[str], by: Sequence[str]) -> Levels:
+def _grouped_column(
+    item: Expression, names: frozenset[str], named: Mapping[str, BandExpression]
+) -> tuple[str, BandExpression | None]:
+    """A column of GROUP BY, and its bands if it has some."""
+    if type(item).__name__ == "Literal":
+        raise refused(f"GROUP BY {shown(item)} is not by a column", "Name the columns, or add a column to the table.")
+    if type(item).__name__ in BAND_NODES:
+        band = read_band_expression(item, names)
+        return band.column, band
+    if type(item).__name__ != "Column":
+        raise no_bands(item)
+    column = column_name(item, names)
+    found = named.get(column.casefold())
+    return (column, None) if found is None else (found.column, found)
+
+
+def levels_of(
+    select: Expression, names: frozenset[str], by: Sequence[str], named: Mapping[str, BandExpression]
+) -> Levels:
     """The levels that ROLLUP, CUBE or GROUPING SETS ask for, by the numbers of the columns; none without them."""
     known = [column.casefold() for column in by]
-    return read_levels(select.args.get("group"), lambda item: known.index(column_name(item, names).casefold()))
+    return read_levels(
+        select.args.get("group"), lambda item: known.index(_grouped_column(item, names, named)[0].casefold())
+    )
 
 
 def counted(item: Expression, names: frozenset[str], unit: str) -> Condition | None:

@@ -24,6 +24,8 @@ from ..ledger.budget import Cost, amount_text
 from ..ledger.chain import time_text
 from ..ledger.ledger import Ledger
 from ..report import Json, Report, Result, Section, Terms
+from .noise.discovered import DiscoveredNoise
+from .plan.discovery import name_groups
 from .plan.plan import Plan
 from .plan.planning import plan_request, refuse_unnamed_selection
 from .plan.request import ReleaseRequest, RequestFields, read_request
@@ -188,7 +190,10 @@ def _rehearse(plan: Plan, source: Source, book: Ledger) -> None:
     source.rehearse(countings_of(plan, book.terms.key))
     try:
         for table in plan.tables:
-            table.draw(np.zeros((table.groups.size, len(table.question.aggregates)), dtype=np.int64), SecureBits())
+            if isinstance(table.noise, DiscoveredNoise):
+                table.noise.name_groups(np.zeros((1, table.noise.measures), dtype=np.int64), SecureBits())
+            else:
+                table.draw(np.zeros((table.groups.size, len(table.question.aggregates)), dtype=np.int64), SecureBits())
     except Exception as problem:  # of zeros that stand for no table
         raise SourceFailed(
             f"noise cannot be drawn here, and nothing was spent: {type(problem).__name__}: {problem}"
@@ -226,13 +231,20 @@ def _silenced(plan: Plan, source: Source, key: bytes, bits: Bits) -> bytes:
 def countings_of(plan: Plan, key: bytes) -> list[Counting]:
     """What the source is asked to count for each table of a plan."""
     unit, most = plan.protection.unit, plan.protection.max_groups
-    return [Counting(table.question, table.groups, unit, most, key) for table in plan.tables]
+    return [
+        Counting(table.question, table.groups, unit, most, key)
+        if table.discovery is None
+        else table.discovery.counting(table.question, table.groups, plan.protection, key)
+        for table in plan.tables
+    ]
 
 
 def _answer(plan: Plan, source: Source, key: bytes, bits: Bits, progress: _Progress) -> bytes:
     """The noisy counts of every table, as the ledger keeps them. The true ones exist in this function only."""
     from .. import __version__
 
+    if plan.open:
+        return _discovered_answer(plan, source, key, bits, progress)
     counted = source.count(countings_of(plan, key))
     progress.step = "drawing"
     noisy = [table.draw(counts, bits) for table, counts in zip(plan.tables, counted, strict=True)]
@@ -240,6 +252,26 @@ def _answer(plan: Plan, source: Source, key: bytes, bits: Bits, progress: _Progr
 
     published = [_published(plan, k, counts) for k, counts in enumerate(noisy)]
     return json.dumps({"version": __version__, "counts": published}, separators=(",", ":")).encode()
+
+
+def _discovered_answer(plan: Plan, source: Source, key: bytes, bits: Bits, progress: _Progress) -> bytes:
+    """The groups that are named and their noisy counts. All groups and the true counts exist in this function only.
+
+    How long it takes, and how much memory, depends on how many groups there are, as on how many rows: that is not
+    hidden.
+    """
+    from .. import __version__
+
+    (table,) = plan.tables
+    assert table.discovery is not None and isinstance(table.noise, DiscoveredNoise)
+    counting = table.discovery.counting(table.question, table.groups, plan.protection, key)
+    found = source.discover(counting)
+    progress.step = "drawing"
+    named, counts = name_groups(table.discovery, table.question, table.groups, table.noise, found, bits)
+    del found
+
+    content = {"version": __version__, "groups": [named.to_json()], "counts": [counts]}
+    return json.dumps(content, separators=(",", ":"), ensure_ascii=False).encode()
 
 
 def _published(plan: Plan, k: int, noisy: IntArray) -> list[int | None]:

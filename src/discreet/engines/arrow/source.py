@@ -12,8 +12,8 @@ from ...errors import InvalidInput, SourceFailed
 from ...exact.arrays import IntArray
 from ...sources.files import open_engine
 from ...sources.sql import quoted
-from ..base import Counting, Snapshot, Source
-from ..duckdb.counting import count
+from ..base import Counting, Discovering, Found, Snapshot, Source
+from ..duckdb.counting import count, discover
 from ..duckdb.dialect import DUCKDB, DuckDbDialect
 from ..duckdb.types import kind_of, refuse_as_unit
 from .tables import TableInMemory
@@ -139,11 +139,18 @@ class _Copy(Snapshot):
 
     def rehearse(self, counting: Counting) -> None:
         self._source.copy(self._engine, "rehearsed", counting.columns, empty=True)
-        count(self._engine, counting, "rehearsed", self._source.table(counting.question.table))
+        kinds = self._source.table(counting.question.table)
+        if isinstance(counting, Discovering):
+            discover(self._engine, counting, "rehearsed", kinds)
+        else:
+            count(self._engine, counting, "rehearsed", kinds)
         self._engine.execute("DROP TABLE rehearsed")
 
     def count(self, counting: Counting) -> IntArray:
         return count(self._engine, counting, "held", self._source.table(counting.question.table))
+
+    def discover(self, counting: Discovering) -> Found:
+        return discover(self._engine, counting, "held", self._source.table(counting.question.table))
 
     def unchanged(self) -> bool:
         return True  # a copy is

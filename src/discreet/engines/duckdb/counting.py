@@ -9,16 +9,30 @@ memory does not hold them, equal rows of a person are first made one, and a part
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...exact.arrays import Array, IntArray
-from ...questions.domains import Values
-from ..base import ROW, Counting
-from ..bounding import BITS_OF_A_WORD, Chosen, add_chosen, choose_in_sets, consecutive, fits_in_a_word, number_sql
+from ...questions.bands import BAND
+from ...questions.domains import Values, has_rest, listed_values
+from ..banding import BandSql
+from ..base import ROW, Counting, Discovering, Found
+from ..bounding import (
+    BITS_OF_A_WORD,
+    Chosen,
+    add_chosen,
+    choose_in_sets,
+    consecutive,
+    fits_in_a_word,
+    missed_sql,
+    number_bits,
+    number_sql,
+)
+from ..discovering import as_found, groups_sql
+from ..even import one_row_in_each_group, said_of_group
 from .dialect import DUCKDB
 
 if TYPE_CHECKING:
@@ -49,6 +63,21 @@ def count(engine: duckdb.DuckDBPyConnection, counting: Counting, table: str, kin
     if counting.unit == ROW:
         return _count_rows(engine, counting, rows)
     return _count_people(engine, counting, rows.numbered(), _way_to_choose(counting))
+
+
+def discover(engine: duckdb.DuckDBPyConnection, counting: Discovering, table: str, kinds: Mapping[str, str]) -> Found:
+    """The groups that are there and their true counts; the parameters are those of :func:`count`."""
+
+    def declared(name: str, columns: Mapping[str, Sequence[object]], texts: frozenset[str]) -> str:
+        types = {column: object if column in texts else np.int64 for column in columns}
+        _make_table(engine, name, {column: np.array(values, types[column]) for column, values in columns.items()})
+        return name
+
+    def hashed(text: str) -> str:
+        return DUCKDB.bounding_hash(text, counting.key)
+
+    sql = groups_sql(counting, table, kinds, DUCKDB, declared, hashed)
+    return as_found(counting, list(engine.execute(sql).fetchnumpy().values()))
 
 
 # ------------------------------------------------------------------------------------------------ rows to group numbers
@@ -85,6 +114,22 @@ def _declared_rows(
     question, groups = counting.question, counting.groups
     reads, joins, wanted, keys, codes = [], [], [], [], []
     for j, (column, kind, values) in enumerate(zip(question.by, groups.kinds, groups.values, strict=True)):
+        other = len(values) - 1 if has_rest(values) else None
+        if kind == BAND:
+            bands = groups.bands[j]
+            assert bands is not None  # Groups have bands for a column of this kind
+            banded = BandSql(bands, column, kinds[column], DUCKDB)
+            outside = "NULL" if other is None else str(other)
+            key = f"CASE WHEN {banded.inside(f'x{j}')} THEN {banded.place(f'x{j}')} ELSE {outside} END"
+            if None in values:
+                reads.append(f"{DUCKDB.quoted(column)} IS NULL AS missing{j}")
+                key = f"CASE WHEN missing{j} THEN {list(values).index(None)} ELSE {key} END"
+            reads.append(f"{banded.reading} AS x{j}")
+            if other is None:
+                wanted.append(f"({'' if None not in values else f'missing{j} OR '}{banded.inside(f'x{j}')})")
+            keys.append(key)
+            codes.append(f"CAST(k{j} AS BIGINT)")
+            continue
         read = (
             DUCKDB.reading(column, "VARCHAR", kinds[column])
             if kind == "text"
@@ -98,18 +143,20 @@ def _declared_rows(
             keys.append(f"x{j}")
             codes.append(f"(CAST(k{j} AS BIGINT) - ({span[0]}))" if span[0] else f"CAST(k{j} AS BIGINT)")
         elif kind == "text" and None not in values and len(values) <= _MOST_ENUM_VALUES:
-            read = f"TRY_CAST({read} AS ENUM ({', '.join(DUCKDB.text(str(value)) for value in values)}))"
-            wanted.append(f"x{j} IS NOT NULL")
+            listed = ", ".join(DUCKDB.text(str(value)) for value in listed_values(values))
+            read = f"TRY_CAST({read} AS ENUM ({listed}))"
+            wanted += [f"x{j} IS NOT NULL"] if other is None else []
             keys.append(f"x{j}")
-            codes.append(f"CAST(enum_code(k{j}) AS BIGINT)")
+            code = f"CAST(enum_code(k{j}) AS BIGINT)"
+            codes.append(code if other is None else f"CASE WHEN k{j} IS NULL THEN {other} ELSE {code} END")
         else:
             same = f"x{j} = values{j}.v"
             if None in values:
                 reads.append(f"{DUCKDB.quoted(column)} IS NULL AS missing{j}")
                 same = f"x{j} IS NOT DISTINCT FROM values{j}.v AND missing{j} = values{j}.missing"
-            _make_table(engine, f"values{j}", _column(kind, values))
-            joins.append(f"JOIN values{j} ON {same}")
-            keys.append(f"values{j}.code")
+            _make_table(engine, f"values{j}", _column(kind, listed_values(values)))
+            joins.append(f"{'' if other is None else 'LEFT '}JOIN values{j} ON {same}")
+            keys.append(f"values{j}.code" if other is None else f"COALESCE(values{j}.code, {other})")
             codes.append(f"k{j}")
         reads.append(f"{read} AS x{j}")
     others = [f"h{i}" for i in range(len(counting.conditions))]
@@ -130,12 +177,12 @@ def _declared_rows(
         for code, values in zip(codes[1:], groups.values[1:], strict=True):
             number = f"({number} * {len(values)} + {code})"
         return _Rows(keys, number, others, source, bool(groups.zeros))
-    listed = {f"code{j}": groups.cells[:, j] for j in range(len(codes))}
-    _make_table(engine, "cells", {"g": np.arange(groups.size), **listed})
+    places = {f"code{j}": groups.cells[:, j] for j in range(len(codes))}
+    _make_table(engine, "cells", {"g": np.arange(groups.size), **places})
     coded = ", ".join([*(f"{code} AS code{j}" for j, code in enumerate(codes)), *others])
     named = ", ".join([*(f"{key} AS k{j}" for j, key in enumerate(keys)), *others])
     joined = f"(SELECT {coded} FROM (SELECT {named} FROM {source}) AS keyed) AS coded JOIN cells USING "
-    joined += f"({', '.join(listed)})"
+    joined += f"({', '.join(places)})"
     return _Rows(["cells.g"], "k0", others, joined, bool(groups.zeros))
 
 
@@ -182,6 +229,8 @@ Choose = Callable[[Any, Counting, str], Chosen]
 
 def _way_to_choose(counting: Counting) -> Choose:
     """Sets where they fit, lists otherwise; with two conditions the order of rows is not that of their numbers."""
+    if counting.even:
+        return _choose_evenly
     if counting.max_groups == 1 and fits_in_a_word(counting, _BITS_OF_A_HUGEINT):
         return _choose_first_in_sets
     return _choose_in_sets if fits_in_a_word(counting) else _choose_in_lists
@@ -281,6 +330,22 @@ def _choose_in_lists(engine: duckdb.DuckDBPyConnection, counting: Counting, rows
         f"SELECT * EXCLUDE (ranks), {best} AS rank FROM (SELECT *, {ranks} AS ranks FROM ({turned}) AS turned) AS r"
     )
     found = engine.execute(f"SELECT {number} AS v, count(*) AS n FROM ({chosen}) AS chosen GROUP BY ALL").fetchnumpy()
+    return np.asarray(found["v"], dtype=np.int64), np.asarray(found["n"], dtype=np.int64)
+
+
+def _choose_evenly(engine: duckdb.DuckDBPyConnection, counting: Counting, rows: str) -> Chosen:
+    """The choice of one group by the hash of each (``even``): the smallest hash, with the number beside it."""
+    size, c = counting.groups.size, len(counting.conditions)
+    numbered = f"SELECT unit, {number_sql(counting)} AS v FROM ({rows}) AS r"
+    if c > 1:
+        h = DUCKDB.bounding_hash("unit", counting.key)
+        numbered = f"SELECT *, CAST({h} // {size} % {c} AS INTEGER) AS turn FROM ({numbered}) AS n"
+    each = one_row_in_each_group(counting, numbered, missed_sql(counting, "BIGINT"))
+    h = DUCKDB.bounding_hash(said_of_group("unit", "g", "VARCHAR"), counting.key)
+    rank = f"(CAST({h} AS HUGEINT) << {number_bits(counting)}) + v"
+    best = f"SELECT min({rank}) AS best FROM ({each}) AS each GROUP BY unit"
+    number = f"CAST(best & {(1 << number_bits(counting)) - 1} AS BIGINT)"
+    found = engine.execute(f"SELECT {number} AS v, count(*) AS n FROM ({best}) AS chosen GROUP BY ALL").fetchnumpy()
     return np.asarray(found["v"], dtype=np.int64), np.asarray(found["n"], dtype=np.int64)
 
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from ...addresses import Address
 from ...exact.arrays import IntArray
 from ...sources.files import Files, open_files
-from ..base import Counting, Snapshot, Source
-from .counting import count
+from ..base import Counting, Discovering, Found, Snapshot, Source
+from .counting import count, discover
 from .dialect import DUCKDB, DuckDbDialect
 from .types import kind_of, refuse_as_unit
 
@@ -78,12 +78,21 @@ class _OpenFiles(Snapshot):
         name = self._source.spelled(counting.question.table)
         rows = self._files.relation(name, counting.columns)
         self._engine.execute(f"DESCRIBE SELECT * FROM {rows}").fetchall()
-        count(self._engine, counting, self._files.empty(name, counting.columns), self._source.table(name))
+        nobody, kinds = self._files.empty(name, counting.columns), self._source.table(name)
+        if isinstance(counting, Discovering):
+            discover(self._engine, counting, nobody, kinds)
+        else:
+            count(self._engine, counting, nobody, kinds)
 
     def count(self, counting: Counting) -> IntArray:
         name = self._source.spelled(counting.question.table)
         rows = self._files.relation(name, counting.columns)
         return count(self._engine, counting, rows, self._source.table(name))
+
+    def discover(self, counting: Discovering) -> Found:
+        name = self._source.spelled(counting.question.table)
+        rows = self._files.relation(name, counting.columns)
+        return discover(self._engine, counting, rows, self._source.table(name))
 
     def unchanged(self) -> bool:
         return self._files.states() == self._before

@@ -15,13 +15,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...exact.arrays import IntArray
-from ..base import ROW, Counting
-from ..bounding import add_chosen, choose_in_sets, fits_in_a_word, group_of_rank, number_bits, rank_sql
+from ..base import ROW, Counting, Discovering, Found
+from ..bounding import add_chosen, choose_in_sets, fits_in_a_word, group_of_rank, missed_sql, number_bits, rank_sql
+from ..discovering import as_found, groups_sql
+from ..even import one_row_in_each_group, said_of_group
 from ..grouping import add_rows, rows_by_group, rows_of_people
 from .dialect import PostgresDialect
 
 if TYPE_CHECKING:
     import psycopg
+
+    Connection = psycopg.Connection[Any]
 
 
 @dataclass
@@ -44,7 +48,7 @@ class _Statement:
 
 
 def count(
-    connection: psycopg.Connection[Any],
+    connection: Connection,
     counting: Counting,
     table: str,
     kinds: Mapping[str, str],
@@ -94,6 +98,33 @@ def statement(
     return sql, parts.values
 
 
+def discover(
+    connection: Connection,
+    counting: Discovering,
+    table: str,
+    kinds: Mapping[str, str],
+    dialect: PostgresDialect,
+) -> Found:
+    """The groups that are there and their true counts; the parameters are those of :func:`count`."""
+    sql, values = discovering_statement(counting, table, kinds, dialect)
+    found = connection.execute(sql.encode(), values, binary=True).fetchall()
+    wide = 2 + len(counting.found) + len(counting.conditions)
+    columns = list(zip(*found, strict=True)) if found else [()] * wide
+    return as_found(counting, [np.array(column, dtype=object) for column in columns])
+
+
+def discovering_statement(
+    counting: Discovering, table: str, kinds: Mapping[str, str], dialect: PostgresDialect
+) -> tuple[str, Sequence[object]]:
+    """The one statement that finds groups, and the values of its parameters."""
+    parts = _Statement()
+
+    def hashed(text: str) -> str:
+        return dialect.hash_with(text, parts.given(counting.key.hex(), "text"))
+
+    return groups_sql(counting, table, kinds, dialect, parts.declared, hashed), parts.values
+
+
 # ------------------------------------------------------------------------------------------------ people are the units
 
 
@@ -108,10 +139,25 @@ def _sets(counting: Counting, rows: str, dialect: PostgresDialect, parts: _State
 
 def _ranked(counting: Counting, rows: str, dialect: PostgresDialect, parts: _Statement) -> str:
     """Each person's numbers in one array, each number once, so that the array is no longer than what was declared."""
+    if counting.even:
+        return _evenly(counting, rows, dialect, parts)
     people = f"SELECT unit, array_agg(DISTINCT v ORDER BY v) AS held FROM ({rows}) AS r GROUP BY unit"
     h = dialect.hash_with("unit", parts.given(counting.key.hex(), "text"))
     hashed = f"SELECT held, CASE WHEN cardinality(held) = 1 THEN 0 ELSE {h} END AS h FROM ({people}) AS people"
     chosen = _in_order(counting, hashed) if not counting.conditions else _by_rank(counting, hashed)
+    return f"SELECT v, count(*) AS n FROM ({chosen}) AS chosen GROUP BY v"
+
+
+def _evenly(counting: Counting, rows: str, dialect: PostgresDialect, parts: _Statement) -> str:
+    """The group of the smallest hash (``even``) for each person."""
+    size, c, key = counting.groups.size, len(counting.conditions), parts.given(counting.key.hex(), "text")
+    if c > 1:
+        turn = f"CAST({dialect.hash_with('unit', key)} / {size} % {c} AS int4)"
+        rows = f"SELECT unit, v, {turn} AS turn FROM ({rows}) AS numbered"
+    each = one_row_in_each_group(counting, rows, missed_sql(counting, "BIGINT"))
+    h = dialect.hash_with(said_of_group("unit", "g", "text"), key)
+    hashed = f"SELECT unit, g, v, {h} AS h FROM ({each}) AS each"
+    chosen = f"SELECT DISTINCT ON (unit) v FROM ({hashed}) AS hashed ORDER BY unit, h, g"
     return f"SELECT v, count(*) AS n FROM ({chosen}) AS chosen GROUP BY v"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -11,10 +11,10 @@ from ...addresses import Address
 from ...errors import DiscreetError, SourceFailed
 from ...exact.arrays import IntArray
 from ...sources.sql import quoted
-from ..base import Counting, Snapshot, Source
+from ..base import Counting, Discovering, Found, Snapshot, Source
 from .catalogue import Relation, case_collation, column_names, lock, read_relation, refuse_kind, relation_names
 from .connection import connected, read_parameters
-from .counting import count, statement
+from .counting import count, discover, discovering_statement, statement
 from .dialect import PostgresDialect
 
 if TYPE_CHECKING:
@@ -135,15 +135,26 @@ class _OneState(Snapshot):
 
     def rehearse(self, counting: Counting) -> None:
         relation = self._source.relation(counting.question.table)
-        kinds, dialect = _kinds(relation), self._source.dialect
-        sql, values = statement(counting, relation.sql, kinds, dialect)
+        kinds, dialect, nobody = _kinds(relation), self._source.dialect, _empty(relation, counting)
         self._connection.execute(b"SELECT md5('')")  # some servers are built without it
-        self._connection.execute(f"EXPLAIN (COSTS OFF) {sql}".encode(), values)  # plans it, and asks for permission
-        count(self._connection, counting, _empty(relation, counting), kinds, dialect)
+        if isinstance(counting, Discovering):
+            self._explain(*discovering_statement(counting, relation.sql, kinds, dialect))
+            discover(self._connection, counting, nobody, kinds, dialect)
+        else:
+            self._explain(*statement(counting, relation.sql, kinds, dialect))
+            count(self._connection, counting, nobody, kinds, dialect)
+
+    def _explain(self, sql: str, values: Sequence[object]) -> None:
+        """Have a statement planned, which asks for permission too."""
+        self._connection.execute(f"EXPLAIN (COSTS OFF) {sql}".encode(), values)
 
     def count(self, counting: Counting) -> IntArray:
         relation = self._source.relation(counting.question.table)
         return count(self._connection, counting, relation.sql, _kinds(relation), self._source.dialect)
+
+    def discover(self, counting: Discovering) -> Found:
+        relation = self._source.relation(counting.question.table)
+        return discover(self._connection, counting, relation.sql, _kinds(relation), self._source.dialect)
 
     def unchanged(self) -> bool:
         return True

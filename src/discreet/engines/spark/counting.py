@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...exact.arrays import IntArray
-from ..base import ROW, Counting
-from ..bounding import Chosen, add_chosen, fits_in_a_word, group_of_rank, number_bits, rank_sql
+from ..base import ROW, Counting, Discovering, Found
+from ..bounding import Chosen, add_chosen, fits_in_a_word, group_of_rank, missed_sql, number_bits, rank_sql
+from ..discovering import as_found, groups_sql
+from ..even import one_row_in_each_group, said_of_group
 from ..grouping import add_rows, rows_by_group, rows_of_people
 from .dialect import SPARK
 from .plans import examine
@@ -51,8 +53,16 @@ def count(rows: DataFrame, counting: Counting, kinds: Mapping[str, str]) -> IntA
     return counts
 
 
+def discover(rows: DataFrame, counting: Discovering, kinds: Mapping[str, str]) -> Found:
+    """The groups that are there and their true counts; the parameters are those of :func:`count`."""
+    found = [tuple(row) for row in query(rows, counting, kinds).collect()]
+    wide = 2 + len(counting.found) + len(counting.conditions)
+    columns = list(zip(*found, strict=True)) if found else [()] * wide
+    return as_found(counting, [np.array(column, dtype=object) for column in columns])
+
+
 def query(rows: DataFrame, counting: Counting, kinds: Mapping[str, str]) -> DataFrame:
-    """The one query that counts. It has been examined and not been run."""
+    """The one query that counts, or finds groups. It has been examined and not been run."""
     session = rows.sparkSession
 
     def declared(name: str, columns: Mapping[str, Sequence[object]], texts: frozenset[str]) -> str:
@@ -62,7 +72,9 @@ def query(rows: DataFrame, counting: Counting, kinds: Mapping[str, str]) -> Data
         return name
 
     rows.createOrReplaceTempView(_ROWS)
-    if counting.unit == ROW:
+    if isinstance(counting, Discovering):
+        sql = groups_sql(counting, _ROWS, kinds, SPARK, declared, lambda text: SPARK.bounding_hash(text, counting.key))
+    elif counting.unit == ROW:
         sql = rows_by_group(counting, _ROWS, kinds, SPARK, declared)
     else:
         people = rows_of_people(counting, _ROWS, kinds, SPARK, declared)
@@ -116,6 +128,8 @@ def _numbers_of_bits(counting: Counting, bits: IntArray, missed: IntArray, peopl
 def _ranked(counting: Counting, rows: str) -> str:
     """The numbers that were chosen, with the number of people: the smallest ranks of each person, one in a group."""
     size, c, k = counting.groups.size, len(counting.conditions), min(counting.max_groups, counting.groups.size)
+    if counting.even:
+        return _evenly(counting, rows)
     h = SPARK.bounding_hash("unit", counting.key) if k < size or c > 1 else "CAST(0 AS BIGINT)"
     turn = f", CAST(h DIV {size} % {c} AS INT) AS turn" if c > 1 else ""
     hashed = f"SELECT unit, v, {h} AS h FROM ({rows}) AS r"
@@ -133,3 +147,17 @@ def _ranked(counting: Counting, rows: str) -> str:
             )
     number = f"rank & {(1 << number_bits(counting)) - 1}"
     return f"SELECT {number} AS v, count(*) AS n FROM ({best}) AS best GROUP BY 1"
+
+
+def _evenly(counting: Counting, rows: str) -> str:
+    """The group of the smallest hash (``even``) for each person, with the number of people."""
+    size, c = counting.groups.size, len(counting.conditions)
+    if c > 1:
+        turn = f"CAST({SPARK.bounding_hash('unit', counting.key)} DIV {size} % {c} AS INT)"
+        rows = f"SELECT unit, v, {turn} AS turn FROM ({rows}) AS numbered"
+    each = one_row_in_each_group(counting, rows, missed_sql(counting, "BIGINT"))
+    h = SPARK.bounding_hash(said_of_group("unit", "g", "STRING"), counting.key)
+    # not STRUCT: after that bare word, as after ARRAY, the parser reads no >> in the rest of a query
+    first = f"min(named_struct('h', {h}, 'g', g, 'v', v)).v"
+    best = f"SELECT {first} AS v FROM ({each}) AS each GROUP BY unit"
+    return f"SELECT v, count(*) AS n FROM ({best}) AS best GROUP BY v"

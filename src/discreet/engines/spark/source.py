@@ -12,10 +12,10 @@ from urllib.parse import unquote
 from ...addresses import Address
 from ...errors import DiscreetError, InvalidInput, SourceFailed
 from ...exact.arrays import IntArray
-from ..base import Counting, Snapshot, Source
+from ..base import Counting, Discovering, Found, Snapshot, Source
 from ..columns import Column
 from .catalogue import description, files_of, refuse_temporary, sql_name, table_names, view_sql
-from .counting import count, query
+from .counting import count, discover, query
 from .dialect import SPARK, SparkDialect
 from .files import File, Files, empty
 from .schema import columns_of
@@ -188,10 +188,17 @@ class _Listed(Snapshot):
     def rehearse(self, counting: Counting) -> None:
         relation = self._source.relation(counting.question.table)
         query(self._rows(counting), counting, relation.kinds)  # planned and examined, and not run
-        count(empty(self._source.session, relation.schema), counting, relation.kinds)
+        rows = empty(self._source.session, relation.schema)
+        if isinstance(counting, Discovering):
+            discover(rows, counting, relation.kinds)
+        else:
+            count(rows, counting, relation.kinds)
 
     def count(self, counting: Counting) -> IntArray:
         return count(self._rows(counting), counting, self._source.relation(counting.question.table).kinds)
+
+    def discover(self, counting: Discovering) -> Found:
+        return discover(self._rows(counting), counting, self._source.relation(counting.question.table).kinds)
 
     def unchanged(self) -> bool:
         return self._source.relist() == self._files

@@ -7,8 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..noise.discovered import DiscoveredNoise
 from ..plan.plan import Plan, TablePlan
 from ..publish import contents
+from ..publish.discovered import table_with_groups
 from ..publish.levelled import LevelledTable
 from ..publish.recorded import level_status
 from ..publish.tables import IMPOSSIBLE, NORMAL, STATUS_MEANING, SUPPRESSED, ErrorColumn, ReleasedTable
@@ -25,6 +27,8 @@ def read_table(text: str, name: str, plan: Plan, number: int, layout: int) -> Re
     if table.levels:
         return _read_levels(text, name, plan, table, layout)
     edition = plan.edition if layout > 1 else ""
+    if table.open:
+        table = table_with_groups(text, name, table, bool(edition))
     empty = ReleasedTable(table, np.zeros((0, 0), np.int64), np.zeros((0, 0), "U1"), plan.level, edition, layout)
     cells, named = contents.cell_names(empty), contents.has_names(empty)
     heading = ",".join(map(contents.written, empty.headings)) + "\n"
@@ -42,7 +46,10 @@ def read_table(text: str, name: str, plan: Plan, number: int, layout: int) -> Re
         place = end + 1
     if place != len(text):
         raise Refuted(f"{name} has more lines than its question has cells.")
-    return replace(_judged(name, plan, table, counts, flags), edition=edition, layout=layout)
+    judged = replace(_judged(name, plan, table, counts, flags), edition=edition, layout=layout)
+    if isinstance(table.noise, DiscoveredNoise) and (judged.counts[:, :1] <= table.noise.reach).any():
+        raise Refuted(f"{name} names a group whose noisy count is not above {table.noise.reach}.")
+    return judged
 
 
 def _read_levels(text: str, name: str, plan: Plan, table: TablePlan, layout: int) -> LevelledTable:

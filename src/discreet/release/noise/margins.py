@@ -102,7 +102,7 @@ def total(
     >>> found.estimate, found.low, found.high
     (5000, 4973, 5027)
     """
-    cells = _Cells(reported, noise, status)
+    cells = Cells(reported, noise, status)
     plus = cells.read(chosen, "chosen")
     return _combination(cells, plus, np.zeros_like(plus), read_level(level))
 
@@ -119,7 +119,7 @@ def difference(
     >>> found.estimate, found.low, found.high
     (10, 6, 14)
     """
-    cells = _Cells(reported, noise, status)
+    cells = Cells(reported, noise, status)
     plus, minus = cells.read(first, "first"), cells.read(second, "second")
     return _combination(cells, plus & ~minus, minus & ~plus, read_level(level))
 
@@ -139,7 +139,7 @@ def percentage(
     >>> found.estimate, round(found.low, 2), round(found.high, 2)
     (30.0, 29.6, 30.4)
     """
-    cells, share = _Cells(reported, noise, status), read_level(level)
+    cells, share = Cells(reported, noise, status), read_level(level)
     inner, outer = cells.read(part, "part"), cells.read(whole, "whole")
     if (inner & ~outer).any():
         raise InvalidInput(
@@ -170,7 +170,7 @@ def percentage(
 # ------------------------------------------------------------------------------------------------ the cells
 
 
-class _Cells:
+class Cells:
     """The released cells, and what is public about them."""
 
     def __init__(self, reported: object, noise: CellNoise, status: object) -> None:
@@ -212,7 +212,7 @@ def exact_sum(values: IntArray) -> int:
     return (int((values >> 32).sum()) << 32) + int((values & 0xFFFFFFFF).sum())
 
 
-def _combination(cells: _Cells, plus: Mask, minus: Mask, level: Fraction) -> Combined:
+def _combination(cells: Cells, plus: Mask, minus: Mask, level: Fraction) -> Combined:
     share = (1 - level) / 2
     below = _upper(cells, minus, plus, share)
     sd, bias_low, bias_high, _ = cells.noise.figures(cells.reported.size)
@@ -230,7 +230,7 @@ def _combination(cells: _Cells, plus: Mask, minus: Mask, level: Fraction) -> Com
     )
 
 
-def _how(cells: _Cells, count: int) -> str:
+def _how(cells: Cells, count: int) -> str:
     if count <= 1:
         return "the interval of the cell itself" if count else "no noisy cell is in it"
     if cells.noise.shift_law is None:
@@ -243,7 +243,7 @@ def _how(cells: _Cells, count: int) -> str:
 # ------------------------------------------------------------------------------------------------ the bounds
 
 
-def _upper(cells: _Cells, plus: Mask, minus: Mask, share: Fraction) -> int | None:
+def _upper(cells: Cells, plus: Mask, minus: Mask, share: Fraction) -> int | None:
     """What the true plus total less the true minus total exceeds with probability at most ``share``.
 
     None if there is no such number: a count beyond its bound is taken as the bound, and one of the plus cells may be
@@ -267,7 +267,7 @@ def _upper(cells: _Cells, plus: Mask, minus: Mask, share: Fraction) -> int | Non
     return found
 
 
-def _cell_by_cell(cells: _Cells, plus: Mask, minus: Mask, share: Fraction) -> int | None:
+def _cell_by_cell(cells: Cells, plus: Mask, minus: Mask, share: Fraction) -> int | None:
     """Every cell enclosed with its part of the probability: for tables, where nothing better holds for all truths."""
     count = int((plus | minus).sum())
     if not count:
@@ -278,21 +278,56 @@ def _cell_by_cell(cells: _Cells, plus: Mask, minus: Mask, share: Fraction) -> in
     return exact_sum(high[plus]) - exact_sum(low[minus])
 
 
-def _noise_above(cells: _Cells, law: Law, plus: Mask, minus: Mask, share: Fraction) -> int:
+def _noise_above(cells: Cells, law: Law, plus: Mask, minus: Mask, share: Fraction) -> int:
     """What the truths exceed the reports by, all together, with probability at most ``share``."""
-    downward = mirrored(law)
-    ups, downs = int(plus.sum()), int(minus.sum())
     at_top = int((plus & (cells.reported >= cells.above)).sum())
     at_bottom = int((minus & (cells.reported <= cells.below)).sum())
     topped = bool((cells.above[plus] < FREE_ABOVE).any())
-    bottomed = bool(downs and cells.below > FREE_BELOW)
-    worst = (Part(downward, ups, topped), Part(law, downs, bottomed))
-    if ups + downs == 1:
+    return noise_above(
+        Side(law, int(plus.sum()), topped, at_top),
+        Side(law, int(minus.sum()), cells.below > FREE_BELOW, at_bottom),
+        share,
+    )
+
+
+@dataclass(frozen=True)
+class Side:
+    """The noisy cells of one side of a difference: their noise, and where their reports may be clamped.
+
+    Attributes
+    ----------
+    law
+        The noise of each.
+    cells
+        How many there are.
+    clamped
+        Whether reports may be clamped at the end that hides how far the truths lie beyond: from above for those that
+        are added, from below for those that are taken off.
+    at_clamp
+        How many reports lie at that end.
+    """
+
+    law: Law
+    cells: int
+    clamped: bool
+    at_clamp: int
+
+
+def noise_above(plus: Side, minus: Side, share: Fraction) -> int:
+    """What true plus less true minus exceeds the reported one by, with probability at most ``share``.
+
+    The noises are independent. The two bounds of the module's first lines, each with its part of the probability.
+    """
+    up, down = mirrored(plus.law), minus.law
+    clamped = (plus.clamped and plus.cells > 0, minus.clamped and minus.cells > 0)
+    worst = (Part(up, plus.cells, clamped[0]), Part(down, minus.cells, clamped[1]))
+    if plus.cells + minus.cells == 1:
         return sum_quantile(worst, share)
-    free = (Part(law, ups + downs),) if law.symmetric else (Part(downward, ups), Part(law, downs))
-    if not topped and not bottomed:
+    alike = plus.law.symmetric and plus.law == minus.law
+    free = (Part(down, plus.cells + minus.cells),) if alike else (Part(up, plus.cells), Part(down, minus.cells))
+    if not any(clamped):
         return sum_quantile(free, share)
     # nearly all of the probability where it helps when few cells are clamped; quantiles move little with the rest
-    each = share / 10 / (ups + downs)
-    hidden = at_top * quantile(law, each) + at_bottom * quantile(downward, each)
+    each = share / 10 / (plus.cells + minus.cells)
+    hidden = plus.at_clamp * quantile(plus.law, each) + minus.at_clamp * quantile(mirrored(down), each)
     return min(sum_quantile(worst, share / 10), sum_quantile(free, share * 8 / 10) + hidden)

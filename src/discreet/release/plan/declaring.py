@@ -13,8 +13,11 @@ from ...engines.base import ROW
 from ...engines.sources import Source
 from ...errors import InvalidInput, arg
 from ...questions import groups as declared
+from ...questions.bands import BAND, DeclaredBands
+from ...questions.domains import listed_values
 from ...questions.groups import Groups
 from ...questions.question import Question
+from .banding import refuse_both, with_bands
 from .request import Domain, Rows
 
 #: Kinds of columns that are read as text -> what that text looks like, what they hold, and how to write it.
@@ -29,7 +32,16 @@ _WRITTEN = {
 }
 
 
-def declared_groups(asked: Sequence[Question], domain: Domain | None, groups: Rows, zeros: Rows) -> list[Groups]:
+def declared_groups(
+    asked: Sequence[Question],
+    domain: Domain | None,
+    groups: Rows,
+    zeros: Rows,
+    banded: Sequence[Mapping[str, DeclaredBands]],
+    kinds: Sequence[Mapping[str, str]],
+) -> list[Groups]:
+    """The groups of each question; of some of its columns they are bands. Columns are of these kinds, where known."""
+    refuse_both(domain, groups, banded)
     if domain is not None and groups is not None:
         raise InvalidInput(f"give the groups by {arg('domain')} or by {arg('groups')}, not both.")
     if (groups is not None or zeros is not None) and len(asked) > 1:
@@ -40,7 +52,7 @@ def declared_groups(asked: Sequence[Question], domain: Domain | None, groups: Ro
         )
     _refuse_unused(domain, groups, {column for question in asked for column in question.by})
     found = []
-    for question in asked:
+    for question, own, stored in zip(asked, banded, kinds, strict=True):
         if not question.by:
             found.append(declared.TOTAL)
             continue
@@ -50,14 +62,16 @@ def declared_groups(asked: Sequence[Question], domain: Domain | None, groups: Ro
                 if isinstance(groups, str | Path)
                 else declared.groups_from(groups, question.by)
             )
-        elif domain is None:
+            continue
+        others = [column for column in question.by if column not in own]
+        if others and domain is None:
             raise InvalidInput(
-                f"declare the groups of {', '.join(question.by)}: {arg('domain', [f'{question.by[0]}=1..6'])} or "
-                f"{arg('domain', [f'{question.by[0]}=a,b,c'])} for each, or {arg('groups', 'FILE')}. Groups are "
+                f"declare the groups of {', '.join(others)}: {arg('domain', [f'{others[0]}=1..6'])} or "
+                f"{arg('domain', [f'{others[0]}=a,b,c'])} for each, or {arg('groups', 'FILE')}. Groups are "
                 "public; they never come from the data."
             )
-        else:
-            found.append(_from_domain(domain, question.by))
+        listed = _from_domain(domain, others) if domain is not None and others else declared.TOTAL
+        found.append(with_bands(listed, own, question.by, stored) if own else listed)
     if zeros is not None:
         found = [declared.with_zeros(found[0], zeros)]
     return found
@@ -136,8 +150,10 @@ def refuse_texts_for_numbers(asked: Sequence[Question], cells: Sequence[Groups],
     """Texts are no values of a column of numbers: a range that was mistyped would count nobody, and cost epsilon."""
     for question, groups in zip(asked, cells, strict=True):
         kinds = source.table(question.table)
-        for column, kind, values in zip(question.by, groups.kinds, groups.values, strict=True):
-            stored = kinds.get(column, "other")
+        for column, kind, known in zip(question.by, groups.kinds, groups.values, strict=True):
+            stored, values = kinds.get(column, "other"), listed_values(known)
+            if kind == BAND:
+                continue  # judged by its edges
             if kind == "text" and stored in ("integer", "number"):
                 shown = ", ".join(repr(value) for value in list(values)[:5])
                 raise InvalidInput(

@@ -15,6 +15,7 @@ from ...privacy.certificate import Certificate
 from ...questions.question import Question
 from ...report import Fact, Prose, Report, Section, Table, Terms
 from ...wording import listed, noun, percent, plural, rounded
+from ..noise.discovered import DiscoveredNoise
 
 if TYPE_CHECKING:
     from .plan import Plan, TablePlan
@@ -38,12 +39,16 @@ def plan_report(plan: Plan, guarantee: bool = True) -> Report:
         sections += learning(plan)
     sections.append(_exact(plan))
     return Report(
-        f"Plan of a release: {plural(plan.cells, 'count')} of {dataset_in_words(plan)}",
+        f"Plan of a release: {_number_of_counts(plan)} of {dataset_in_words(plan)}",
         kind="Nothing was read, nothing was spent",
         facts=plan_facts(plan),
         sections=tuple(sections),
         notes=plan.notes,
     )
+
+
+def _number_of_counts(plan: Plan) -> str:
+    return "counts of groups found in the data" if plan.open else plural(plan.cells, "count")
 
 
 def _lines(plan: Plan) -> list[tuple[str, str]]:
@@ -80,6 +85,9 @@ def noise_in_words(table: TablePlan) -> str:
     else:
         delta = f", delta {text_up(privacy.delta, 3)}" if privacy.delta else ""
         scale = f" with epsilon {text_up(privacy.epsilon)}{delta} for each count"
+    if isinstance(table.noise, DiscoveredNoise):
+        others = ", geometric noise for further measures" if more else ""
+        return f"{title}{scale}{others}; published only above {table.noise.reach:,}"
     sizes = f", and {plural(more, 'other mechanism')} for other sizes" if more else ""
     return f"{title}{scale}{sizes}; {OUTPUT_IN_WORDS[table.noise.output]}"
 
@@ -123,8 +131,15 @@ def plan_facts(plan: Plan) -> tuple[Fact, ...]:
     return (
         *facts,
         Fact(f"noise ± {reach:,}", f"or less, {percent(plan.level, 6)} of the time"),
-        Fact(f"{plan.cells:,}", noun(plan.cells, "count")),
+        _how_many(plan),
     )
+
+
+def _how_many(plan: Plan) -> Fact:
+    noise = plan.tables[0].noise
+    if plan.open and isinstance(noise, DiscoveredNoise):
+        return Fact(f"> {noise.reach:,}", "noisy count of a group that is named")
+    return Fact(f"{plan.cells:,}", noun(plan.cells, "count"))
 
 
 def _who(plan: Plan) -> str:
@@ -159,7 +174,7 @@ def _steps_between_values(plan: Plan) -> int:
     Where units are added and removed, somebody leaves one group and joins another: two steps, and epsilon twice. In a
     single count they are counted or not, which is one.
     """
-    return 2 if RELATIONS[plan.protection.relation].moves == 1 and plan.cells > 1 else 1
+    return 2 if RELATIONS[plan.protection.relation].moves == 1 and (plan.open or plan.cells > 1) else 1
 
 
 def odds_in_words(plan: Plan) -> list[str]:

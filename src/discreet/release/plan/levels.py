@@ -81,7 +81,7 @@ def refuse_with_totals(request: ReleaseRequest, questions: Sequence[Question]) -
             "totals are combined from unbiased counts, which may be negative.",
             f"Leave {arg('counts', request.counts)} out; the file of rounded counts has none below zero.",
         )
-    if getattr(request, "discover", None):
+    if request.discover:
         raise InvalidInput("totals need groups that are declared.", f"Give {arg('domain')} or {arg('groups')} instead.")
     if isinstance(request.mechanism, Mechanism) or request.designed or request.error is not None:
         raise InvalidInput(

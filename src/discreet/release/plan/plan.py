@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from operator import is_
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from ...exact.integers import is_integer
 from ...exact.rationals import as_fraction
 from ...ledger.budget import Cost
 from ...mechanism import Mechanism
+from ...questions.domains import REST
 from ...questions.groups import Groups, Value
 from ...questions.orders import canonical, places_in
 from ...questions.question import Question, read_question
@@ -34,12 +35,18 @@ from ..levels.combining import Combination
 from ..levels.shape import Shape
 from ..noise.accuracy import Expected, read_level
 from ..noise.cells import CellNoise
+from ..noise.discovered import DiscoveredNoise
+from .banding import declared_in_words
 from .describing import OUTPUT_IN_WORDS, noise_in_words, odds_in_words, plan_report
+from .discovery import Discovery, price_discovery, sensitivity, sentences, shape_in_words
 from .levels import LevelPlan, combination_of, expected_levels, levels_from_json, levels_json, measure, totals_in_words
 from .pricing import price
 from .protection import Change, Protection
 
 _ROWS_OF_ONE = "A person with k rows in the table has k times this epsilon."
+
+#: Everything public that was asked, as JSON says it.
+Request: TypeAlias = Mapping[str, Any]
 
 #: What a request says it is.
 FORMAT, VERSION = "discreet request", 1
@@ -63,6 +70,9 @@ class TablePlan:
         Reported counts below this are withheld; None to publish all.
     levels
         With totals: the noise of each level, the finest first, whose noise is that of the table; else none.
+    discovery
+        Which columns have their values found in the data; None if all are declared. Before the release ``groups`` are
+        those of the declared columns alone, after it the ones that are named.
     """
 
     question: Question
@@ -72,9 +82,18 @@ class TablePlan:
     sensitivity: int
     suppress_below: int | None = None
     levels: tuple[LevelPlan, ...] = ()
+    discovery: Discovery | None = None
+
+    @property
+    def open(self) -> bool:
+        """Whether its groups are still to be found in the data."""
+        return self.discovery is not None and len(self.groups.columns) < len(self.question.by)
 
     @property
     def cells(self) -> int:
+        """How many cells are published; none is known yet where groups are to be found."""
+        if self.open:
+            return 0
         groups = sum(self.combination.shape.sizes) if self.levels else self.groups.size
         return groups * len(self.question.aggregates)
 
@@ -114,6 +133,8 @@ class TablePlan:
     @property
     def shape_text(self) -> str:
         """How many cells and why, in words."""
+        if self.open and self.discovery is not None:
+            return shape_in_words(self.discovery, self.groups, len(self.question.aggregates))
         if not self.groups.columns:
             sizes = "one total"
         elif self.groups.cells is None:
@@ -148,7 +169,9 @@ class TablePlan:
         return {"output": self.noise.output, "mechanisms": mechanisms, "sentence": noise_in_words(self)}
 
     def to_json(self) -> dict[str, Json]:
+        found: dict[str, Json] = {} if self.discovery is None else {"discover": self.discovery.to_json()}
         return {
+            **found,
             "question": self.question.text,
             "groups": self.groups.to_json(),
             "noise": self.noise.to_json(),
@@ -160,7 +183,10 @@ class TablePlan:
 
 def _listed(values: Sequence[Value], kind: str) -> str:
     """Some values of a column, so that a slip in a domain is seen: numbers as they are, texts in quotes."""
-    texts = ["NULL" if value is None else str(value) if kind == "integer" else repr(value) for value in values[:6]]
+    texts = [
+        "NULL" if value is None else repr(value) if kind == "text" and value is not REST else str(value)
+        for value in values[:6]
+    ]
     if kind == "integer" and len(values) > 6:
         return f"{texts[0]} to {values[-1]}"
     return ", ".join(texts) + (", ..." if len(values) > 6 else "")
@@ -209,6 +235,11 @@ class Plan(Result):
         """How many cells are published."""
         return sum(table.cells for table in self.tables)
 
+    @property
+    def open(self) -> bool:
+        """Whether some groups are found in the data, so that nobody knows the number of cells."""
+        return any(table.open for table in self.tables)
+
     @cached_property
     def request(self) -> dict[str, Any]:
         """Everything public that was asked, as JSON: enough to rebuild this plan."""
@@ -252,9 +283,15 @@ class Plan(Result):
     def guarantee(self) -> tuple[str, ...]:
         """What is protected and how well, in plain words."""
         odds = (*odds_in_words(self), *([_ROWS_OF_ONE] if self.protection.unit == ROW else []))
+        first = self.tables[0]
+        if first.discovery is not None and isinstance(first.noise, DiscoveredNoise):
+            about = sentences(first.discovery, self.protection, first.groups, first.noise, first.question)
+            return (*about, self.sensitivity_text, *odds)
         groups = max(table.groups.live for table in self.tables)
+        declared = dict.fromkeys(said for table in self.tables for said in declared_in_words(table.groups))
         totals = totals_in_words(self.protection.max_groups) if any(table.levels for table in self.tables) else ()
-        return (*self.protection.sentences(groups, len(self.tables)), *totals, self.sensitivity_text, *odds)
+        bounded = self.protection.sentences(groups, len(self.tables))
+        return (*bounded, *declared, *totals, self.sensitivity_text, *odds)
 
     @cached_property
     def expected(self) -> tuple[Expected, ...]:
@@ -295,11 +332,11 @@ class Plan(Result):
             "edition": self.edition,
             "request": self.request,
             "key": self.key,
-            "cells": self.cells,
+            "cells": None if self.open else self.cells,
             "cost": self.cost.to_json(),
             "tables": [
                 {
-                    "cells": table.cells,
+                    "cells": None if table.open else table.cells,
                     "sensitivity": table.sensitivity,
                     "noise": table.noise_json(),
                     "error": {
@@ -315,7 +352,7 @@ class Plan(Result):
         return stamped("plan", 2, content)
 
 
-def plan_from_request(request: Mapping[str, Any]) -> Plan:
+def plan_from_request(request: Request) -> Plan:
     """Rebuild a plan from its request: the question is judged again, the noise proved again, the cost worked out again.
 
     Raises
@@ -336,6 +373,10 @@ def plan_from_request(request: Mapping[str, Any]) -> Plan:
                 "a question of this request is not written in its normal form; it was changed.", argument="request"
             )
         groups = Groups.from_json(entry["groups"])
+        if "discover" in entry:
+            if len(request["tables"]) > 1:
+                raise InvalidInput("groups are discovered by one question at a time.", argument="request")
+            return _open_plan(request, protection, question, groups)
         if len(groups.columns) != len(question.by):
             raise InvalidInput(
                 "the groups of this request do not fit the columns its question groups by.", argument="request"
@@ -364,3 +405,21 @@ def plan_from_request(request: Mapping[str, Any]) -> Plan:
     if cost.delta != delta:
         plan = replace(plan, cost=replace(cost, delta=delta))
     return plan
+
+
+def _open_plan(request: Request, protection: Protection, question: Question, groups: Groups) -> Plan:
+    """The plan of a request that finds groups in the data."""
+    (entry,) = request["tables"]
+    discovery = Discovery.from_json(entry["discover"], question)
+    if len(groups.columns) + len(discovery.columns) != len(question.by) or entry["suppress_below"] is not None:
+        raise InvalidInput(
+            "the groups of this request do not fit the columns its question groups by.", argument="request"
+        )
+    if groups.zeros or entry["share"] != "1" or discovery.one_row_each != (protection.unit == ROW):
+        raise InvalidInput("this request discovers groups in a way that no release does.", argument="request")
+    noise = DiscoveredNoise.from_json(entry["noise"])
+    epsilon, delta = as_fraction(request["epsilon"]), as_fraction(request["delta"])
+    cost = replace(price_discovery(question, protection, noise, epsilon, delta), delta=delta)
+    moved = sensitivity(question, protection)
+    table = TablePlan(question, groups, noise, Fraction(1), moved, discovery=discovery)
+    return Plan(request["dataset"], protection, (table,), cost, read_level(request["level"]), request["edition"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Unpack
 
@@ -15,10 +16,12 @@ from ...ledger.budget import read_name
 from ...questions.question import Question, expand_view, find_column, read_question, read_view
 from ...questions.readings import reading_notes
 from ..levels.shape import Shape
+from .banding import banded_notes, declared_bands, rest_notes
 from .declaring import blank_notes, contribution_bound, declared_groups, declared_sizes, refuse_texts_for_numbers
+from .discovery import declared_part, noise_for, price_discovery, read_discovery, refuse_misfits, sensitivity
 from .levels import level_drafts, question_with_totals, refuse_with_totals
 from .noise_request import NoiseRequest, TableDraft
-from .plan import Plan
+from .plan import Plan, TablePlan
 from .pricing import price
 from .protection import Protection
 from .request import ReleaseRequest, RequestFields, read_request
@@ -61,17 +64,29 @@ def plan_release(
 
 def plan_request(request: ReleaseRequest, data: Data) -> Plan:
     """The plan of a request, for this data."""
+    refuse_misfits(request)
     source = _existing(data, request.dataset)
-    asked = [read_question(sql, unit=request.unit) for sql in request.questions]
+    written = [read_question(sql, unit=request.unit) for sql in request.questions]
+    asked = [question.plain for question in written]
     if source is not None:
         asked = [question.bind(source.table(question.table), source.spelled(question.table)) for question in asked]
     asked = [question_with_totals(question, request.totals) for question in asked]
     refuse_with_totals(request, asked)
     bases, unit = _expanded(asked, request.unit, source)
-    cells = declared_groups(asked, request.domain, request.groups, request.zeros)
+    if request.discover:
+        if any(any(question.bands) for question in written):
+            raise InvalidInput("bands are declared, and cannot be discovered.", "Group by the column itself.")
+        return _plan_discovery(request, data, source, asked[0], bases[0], unit)
+    kinds = [{} if source is None else source.table(question.table) for question in asked]
+    banded = declared_bands(asked, request.bands, written, kinds)
+    cells = declared_groups(asked, request.domain, request.groups, request.zeros, banded, kinds)
     protection = Protection(unit, request.relation, contribution_bound(request.max_groups, unit, bases, cells))
     notes = blank_notes(request.domain)
+    for question, group in zip(asked, cells, strict=True):
+        notes += rest_notes(question, group, unit, protection.max_groups)
     if source is not None:
+        for question, group, stored in zip(asked, cells, kinds, strict=True):
+            notes += banded_notes(question, group, stored)
         refuse_texts_for_numbers(asked, cells, source)
         notes += [note for base in bases for note in reading_notes(base, source.table(base.table))]
         notes += [note for base in bases for note in source.column_notes(base.table, sorted(base.columns))]
@@ -99,6 +114,35 @@ def plan_request(request: ReleaseRequest, data: Data) -> Plan:
         _account(request, data, source),
         protection, tuple(tables), cost, request.level, request.edition, tuple(dict.fromkeys(notes)),
     )  # fmt: skip
+
+
+def _plan_discovery(
+    request: ReleaseRequest, data: Data, source: Source | None, asked: Question, base: Question, unit: str
+) -> Plan:
+    """The plan of a question whose groups are found in the data."""
+    discovery = read_discovery(request, asked, base, source)
+    groups = declared_part(request, asked, discovery)
+    protection = Protection(unit, request.relation, 1 if request.max_groups is None else request.max_groups)
+    notes = blank_notes(request.domain)
+    if source is not None:
+        refuse_texts_for_numbers([replace(asked, by=_without(asked.by, discovery.places))], [groups], source)
+        notes += [*reading_notes(base, source.table(base.table))]
+        notes += source.column_notes(base.table, sorted(base.columns))
+    discovery.counting(base, groups, protection, b"")  # refuses what cannot be counted, before anything is spent
+    epsilon, delta = request.epsilon, request.delta
+    assert epsilon is not None  # what has none was refused
+    noise = noise_for(base, protection, epsilon, delta)
+    cost = price_discovery(base, protection, noise, epsilon, delta)
+    table = TablePlan(base, groups, noise, Fraction(1), sensitivity(base, protection), discovery=discovery)
+    refuse_unnamed_selection(data, request.edition)
+    return Plan(
+        _account(request, data, source),
+        protection, (table,), cost, request.level, request.edition, tuple(dict.fromkeys(notes)),
+    )  # fmt: skip
+
+
+def _without(by: Sequence[str], places: Sequence[int]) -> tuple[str, ...]:
+    return tuple(column for place, column in enumerate(by) if place not in places)
 
 
 def _existing(data: Data | Address, dataset: str | None) -> Source | None:

@@ -31,8 +31,11 @@ class RequestFields(TypedDict, total=False):
 
     unit: str
     domain: Domain | None
+    bands: Domain | None
     groups: Rows
     zeros: Rows
+    discover: str | Sequence[str] | None
+    one_row_each: bool
     epsilon: Number | None
     delta: Number
     error: int | None
@@ -65,11 +68,21 @@ class ReleaseRequest:
         ``"row"``, or the column that says which person a row belongs to.
     domain
         The values of each group column, ``{"site": range(1, 7), "health": ["good", "poor"]}``: the groups are their
-        cross product. They are public and never taken from the data. ``None`` among the values stands for missing ones.
+        cross product. They are public and never taken from the data. ``None`` among the values stands for missing ones,
+        ``...`` (in texts ``*``) as the last for all others.
+    bands
+        The edges of group columns that are counted in bands, ``{"age": [18, 30, 45, 65]}`` or
+        ``{"visit": "month:2024-01..2025-12"}``, closed on the left; see :func:`discreet.questions.bands.read_bands`.
     groups
         Instead of ``domain``: the groups themselves, a CSV file or a list of rows.
     zeros
         Structural zeros: groups that cannot exist, a CSV file or a list of rows.
+    discover
+        Group columns whose values are found in the data instead of declared, ``"job"`` or ``["job", "town"]``. A group
+        is named only if its noisy count passes a threshold that follows from epsilon, ``delta`` (required) and
+        ``max_groups``.
+    one_row_each
+        With ``discover`` and ``unit="row"``: your statement that each person has one row.
     epsilon, delta
         For the whole release, per unit. Leave ``epsilon`` out with ``error`` or a saved mechanism: it then follows.
     error
@@ -123,8 +136,11 @@ class ReleaseRequest:
     questions: tuple[str, ...]
     unit: str
     domain: Domain | None = None
+    bands: Domain | None = None
     groups: Rows = None
     zeros: Rows = None
+    discover: tuple[str, ...] = ()
+    one_row_each: bool = False
     epsilon: Fraction | None = None
     delta: Fraction = Fraction(0)
     error: int | None = None
@@ -146,7 +162,7 @@ class ReleaseRequest:
     def __post_init__(self) -> None:
         for name, read in _READERS.items():
             given = getattr(self, name)
-            if given is not None:
+            if given is not None or name == "discover":
                 object.__setattr__(self, name, read(given))
         object.__setattr__(self, "relation", _relation(self.relation, self.sizes))
         object.__setattr__(self, "split", _shares(self.split, self._parts))
@@ -269,6 +285,14 @@ def _read_delta(delta: Number) -> Fraction:
     return value
 
 
+def _columns(discover: str | Sequence[str] | None) -> tuple[str, ...]:
+    """The columns to discover: a text with commas, or a list of names."""
+    names = discover.split(",") if isinstance(discover, str) else () if discover is None else discover
+    if not isinstance(names, Sequence) or not all(isinstance(name, str) and name.strip() for name in names):
+        raise WrongType.must_be("discover", "names of GROUP BY columns, such as job", discover)
+    return tuple(name.strip() for name in names)
+
+
 def _read_edition(edition: object) -> str:
     if not isinstance(edition, str) or len(edition) > 200 or not edition.isprintable():
         raise InvalidInput(
@@ -280,6 +304,7 @@ def _read_edition(edition: object) -> str:
 #: Fields that are read as soon as they are given.
 _READERS: dict[str, Callable[[Any], Any]] = {
     "questions": _texts,
+    "discover": _columns,
     "epsilon": read_epsilon,
     "delta": _read_delta,
     "mechanism": _mechanism,

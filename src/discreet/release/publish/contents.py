@@ -31,6 +31,7 @@ import numpy as np
 from ...exact.arrays import Array, BoolArray, FloatArray, IntArray
 from ...mechanism import Mechanism
 from ...pages.html import page
+from ..noise.accuracy import NO_END
 from .guarantee import guarantee_text
 from .levelled import GROUPING_MEANING, TOTAL, LevelledTable
 from .tables import STATUS_MEANING, SUPPRESSED, ReleasedTable
@@ -84,7 +85,7 @@ def csv_text(table: ReleasedTable) -> str:
     for column in table.columns:
         values = table.errors[column.name][first]
         if column.rounding is None:
-            said.append(_integers(values, unseen | table.open[first] if column.name == "high" else unseen))
+            said.append(_integers(values, unseen | (values == NO_END)))
         else:
             said.append(_rounded(values, unseen, column.rounding))
     named = has_names(table)

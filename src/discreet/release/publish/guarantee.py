@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ...ledger.budget import short
 from ...plots.chart import printable
 from ..plan.describing import beliefs, question_in_words
-from .report import CHECKED, CHECKING, NOT_GUARANTEED, error_in_words
+from .report import CHECKED, CHECKING, error_in_words, not_guaranteed
 
 if TYPE_CHECKING:
     from .released import Release
@@ -38,7 +38,7 @@ def guarantee_text(release: Release) -> str:
         *(f"- {_markdown(error)}" for error in errors),
         "",
         "## What is not guaranteed\n",
-        *(f"- {sentence}" for sentence in NOT_GUARANTEED),
+        *(f"- {sentence}" for sentence in not_guaranteed(release.plan)),
         "",
         "## How to check this\n",
         *(f"    {line}" for line in CHECKING.splitlines()),

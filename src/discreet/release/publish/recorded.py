@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,13 +37,24 @@ def recall(plan: Plan, recorded: Recorded, book: Ledger) -> Release:
         raise InvalidInput(
             "the ledger's recorded answer does not fit this question.", "Check it with: discreet ledger verify"
         )
+    if plan.open:
+        found = Groups.from_json(content["groups"][0])
+        table = replace(plan.tables[0], groups=found)
+        shape = (found.size, len(table.question.aggregates))
+        counts = np.array(content["counts"][0], dtype=np.int64).reshape(shape)
+        released = ReleasedTable(table, counts, np.full(shape, "A"), plan.level, plan.edition)
+        return Release(plan, (released,), _receipt(recorded, book), content["version"], recorded.fresh, recorded.paid)
     tables = [
         _table(plan, k, values, Groups.from_json(said["groups"]))
         for k, (values, said) in enumerate(zip(content["counts"], asked, strict=True))
     ]
-    receipt = {"ledger": book.terms.ledger, "entry": recorded.number, "head": recorded.head, "time": recorded.time}
-    fresh, paid = recorded.fresh, recorded.paid
-    return Release(plan, tuple(tables), receipt, content["version"], fresh=fresh, paid=paid)
+    return Release(
+        plan, tuple(tables), _receipt(recorded, book), content["version"], fresh=recorded.fresh, paid=recorded.paid
+    )
+
+
+def _receipt(recorded: Recorded, book: Ledger) -> dict[str, object]:
+    return {"ledger": book.terms.ledger, "entry": recorded.number, "head": recorded.head, "time": recorded.time}
 
 
 def _table(plan: Plan, k: int, values: Sequence[int | None], recorded: Groups) -> ReleasedTable:

@@ -20,6 +20,7 @@ from ...wording import listed, plural
 from ..levels.quantiles import Quantile
 from ..noise.margins import Combined
 from ..plan.plan import Plan
+from . import frames
 from .bundle import write_bundle
 from .report import release_report
 from .tables import LAYOUT, ReleasedTable
@@ -138,6 +139,14 @@ class Release(Result):
         levels are used, which makes the interval shorter.
         """
         return self.table(table).quantile(column, share, cells)
+
+    def to_pandas(self, table: int = 0) -> Any:
+        """A table as a DataFrame of pandas: whole numbers stay whole where some are missing, texts are texts."""
+        return frames.to_pandas(self.table(table))
+
+    def to_polars(self, table: int = 0) -> Any:
+        """A table as a DataFrame of polars."""
+        return frames.to_polars(self.table(table))
 
     def chart(self, table: int = 0) -> Chart:
         """The counts of a table with their intervals, as a picture."""

@@ -14,10 +14,13 @@ from ...plots.counts import MOST_CELLS, label
 from ...report import Bar, Bullets, Code, Part, Picture, Prose, Report, Section, Table, Terms
 from ...wording import percent, plural
 from ..plan.describing import learning, plan_facts, question_in_words
+from .cross import count_and_interval, cross_table
+from .discovered import named_counts_in_words
 from .levelled import LevelledTable
 from .tables import IMPOSSIBLE, NORMAL, STATUS_MEANING, SUPPRESSED, ReleasedTable
 
 if TYPE_CHECKING:
+    from ..plan.plan import Plan
     from .released import Release
 
 #: A report shows so many tables; the CSV files have them all.
@@ -38,7 +41,7 @@ def release_report(release: Release, most: int = MOST_CELLS) -> Report:
             *_tables(release, min(most, MOST_CELLS)),
             Section("What is guaranteed", (Bullets(release.guarantee),)),
             *learning(release.plan),
-            Section("What is not guaranteed", (Bullets(NOT_GUARANTEED),), "pages"),
+            Section("What is not guaranteed", (Bullets(not_guaranteed(release.plan)),), "pages"),
             *_reading(release),
             *_checking(release),
         ),
@@ -52,8 +55,12 @@ def _tables(release: Release, most: int) -> Iterator[Section]:
     many = len(release.tables) > 1
     for table in release.tables[:MOST_TABLES]:
         asked = question_in_words(release.plan, table.question)
-        parts: tuple[Part, ...] = (Prose(asked, tone="lead"), _picture(table), _cells(table, most))
-        yield Section(table.title if many else "", (*parts, Prose(error_in_words(table), tone="note")))
+        crossed = cross_table(table) if table.counts.size <= most else None
+        parts: tuple[Part, ...] = (Prose(asked, tone="lead"), _picture(table), crossed or _cells(table, most))
+        with_each = f"With each count: its {percent(table.level, 6)} interval. " if crossed is not None else ""
+        yield Section(table.title if many else "", (*parts, Prose(f"{with_each}{error_in_words(table)}", tone="note")))
+        if crossed is not None:
+            yield Section("One count on each line, with bars", (_cells(table, most),), "folded")
         yield Section("The question in SQL", (Code(table.question.text),), "folded")
     if len(release.tables) > MOST_TABLES:
         more = plural(len(release.tables) - MOST_TABLES, "more table")
@@ -74,7 +81,7 @@ def _picture(table: ReleasedTable) -> Picture:
 def _cells(table: ReleasedTable, most: int) -> Table:
     rows = table.rows(most)
     names = [*table.by, *(["measure"] if len(table.measures) > 1 else [])]
-    cells = [(*(label(row[name], _LONGEST_LABEL) for name in names), *_count(row)) for row in rows]
+    cells = [(*(label(row[name], _LONGEST_LABEL) for name in names), *count_and_interval(row)) for row in rows]
     return Table(
         (*names, "count", f"{percent(table.level, 6)} interval"),
         tuple(cells),
@@ -83,15 +90,6 @@ def _cells(table: ReleasedTable, most: int) -> Table:
         bars=tuple(map(_bar, rows)),
         total=int(table.counts.size),
     )
-
-
-def _count(row: Mapping[str, object]) -> tuple[str, str]:
-    if row["status"] == IMPOSSIBLE:
-        return "0", "exact"
-    if row["status"] == SUPPRESSED:
-        return "–", "–"
-    low, high = row["low"], row["high"]
-    return f"{row['count']:,}", f"{low:,} or more" if high is None else f"{low:,} to {high:,}"
 
 
 def _bar(row: Mapping[str, Any]) -> Bar | str:
@@ -105,6 +103,8 @@ def error_in_words(table: ReleasedTable) -> str:
     if isinstance(table, LevelledTable):
         return table.error_sentence
     seen = table.status.reshape(-1) == NORMAL
+    if table.plan.discovery is not None:
+        return named_counts_in_words(table)
     if not seen.any():
         return "No noisy count is published."
     errors = {name: values[seen] for name, values in table.errors.items()}
@@ -128,11 +128,34 @@ NOT_GUARANTEED = (
     "The question, the groups and which cells cannot exist are public. They are not protected.",
 )
 
+
+def not_guaranteed(plan: Plan) -> tuple[str, ...]:
+    """What no release guarantees, and what is public of this one."""
+    if not plan.open:
+        return NOT_GUARANTEED
+    return (
+        *NOT_GUARANTEED[:-1],
+        "The question and the declared groups are public. The names of published groups come from the data.",
+        "How long the release took may depend on how many groups there are. It is not hidden from who runs it.",
+    )
+
+
 CHECKING = "sha256sum -c SHA256SUMS\ndiscreet verify ."
 
 CHECKED = (
     "The second line reads the question again, proves the noise again and recomputes the cost and the error of every "
     "count. Only the ledger can show that these are the counts that were drawn: add `--ledger FILE`."
+)
+
+
+SUMS = (
+    "For sums, differences and percentages use `release.total({...})`: its interval is narrower than the intervals of "
+    "the counts added up."
+)
+
+NO_SUMS = (
+    "Do not add these counts up: groups with small counts are missing, and small counts that are published are too "
+    "high on average. Ask for a total in a question of its own."
 )
 
 
@@ -163,10 +186,7 @@ def _reading(release: Release) -> Iterator[Section]:
             ),
             Prose("The column `status` has these flags (SDMX, CL_OBS_STATUS):"),
             Terms(tuple((flag, STATUS_MEANING[flag]) for flag in flags)),
-            Prose(
-                "For sums, differences and percentages use `release.total({...})`: its interval is narrower than the "
-                "intervals of the counts added up."
-            ),
+            Prose(NO_SUMS if release.plan.open else SUMS),
         ),
         "pages",
     )

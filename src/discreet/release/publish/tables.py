@@ -93,6 +93,12 @@ ERRORS = (
     ),
 )  # fmt: skip
 
+#: What is said beside of a count whose group was found in the data.
+CERTAIN = (
+    ErrorColumn("certain_low", "certain_low", "the true count is never below this"),
+    ErrorColumn("certain_high", "certain_high", "the true count is never above this; empty if there is no such bound"),
+)
+
 #: The version of a bundle's files. Version 1 has no edition in the tables; version 3 states the template of the page.
 LAYOUT = 3
 
@@ -127,7 +133,8 @@ class ReleasedTable:
     @property
     def columns(self) -> tuple[ErrorColumn, ...]:
         """What is said of every count in its layout, in the order of the columns."""
-        return tuple(column for column in ERRORS if column.since <= self.layout)
+        own = CERTAIN if self.plan.discovery is not None else ()
+        return tuple(column for column in (*ERRORS, *own) if column.since <= self.layout)
 
     @property
     def question(self) -> Question:
@@ -203,7 +210,9 @@ class ReleasedTable:
         groups = -(-size // many)
         labels = [_first(self.groups, k, groups) for k in range(len(self.groups.columns))]
         errors = {name: values[:size].tolist() for name, values in self.errors.items()}
-        errors["high"] = [None if high == NO_END else high for high in errors["high"]]
+        for name in ("high", "certain_high"):
+            if name in errors:
+                errors[name] = [None if high == NO_END else high for high in errors[name]]
         counts, flags = self.counts.reshape(-1)[:size].tolist(), self.status.reshape(-1)[:size].tolist()
         rows = []
         for k in range(size):
@@ -296,6 +305,12 @@ class ReleasedTable:
     @property
     def drawn(self) -> tuple[IntArray, CellNoise, NDArray[np.str_]]:
         """The noisy counts in the order of the rows, what was done to them, and their flags."""
+        if self.plan.discovery is not None:
+            raise InvalidInput(
+                "counts of discovered groups do not add up to a total: small groups are withheld, and those that are "
+                "named are too high on average.",
+                "Ask for the total in a question of its own, without the discovered column.",
+            )
         return self.counts.reshape(-1), self.plan.noise, self.status.reshape(-1)
 
     @property

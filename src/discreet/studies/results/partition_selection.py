@@ -10,9 +10,8 @@ import itertools
 from collections.abc import Sequence
 from fractions import Fraction
 
-from ...exact.laws import Finite
-from ...mechanisms.bounded import law_of
 from ...plots.panels import Axis, panels
+from ...privacy.partition_selection import keep_probabilities, most_that_privacy_allows, naming_delta, truncated_law
 from ...report import Json
 from ...wording import rounded
 from ..claims import Claim, judged
@@ -35,40 +34,6 @@ MOST_DOTS = 13
 _Reports = dict[int | None, Fraction]
 
 
-def noise(alpha: Fraction, reach: int) -> Finite:
-    """The truncated geometric law: c a^|z| for z = -D..D.
-
-    >>> noise(Fraction(1, 2), 1).weights
-    (1, 2, 1)
-    """
-    weights = {z: alpha ** abs(z) for z in range(-reach, reach + 1)}
-    total = sum(weights.values(), Fraction(0))
-    return law_of({z: weight / total for z, weight in weights.items()})
-
-
-def keep_probabilities(alpha: Fraction, reach: int) -> list[Fraction]:
-    """How likely a group of n = 0, 1, ... people is named, until that is certain: P(Z > D - n)."""
-    law = noise(alpha, reach)
-    return [
-        sum((law.probability(z) for z in range(reach - n + 1, reach + 1)), Fraction(0)) for n in range(2 * reach + 2)
-    ]
-
-
-def most_that_privacy_allows(alpha: Fraction, delta: Fraction, counts: int) -> list[Fraction]:
-    """The optimal recursion of Desfontaines, Voss, Gipson and Mandayam, from a group of nobody on.
-
-    pi(n+1) = min(pi(n)/a + delta, 1 - a (1 - pi(n) - delta), 1).
-
-    >>> [str(p) for p in most_that_privacy_allows(Fraction(1, 2), Fraction(1, 4), 4)]
-    ['0', '1/4', '3/4', '1']
-    """
-    found = [Fraction(0)]
-    while len(found) < counts:
-        last = found[-1]
-        found.append(min(last / alpha + delta, 1 - alpha * (1 - last - delta), Fraction(1)))
-    return found
-
-
 def thresholded_geometric(alpha: Fraction, delta: Fraction, counts: int) -> list[Fraction]:
     """The usual rule at the same epsilon and delta: geometric noise, and the least threshold that delta allows.
 
@@ -86,7 +51,7 @@ def thresholded_geometric(alpha: Fraction, delta: Fraction, counts: int) -> list
 
 def reports(alpha: Fraction, reach: int, count: int) -> _Reports:
     """What is published of a group of so many people: a count above D, or None where it is not named."""
-    law = noise(alpha, reach)
+    law = truncated_law(alpha, reach)
     shown: _Reports = {None: Fraction(0)}
     for z in range(-reach, reach + 1):
         key = count + z if count + z > reach else None
@@ -120,7 +85,7 @@ def draw(setting: Setting) -> Drawn:
     """How likely a group is named, over the number of its people."""
     rows: list[dict[str, Json]] = []
     for alpha, reach in PANELS:
-        delta = noise(alpha, reach).probability(reach)
+        delta = naming_delta(alpha, reach)
         ours = keep_probabilities(alpha, reach)
         most = most_that_privacy_allows(alpha, delta, len(ours))
         usual = thresholded_geometric(alpha, delta, len(ours))
@@ -137,7 +102,7 @@ def draw(setting: Setting) -> Drawn:
         "thresholded": "geometric noise without end, least threshold",
     }
     curves = {
-        f"alpha = {float(alpha):g}, D = {reach}, delta = {rounded(noise(alpha, reach).probability(reach))}": [
+        f"alpha = {float(alpha):g}, D = {reach}, delta = {rounded(naming_delta(alpha, reach))}": [
             {"name": name, "x": row["people"], "y": row[column]}
             for column, name in names.items()
             for row in rows
@@ -158,7 +123,7 @@ def draw(setting: Setting) -> Drawn:
 
 
 def _claims() -> tuple[Claim, ...]:
-    deltas = [noise(alpha, reach).probability(reach) for alpha, reach in CASES]
+    deltas = [naming_delta(alpha, reach) for alpha, reach in CASES]
     optimal = sum(
         keep_probabilities(alpha, reach) == most_that_privacy_allows(alpha, delta, 2 * reach + 2)
         for (alpha, reach), delta in zip(CASES, deltas, strict=True)
@@ -168,9 +133,7 @@ def _claims() -> tuple[Claim, ...]:
         delta == alpha**reach * (1 - alpha) / (1 + alpha - 2 * alpha ** (reach + 1))
         for (alpha, reach), delta in zip(CASES, deltas, strict=True)
     )
-    together = [
-        (true_delta(alpha, reach, 2), 1 - (1 - noise(alpha, reach).probability(reach)) ** 2) for alpha, reach in JOINT
-    ]
+    together = [(true_delta(alpha, reach, 2), 1 - (1 - naming_delta(alpha, reach)) ** 2) for alpha, reach in JOINT]
     cases = len(CASES)
     return (
         Claim(

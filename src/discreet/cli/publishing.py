@@ -1,0 +1,60 @@
+"""Verbs for what was released: editions compared, and releases for other programs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .output import Json, Page, hand_over, print_json, refuse_unwritable, say
+
+
+def editions(
+    folders: Annotated[
+        list[Path], typer.Argument(help="The folders of the bundles, in order of time.", metavar="FOLDER...")
+    ],
+    against: Annotated[
+        str, typer.Option(help="What changes are counted from: previous (the edition before), or first.")
+    ] = "previous",
+    level: Annotated[str | None, typer.Option(help="The coverage of the intervals; as in the first bundle.")] = None,
+    page: Page = None,
+    json: Json = False,
+) -> None:
+    """Compare editions of the same counts: differences and growth, each with an interval, and a chart.
+
+    Example: `discreet editions 2026-Q1/ 2026-Q2/ 2026-Q3/ 2026-Q4/ --page year.html`
+    """
+    from ..release.editions.compare import compare_editions
+
+    refuse_unwritable(page, (".html",), "a page")
+    hand_over(compare_editions(folders, against=against, level=level), page, json)
+
+
+def export(
+    folder: Annotated[Path, typer.Argument(help="The folder of a bundle; it is re-checked first.")],
+    to: Annotated[
+        list[Path],
+        typer.Option(
+            help="The file to write, whose name says the form: .xlsx, .parquet, counts.csv-metadata.json (W3C CSVW, "
+            "with the CSV files), .yaml (the public registry of deployments). Several may be given."
+        ),
+    ],
+    ledger: Annotated[str | None, typer.Option(help="The ledger, to check that these counts were drawn.")] = None,
+    table: Annotated[int, typer.Option(help="For .parquet: which table, from 1.", min=1)] = 1,
+    json: Json = False,
+) -> None:
+    """Write a bundle for other programs: Excel, Parquet, metadata of the web, the registry of deployments.
+
+    Example: `discreet export by_site/ --to by_site.xlsx --to registry.yaml`
+    """
+    from ..release.auditing.bundles import open_bundle
+    from ..release.outputs.export import export as write
+
+    release = open_bundle(folder, ledger)
+    written = [str(file) for place in to for file in write(release, place, table=table - 1)]
+    if json:
+        print_json({"bundle": str(folder), "written": written})
+        return
+    for file in written:
+        say(f"written to {file}")

@@ -1,0 +1,450 @@
+"""Bands: numbers and dates grouped by declared edges, such as ages 18-29, 30-44 and 45-64, or months.
+
+Edges ``e_0 < e_1 < ... < e_n`` make the bands ``[e_{j-1}, e_j)``, closed on the left; an open end adds all that is
+below ``e_0``, or from ``e_n`` on. A column is read as a number (a double, see ``conditions``) or as a day, as the edges
+are. What cannot be read so, NaN, the infinities and days outside the years 1 to 9999 are in no band. So each row is in
+one band at most, by its own value alone, and no value can make it fail.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from itertools import pairwise
+from typing import Any
+
+from ..errors import InvalidInput, InWords, WrongType, arg
+from ..exact.integers import is_integer
+from ..report import Json
+from ..wording import listed
+from .domains import REST, Values, listed_values
+from .expressions import LARGEST_WHOLE, Literal
+
+Edge = int | float | date
+
+#: The kind of a group column that is banded, beside "integer" and "text".
+BAND = "band"
+
+MOST_BANDS = 4_000
+
+#: What is no double and no day that Python knows is in no band, open ones neither.
+_FIRST: dict[str, Edge] = {"DOUBLE": -sys.float_info.max, "DATE": date.min}
+_LAST: dict[str, Edge] = {"DOUBLE": sys.float_info.max, "DATE": date.max}
+
+_EXAMPLE = "age=18,30,45,65"
+
+
+@dataclass(frozen=True)
+class Bands:
+    """The bands of a column, in ascending order; what they are called is among the values of its ``Groups``.
+
+    Parameters
+    ----------
+    edges
+        Ascending: whole numbers and fractions (as doubles), or dates.
+    below, above
+        Whether all that is below the first edge is a band, and all from the last edge on.
+
+    Examples
+    --------
+    >>> ages = Bands((18, 30, 65), above=True)
+    >>> ages.size, [literal.value for literal in ages.inner]
+    (3, [30, 65])
+    """
+
+    edges: tuple[Edge, ...]
+    below: bool = False
+    above: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.edges or self.size < 1:
+            raise _refused("the bands have one edge and no open end", "Write at least two edges")
+        kinds = {_type_of(edge) for edge in self.edges}
+        if len(kinds) > 1:
+            raise _refused("the edges of the bands mix numbers and dates", "Write all as numbers or all as dates")
+        if any(not low < high for low, high in pairwise(self.edges)):  # type: ignore[operator]
+            raise _refused("the edges of the bands do not ascend", "Write each edge once, the smallest first")
+        if self.size > MOST_BANDS:
+            raise _refused(f"{self.size} bands of one column are too many", f"Declare at most {MOST_BANDS}")
+
+    @property
+    def size(self) -> int:
+        """How many bands there are."""
+        return len(self.edges) - 1 + self.below + self.above
+
+    @property
+    def type(self) -> str:
+        """What the column is read as: "DOUBLE" or "DATE"."""
+        return _type_of(self.edges[0])
+
+    @property
+    def inner(self) -> tuple[Literal, ...]:
+        """The edges between two bands, as the constants that a column meets."""
+        inside = self.edges[0 if self.below else 1 : None if self.above else -1]
+        return tuple(Literal(self.type, edge) for edge in inside)
+
+    @property
+    def ends(self) -> tuple[Literal, Literal]:
+        """The least value that is in a band, and the end above all of them (part of them if ``above``)."""
+        low = _FIRST[self.type] if self.below else self.edges[0]
+        high = _LAST[self.type] if self.above else self.edges[-1]
+        return Literal(self.type, low), Literal(self.type, high)
+
+    @property
+    def whole(self) -> bool:
+        """Whether all edges are whole numbers."""
+        return all(type(edge) is int for edge in self.edges)
+
+    def to_json(self) -> dict[str, Json]:
+        """The edges as text, so that they are exact, and the open ends."""
+        edges = [str(edge) if isinstance(edge, date) else repr(edge) for edge in self.edges]
+        return {"type": self.type, "edges": edges, "below": self.below, "above": self.above}
+
+    @staticmethod
+    def from_json(content: Mapping[str, Any]) -> Bands:
+        """Bands from what ``to_json`` gave; a KeyError, TypeError or ValueError if it is something else.
+
+        >>> Bands.from_json(Bands((18, 18.5, 65)).to_json()).edges
+        (18, 18.5, 65)
+        """
+        read: Callable[[str], Edge] = {"DOUBLE": _number, "DATE": date.fromisoformat}[content["type"]]
+        bands = Bands(tuple(map(read, content["edges"])), content["below"], content["above"])
+        if bands.to_json() != dict(content) or {type(bands.below), type(bands.above)} != {bool}:
+            raise ValueError
+        return bands
+
+
+@dataclass(frozen=True)
+class DeclaredBands:
+    """Bands as somebody declared them for a column.
+
+    Attributes
+    ----------
+    bands
+        The edges.
+    names
+        What the bands are called; None: by their edges.
+    missing, rest
+        Whether rows without a value, and all others, are groups beside the bands.
+    period
+        The period they are, such as ``"month"``; None for other bands.
+    heading
+        The name under which a question selects them (``AS age_group``); None: that of the column.
+    """
+
+    bands: Bands
+    names: tuple[str, ...] | None = None
+    missing: bool = False
+    rest: bool = False
+    period: str | None = None
+    heading: str | None = None
+
+    def labels(self, fractions: bool = False) -> tuple[str, ...]:
+        """What the bands are called, for people.
+
+        Parameters
+        ----------
+        fractions
+            Whether the column may hold fractions, by its type: then 30 is not the next value after 29.
+
+        Examples
+        --------
+        >>> ages = read_bands("age", "..18,30,65..")
+        >>> ages.labels(), ages.labels(fractions=True)[1]
+        (('under 18', '18-29', '30-64', '65 and over'), '18 to under 30')
+        >>> read_bands("visit", "month:2024-11..2025-01").labels()
+        ('2024-11', '2024-12', '2025-01')
+        """
+        if self.names is not None:
+            return self.names
+        edges = self.bands.edges
+        days = [edge for edge in edges if isinstance(edge, date)]
+        wholes = [edge for edge in edges if isinstance(edge, int) and self.bands.whole and not fractions]
+        if days:
+            named = [_days(low, high) for low, high in pairwise(days)]
+        elif wholes:
+            named = [_wholes(low, high) for low, high in pairwise(wholes)]
+        else:
+            named = [f"{low} to under {high}" for low, high in pairwise(edges)]
+        first, last = ("before", "and later") if self.bands.type == "DATE" else ("under", "and over")
+        below = [f"{first} {edges[0]}"] if self.bands.below else []
+        return (*below, *named, *([f"{edges[-1]} {last}"] if self.bands.above else []))
+
+    def values(self, fractions: bool = False) -> Values:
+        """The values of the column among groups: the bands by name, then missing values and the rest if declared."""
+        return (*self.labels(fractions), *([None] if self.missing else []), *([REST] if self.rest else []))
+
+
+def _wholes(low: int, high: int) -> str:
+    if high - low == 1:
+        return str(low)
+    return f"{low}-{high - 1}" if low >= 0 else f"{low} to {high - 1}"
+
+
+def _days(low: date, high: date) -> str:
+    last = high - timedelta(days=1)
+    return f"{low}" if low == last else f"{low} to {last}"
+
+
+def judge_banded(
+    columns: Sequence[str], kinds: Sequence[str], values: Sequence[Values], bands: Sequence[Bands | None]
+) -> None:
+    """Refuse group columns whose bands and values do not belong together: one name for each band, in their order."""
+    if bands and (len(bands) != len(columns) or not any(bands)):
+        raise InvalidInput("groups need bands, or None, for each column.", argument="bands")
+    for column, kind, known, of in zip(columns, kinds, values, bands or (None,) * len(columns), strict=True):
+        names = listed_values(known)
+        own = names[:-1] if names and names[-1] is None else names
+        if (kind == BAND) != (of is not None) or (of is not None and (None in own or len(own) != of.size)):
+            raise InvalidInput(f"the bands of {column!r} need one name each, in their order.", argument="bands")
+
+
+# ------------------------------------------------------------------------------------------------ as people write them
+
+
+def read_bands(column: str, body: str) -> DeclaredBands:
+    """The bands that the right side of ``age=18,30,45,65`` stands for.
+
+    Parameters
+    ----------
+    column
+        The column, for messages.
+    body
+        Edges with commas between them, numbers or dates; ``..`` before the first or after the last edge for an open
+        end; ``0..100:10`` for edges at equal steps; ``month:2024-01..2025-12`` (or quarter, year, week, day) for
+        periods, both ends included. ``NULL`` adds a group for missing values, ``*`` one for everything else.
+
+    Examples
+    --------
+    >>> read_bands("age", "0..100:50").labels()
+    ('0-49', '50-99')
+    >>> read_bands("visit", "2024-01-01,2024-07-01,*").values()
+    ('2024-01-01 to 2024-06-30', '(all others)')
+    """
+    items = [item.strip() for item in body.split(",")]
+    missing, rest = "NULL" in items, "*" in items
+    edges = [item for item in items if item not in ("NULL", "*")]
+    if len(items) - len(edges) > missing + rest:
+        raise _refused(f"the bands of {column!r} name NULL or * twice", "Write each once")
+    if not edges or not all(edges):
+        raise _refused(f"the bands of {column!r} have an empty edge", "Leave out the comma or write the edge")
+    if found := re.fullmatch(r"([a-z]+)\s*:\s*(.+)", edges[0]):
+        if len(edges) > 1:
+            raise _refused(f"the bands of {column!r} have something after their periods", "Write the periods alone")
+        bands, names = _periods(column, found[1], found[2])
+        return DeclaredBands(bands, names, missing, rest, found[1])
+    if len(edges) == 1 and (found := re.fullmatch(r"(\S+?)\.\.(\S+?):(\S+)", edges[0])):
+        return DeclaredBands(_steps(column, *found.groups()), None, missing, rest)
+    below, above = edges[0].startswith(".."), edges[-1].endswith("..")
+    edges[0] = edges[0].removeprefix("..")
+    edges[-1] = edges[-1].removesuffix("..")
+    return DeclaredBands(Bands(tuple(_edge(column, text) for text in edges), below, above), None, missing, rest)
+
+
+def bands_from(column: str, edges: object) -> DeclaredBands:
+    """Bands from Python: a text as for :func:`read_bands`, or a list of edges.
+
+    Infinities at the ends are open ends; None adds a group for missing values, ``...`` one for everything else.
+
+    >>> bands_from("age", [18, 65, float("inf"), None]).values()
+    ('18-64', '65 and over', None)
+    """
+    if isinstance(edges, str):
+        return read_bands(column, edges)
+    if isinstance(edges, bytes) or not isinstance(edges, Iterable):
+        raise WrongType.must_be(f"the bands of {column!r}", "a list of edges or a text", edges, argument="bands")
+    given = list(edges)
+    known = [edge for edge in given if edge is not None and edge is not ...]
+    below = bool(known) and known[0] == -math.inf
+    above = bool(known) and known[-1] == math.inf
+    inside = [_given(column, edge) for edge in known[1 if below else 0 : -1 if above else None]]
+    return DeclaredBands(Bands(tuple(inside), below, above), None, None in given, ... in given)
+
+
+def _given(column: str, edge: object) -> Edge:
+    if isinstance(edge, date) and not isinstance(edge, datetime):
+        return edge
+    if isinstance(edge, str):
+        return _edge(column, edge)
+    if is_integer(edge):
+        return _number(str(edge))
+    if isinstance(edge, float | Decimal) and math.isfinite(edge):
+        return _number(repr(float(edge)))
+    raise WrongType.must_be(
+        f"an edge of the bands of {column!r}", "a number, a date or their text", InWords(f"a {type(edge).__name__}"),
+        argument="bands",
+    )  # fmt: skip
+
+
+def _edge(column: str, text: str) -> Edge:
+    try:
+        return date.fromisoformat(text) if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text) else _number(text)
+    except InvalidInput:
+        raise
+    except ValueError:
+        pass
+    if ".." in text or re.fullmatch(r"-?[0-9.]+\s*[-–—]\s*[0-9.]+", text):
+        raise _refused(
+            f"the bands of {column!r} have {text[:40]!r}, which looks like a band", "Write the edges between them alone"
+        )
+    raise _refused(
+        f"the bands of {column!r} have the edge {text[:40]!r}, which is neither a number nor a date",
+        "Write numbers, or dates such as 2024-01-31",
+    )
+
+
+def _number(text: str) -> int | float:
+    """A number as it is compared with: whole, or a double."""
+    if not re.fullmatch(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?", text):
+        raise ValueError
+    value = Decimal(text)
+    if abs(value) > LARGEST_WHOLE:
+        raise _refused(f"the edge {text[:40]} is beyond 2^53, where doubles are not exact", "Write a smaller one")
+    return int(value) if value == int(value) else float(value)
+
+
+def _steps(column: str, first: str, last: str, step: str) -> Bands:
+    try:
+        low, high, width = Decimal(str(_number(first))), Decimal(str(_number(last))), Decimal(str(_number(step)))
+    except InvalidInput:
+        raise
+    except ValueError:
+        raise _refused(
+            f"the bands of {column!r} have steps that are not numbers", "Write first..last:step", f"{column}=0..100:10"
+        ) from None
+    many = (high - low) / width if width > 0 else Decimal(0)
+    if many < 1 or many != int(many):
+        raise _refused(
+            f"the bands of {column!r} do not reach from {first} to {last} in steps of {step}",
+            "Write first..last:step",
+            f"{column}=0..100:10",
+        )
+    if many > MOST_BANDS:
+        raise _refused(f"{int(many)} bands of {column!r} are too many", f"Declare at most {MOST_BANDS}")
+    return Bands(tuple(_number(str(low + k * width)) for k in range(int(many) + 1)))
+
+
+# ------------------------------------------------------------------------------------------------ periods
+
+
+def _month(text: str) -> date:
+    return date.fromisoformat(f"{text}-01")
+
+
+def _quarter(text: str) -> date:
+    found = re.fullmatch(r"([0-9]{4})-?Q([1-4])", text)
+    if found is None:
+        raise ValueError
+    return date(int(found[1]), 3 * int(found[2]) - 2, 1)
+
+
+def _week(text: str) -> date:
+    return week_of(date.fromisoformat(text))
+
+
+def week_of(day: date) -> date:
+    """The Monday of a day's week."""
+    return day - timedelta(days=day.weekday())
+
+
+def _later(months: int) -> Callable[[date], date]:
+    def later(day: date) -> date:
+        years, month = divmod(day.month - 1 + months, 12)
+        return date(day.year + years, month + 1, 1)
+
+    return later
+
+
+@dataclass(frozen=True)
+class _Period:
+    """A unit of the calendar: how one is written, the first day of the next, what it is called, and an example."""
+
+    first_day: Callable[[str], date]
+    following: Callable[[date], date]
+    label: Callable[[date], str]
+    example: str
+
+
+#: Periods by name; ``date_trunc`` calls them so too.
+PERIODS = {
+    "year": _Period(lambda text: _month(f"{text}-01"), _later(12), lambda day: f"{day:%Y}", "2019..2024"),
+    "quarter": _Period(
+        _quarter, _later(3), lambda day: f"{day:%Y}-Q{(day.month + 2) // 3}", "2024-Q1..2024-Q4"
+    ),
+    "month": _Period(_month, _later(1), lambda day: f"{day:%Y-%m}", "2024-01..2024-12"),
+    "week": _Period(_week, lambda day: day + timedelta(days=7), str, "2024-01-01..2024-03-25"),
+    "day": _Period(date.fromisoformat, lambda day: day + timedelta(days=1), str, "2024-01-01..2024-01-31"),
+}  # fmt: skip
+
+
+def _periods(column: str, name: str, span: str) -> tuple[Bands, tuple[str, ...]]:
+    if name not in PERIODS:
+        raise _refused(
+            f"the bands of {column!r} are of {name[:40]!r}, which is not a period",
+            f"Write one of {', '.join(PERIODS)}",
+            f"{column}=month:{PERIODS['month'].example}",
+        )
+    period = PERIODS[name]
+    first, dots, last = (part.strip() for part in span.partition(".."))
+    try:
+        day, end = period.first_day(first), period.first_day(last if dots else first)
+        edges = [day]
+        while edges[-1] <= end and len(edges) <= MOST_BANDS + 1:
+            edges.append(period.following(edges[-1]))
+    except (ValueError, OverflowError):
+        raise _refused(
+            f"the bands of {column!r} have {span[:60]!r}, which is not a span of {name}s",
+            "Write both ends, which are included",
+            f"{column}={name}:{period.example}",
+        ) from None
+    if len(edges) < 2:
+        line = f"{column}={name}:{period.example}"
+        raise _refused(f"the bands of {column!r} end before they begin", "Write the earlier end first", line)
+    return Bands(tuple(edges)), tuple(map(period.label, edges[:-1]))
+
+
+# ------------------------------------------------------------------------------------------------ messages
+
+
+def _type_of(edge: object) -> str:
+    if isinstance(edge, date) and not isinstance(edge, datetime):
+        return "DATE"
+    if type(edge) is int or (type(edge) is float and math.isfinite(edge)):
+        return "DOUBLE"
+    raise WrongType.must_be("an edge", "a number or a date", InWords(f"a {type(edge).__name__}"), argument="bands")
+
+
+def _refused(what: str, instead: str, line: str = _EXAMPLE) -> InvalidInput:
+    return InvalidInput(f"{what}.", f"{instead}: {arg('bands', [line])}.", argument="bands")
+
+
+def written_bands(column: str, bands: Bands) -> str:
+    """Bands as they are typed, for a message: ``age=18,30,65``."""
+    edges = [str(edge) for edge in bands.edges]
+    edges[0] = f"..{edges[0]}" if bands.below else edges[0]
+    edges[-1] = f"{edges[-1]}.." if bands.above else edges[-1]
+    return f"{column}={','.join(edges)}"
+
+
+def in_words(column: str, bands: Bands, values: Sequence[object]) -> str:
+    """What a reader must know about a banded column, from the request alone.
+
+    >>> in_words("age", Bands((18, 30, 65)), ("18-29", "30-64"))
+    'age is counted in bands that begin at 18 and 30 and end before 65. Other values and missing ones are not counted.'
+    """
+    first = [] if bands.below else [bands.edges[0]]
+    starts = [str(edge) for edge in (*first, *(literal.value for literal in bands.inner))]
+    shown = listed(starts) if len(starts) <= 8 else f"{starts[0]}, {starts[1]}, ..., {starts[-1]}"
+    spans = [*([f"begin at {shown}"] if starts else []), *([] if bands.above else [f"end before {bands.edges[-1]}"])]
+    open_below = f", beside one for all values below {starts[0]}" if bands.below and starts else ""
+    kept = values[bands.size :]
+    left_out = "" if REST in kept else "Other values are not counted." if None in kept else _LEFT_OUT
+    return f"{column} is counted in bands that {listed(spans)}{open_below}.{f' {left_out}' if left_out else ''}"
+
+
+_LEFT_OUT = "Other values and missing ones are not counted."

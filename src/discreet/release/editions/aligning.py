@@ -1,0 +1,133 @@
+"""Releases that can be compared: the same question about the same groups, in one order, each edition by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import InvalidInput, arg
+from ...exact.arrays import IntArray
+from ...plots.counts import label
+from ...questions.groups import Groups
+from ...questions.orders import places_in
+from ...questions.question import Question
+from ..noise.margins import Cells
+from ..publish.released import Release
+from ..publish.tables import ReleasedTable
+
+
+@dataclass(frozen=True, eq=False)
+class Aligned:
+    """One table of one edition, its groups in the order of the first edition.
+
+    Attributes
+    ----------
+    table
+        As it was released, in its own order.
+    counts, status
+        In the order of the first edition, one after the other.
+    cells
+        The same for the arithmetic of intervals.
+    order
+        Where each of these counts stands in the table.
+    """
+
+    table: ReleasedTable
+    counts: IntArray
+    status: NDArray[np.str_]
+    cells: Cells
+    order: IntArray
+
+
+def edition_names(releases: Sequence[Release]) -> tuple[str, ...]:
+    """What each release is called: its edition, or the data set where the edition has no name."""
+    if len(releases) < 2:
+        raise InvalidInput.must_be("editions", "at least two releases, or the folders of their bundles", len(releases))
+    names = tuple(release.edition or release.plan.dataset for release in releases)
+    receipts = [(release.ledger.get("ledger"), release.ledger.get("entry")) for release in releases]
+    for k, name in enumerate(names):
+        first = names.index(name)
+        if first < k and receipts[first] == receipts[k]:
+            raise InvalidInput(
+                f"the same release is given twice: edition {name!r}.", "Give each edition once.", argument="editions"
+            )
+        if first < k:
+            raise InvalidInput(
+                f"two of the releases are called {name!r}.",
+                f"Name each state of the data when it is released, by {arg('edition', '2026-Q1')}.",
+                argument="editions",
+            )
+    return names
+
+
+def aligned(releases: Sequence[Release], names: Sequence[str]) -> list[list[Aligned]]:
+    """For each table, that table of every edition, in the order of the first one's groups."""
+    first = releases[0]
+    for other, name in zip(releases[1:], names[1:], strict=True):
+        _refuse_other_terms(first, other, names[0], name)
+    return [
+        [_in_order(release.tables[k], table.groups) for release in releases] for k, table in enumerate(first.tables)
+    ]
+
+
+def _refuse_other_terms(first: Release, other: Release, name: str, other_name: str) -> None:
+    for what, mine, theirs in (
+        ("the number of tables", len(first.tables), len(other.tables)),
+        ("whose data is protected", first.plan.protection.unit, other.plan.protection.unit),
+        ("max_groups", first.plan.protection.max_groups, other.plan.protection.max_groups),
+    ):
+        if mine != theirs:
+            raise _differ(what, name, mine, other_name, theirs)
+    for one, another in zip(first.tables, other.tables, strict=True):
+        mine, theirs = _without_table(one.question), _without_table(another.question)
+        if mine != theirs:
+            raise _differ("the question", name, one.question.text, other_name, another.question.text)
+        _refuse_other_groups(one.groups, another.groups, name, other_name)
+
+
+def _differ(what: str, name: str, mine: object, other: str, theirs: object) -> InvalidInput:
+    return InvalidInput(
+        f"editions can be compared only if they count the same, and {what} differs: {mine} in {name}, {theirs} in "
+        f"{other}.",
+        "Release them with the same request.",
+        argument="editions",
+    )
+
+
+def _without_table(question: Question) -> str:
+    """The question whatever its table is called: next quarter's file has another name."""
+    return replace(question, table="t", qualified=False).text
+
+
+def _refuse_other_groups(mine: Groups, theirs: Groups, name: str, other: str) -> None:
+    if (mine.columns, mine.kinds) != (theirs.columns, theirs.kinds):
+        raise _differ("what they group by", name, ", ".join(mine.columns), other, ", ".join(theirs.columns))
+    own, others = set(_labels(mine)), set(_labels(theirs))
+    if own == others:
+        return
+    for has, lacks, only in ((name, other, own - others), (other, name, others - own)):
+        if only:
+            group = min(only, key=str)
+            said = ", ".join(f"{column} = {label(value)}" for column, value in zip(mine.columns, group, strict=True))
+            raise InvalidInput(
+                f"editions can be compared only if they count the same groups: {has} has {said}, and {lacks} has not.",
+                "Release them with the same domain.",
+                argument="editions",
+            )
+
+
+def _labels(groups: Groups) -> list[tuple[object, ...]]:
+    if not groups.columns:
+        return [()]
+    return list(zip(*(groups.labels(k) for k in range(len(groups.columns))), strict=True))
+
+
+def _in_order(table: ReleasedTable, groups: Groups) -> Aligned:
+    many = len(table.measures)
+    places = places_in(groups, table.groups) if groups.columns else np.zeros(1, dtype=np.int64)
+    order = (places[:, None] * many + np.arange(many)).reshape(-1)
+    counts, status = table.counts.reshape(-1)[order], table.status.reshape(-1)[order]
+    return Aligned(table, counts, status, Cells(counts, table.plan.noise.rearranged(order), status), order)

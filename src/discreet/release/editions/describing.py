@@ -1,0 +1,146 @@
+"""What a comparison of editions says: the picture, a table for each pair of editions, and how to read them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from ...ledger.budget import short
+from ...plots.counts import label
+from ...plots.editions import MOST_LINES, MOST_PANELS
+from ...report import Bullets, Fact, Json, Part, Picture, Prose, Report, Section, Table
+from ...wording import listed, percent, plural
+
+if TYPE_CHECKING:
+    from .compare import EditionComparison
+
+#: A page has so many tables; the JSON has them all.
+_MOST_TABLES = 12
+
+_LONGEST_LABEL = 200
+
+UNDETERMINED = "undetermined"
+
+
+def comparison_report(found: EditionComparison, most: int) -> Report:
+    """The report of a comparison, with at most so many rows for each pair of editions."""
+    level = percent(found.level, 6)
+    return Report(
+        found.title,
+        kind=f"Editions compared: {listed(list(found.names))}",
+        facts=_facts(found),
+        sections=(
+            *(section for k in range(min(len(found.tables), _MOST_TABLES)) for section in _table(found, k, most)),
+            Section("How to read the changes", (Bullets(tuple(_reading(found, level))),)),
+        ),
+    )
+
+
+def _facts(found: EditionComparison) -> tuple[Fact, ...]:
+    beyond = sum(int(change.beyond_noise.sum()) for pairs in found.changes for change in pairs)
+    looked = sum(int(change.seen.sum()) for pairs in found.changes for change in pairs)
+    epsilon = sum((release.cost.epsilon for release in found.releases), Fraction(0))
+    return (
+        Fact(f"{len(found.names)}", "editions"),
+        Fact(f"{beyond:,} of {looked:,}", "changes are larger than the noise explains"),
+        Fact(f"ε = {short(epsilon, up=True)}", "for a person who is in every edition"),
+    )
+
+
+def editions_picture(found: EditionComparison, table: int) -> Picture:
+    """The counts of every edition; of a large table those of the first groups."""
+    rows = found.series(table, MOST_LINES * MOST_PANELS)
+    size = found.tables[table][0].counts.size
+    cut = (f"The first {MOST_LINES * MOST_PANELS} of {size:,} counts.",) if size > MOST_LINES * MOST_PANELS else ()
+    level = percent(found.releases[0].plan.level, 6)
+    numbers = {
+        "rows": rows, "by": found.keys(table), "title": found.tables[table][0].table.title, "sentences": cut,
+        "level": level,
+    }  # fmt: skip
+    return Picture("editions", numbers, f"Every edition. Each line through a dot is the {level} interval of the count.")
+
+
+def _table(found: EditionComparison, table: int, most: int) -> Iterator[Section]:
+    many = len(found.tables) > 1
+    yield Section(found.tables[table][0].table.title if many else "", (editions_picture(found, table),))
+    rows, size = found.rows(table, most), found.tables[table][0].counts.size
+    shown = len(rows) // len(found.pairs)
+    for k, (a, b) in enumerate(found.pairs):
+        own = rows[k * shown : (k + 1) * shown]
+        parts: tuple[Part, ...] = (_changes(found, table, own, size), *_total(found, a, b, table))
+        yield Section(f"From {found.names[a]} to {found.names[b]}", parts)
+
+
+def _changes(found: EditionComparison, table: int, rows: list[dict[str, Json]], size: int) -> Table:
+    keys, level = found.keys(table), percent(found.level, 6)
+    headings = (*keys, "before", "after", "change", f"{level} interval", "growth", f"{level} interval")
+    cells = []
+    for row in rows:
+        group = row["group"]
+        assert isinstance(group, Mapping)
+        cells.append((*(label(group[key], _LONGEST_LABEL) for key in keys), *_figures(row)))
+    numbers = tuple(range(len(keys), len(headings)))
+    return Table(headings, tuple(cells), numbers=numbers, strong=(len(keys) + 2,), total=size)
+
+
+def _figures(row: Mapping[str, Json]) -> tuple[str, ...]:
+    before, after = (f"{row[name]:,}" if row[name] is not None else "–" for name in ("earlier", "later"))
+    if row["difference"] is None:
+        return before, after, "–", "–", "–", "–"
+    growth, ends = UNDETERMINED, "–"
+    if row["growth"] is not None:
+        growth, ends = _percentage(row["growth"]), _ends(row["growth_low"], row["growth_high"], _percentage)
+    return before, after, _signed(row["difference"]), _ends(row["low"], row["high"], _signed), growth, ends
+
+
+def _signed(value: object) -> str:
+    assert isinstance(value, int | float)
+    return f"{value:+,}" if value else "0"
+
+
+def _percentage(value: object) -> str:
+    assert isinstance(value, int | float)
+    return f"{value:+,.1f}%" if abs(value) < 1000 else f"{value:+,.0f}%"
+
+
+def _ends(low: Json, high: Json, written: object) -> str:
+    assert callable(written)
+    if low is None or high is None:
+        return "no bound" if low == high else f"{written(high)} or less" if low is None else f"{written(low)} or more"
+    return f"{written(low)} to {written(high)}"
+
+
+def _total(found: EditionComparison, earlier: int, later: int, table: int) -> Iterator[Prose]:
+    first = found.tables[table][0].table
+    if first.groups.size < 2:
+        return
+    for k, measure in enumerate(first.measures):
+        total = found.total(earlier, later, table, k)
+        what = f" ({label(measure)})" if len(first.measures) > 1 else ""
+        if total is None:
+            said = "unknown, because a count is suppressed."
+        else:
+            ends = _ends(total.low, total.high, _signed)
+            said = f"{_signed(total.estimate)} ({percent(total.level, 6)} interval {ends})."
+        yield Prose(f"All groups together{what}: {said}", tone="note")
+
+
+def _reading(found: EditionComparison, level: str) -> Iterator[str]:
+    looked = sum(int(change.seen.sum()) for pairs in found.changes for change in pairs)
+    yield (
+        f"Each interval contains the change of the true counts at least {level} of the time, whatever they are. The "
+        "noise of the editions is independent; both noises are in the interval."
+    )
+    yield (
+        "A change whose interval includes 0 can be noise alone. "
+        f"Of {plural(looked, 'such interval')} a few miss: {percent(1 - found.level, 6)} of them at most, on average."
+    )
+    yield (
+        f"Growth is {UNDETERMINED} where the earlier count may be less than half of the published one: a percentage "
+        "of so uncertain a number says nothing."
+    )
+    yield (
+        "The contribution bound is the same in every edition. People whom it leaves out are missing from both counts."
+    )
+    yield "The privacy of the editions adds up for a person who is in several of them; the ledger keeps the sum."

@@ -1,0 +1,77 @@
+"""Metadata of the published tables for the web: CSVW (W3C, Metadata Vocabulary for Tabular Data, 2015).
+
+A program that reads it knows the type and the meaning of every column, what stands for a missing value, and which
+columns name a count. The tables themselves are the CSV files of the bundle.
+"""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+from ...report import Json
+from ..publish.contents import COLUMN_MEANING, table_files
+from ..publish.frames import Column, columns
+from ..publish.released import Release
+from ..publish.tables import STATUS_MEANING, ReleasedTable
+
+_DATATYPES: dict[str, Json] = {"integer": "integer", "number": "number", "text": "string"}
+
+
+def csvw_metadata(release: Release) -> dict[str, Json]:
+    """The metadata of all tables of a release, for a file beside its CSV files."""
+    files = table_files(len(release.tables))
+    return {
+        "@context": ["http://www.w3.org/ns/csvw", {"@language": "en"}],
+        "@type": "TableGroup",
+        "dc:title": release.title,
+        "dc:description": " ".join(release.guarantee),
+        "dc:date": str(release.ledger["time"]),
+        "dialect": {"@type": "Dialect", "encoding": "utf-8", "header": True, "delimiter": ",", "doubleQuote": True},
+        "tables": [_table(table, file) for table, file in zip(release.tables, files, strict=True)],
+    }
+
+
+def _table(table: ReleasedTable, file: str) -> dict[str, Json]:
+    made = columns(table)
+    names = {column.name: variable(column.name) for column in made}
+    keys = ["edition"] if table.edition else []
+    keys += [*table.by, *(["measure"] if len(table.measures) > 1 else [])]
+    schema: dict[str, Json] = {
+        "@type": "Schema",
+        "columns": [_column(column, names[column.name], table, column.name in keys) for column in made],
+    }
+    if keys:
+        schema["primaryKey"] = [names[key] for key in keys]
+    return {
+        "@type": "Table",
+        "url": file,
+        "dc:title": table.title,
+        "dc:description": f"The answer to: {table.question.text}",
+        "tableSchema": schema,
+    }
+
+
+def _column(column: Column, name: str, table: ReleasedTable, key: bool) -> dict[str, Json]:
+    meaning = {"measure": "which count it is", **COLUMN_MEANING, **{one.name: one.meaning for one in table.columns}}
+    said = meaning.get(column.name, "a value of the group; one apostrophe before a text is a mark: take it away")
+    made: dict[str, Json] = {"@type": "Column", "name": name, "titles": column.name, "dc:description": said}
+    if column.name == "status":
+        flags = "; ".join(f"{flag}: {what}" for flag, what in STATUS_MEANING.items())
+        return made | {
+            "datatype": {"base": "string", "format": "|".join(STATUS_MEANING)},
+            "required": True,
+            "dc:description": f"the flag of the count (SDMX, CL_OBS_STATUS). {flags}",
+        }
+    made["datatype"] = _DATATYPES[column.type]
+    made["null"] = "NULL" if key else ""
+    return made
+
+
+def variable(heading: str) -> str:
+    """The name of a column as CSVW has it: the name of a variable in a URI template.
+
+    >>> variable("exact_probability"), variable("marital status"), variable("_x-y")
+    ('exact_probability', 'marital%20status', '%5Fx%2Dy')
+    """
+    written = quote(heading, safe="").replace("-", "%2D").replace("~", "%7E")
+    return f"%5F{written[1:]}" if written.startswith("_") else written

@@ -1,0 +1,132 @@
+"""An Excel workbook: a sheet for the guarantee, a sheet for each table, texts that stay texts.
+
+Nothing in a label is taken for a formula, a link or a number: every text is written as a text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import datetime
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from ...errors import MissingExtra, Unsupported
+from ...ledger.budget import short
+from ...plots.chart import printable
+from ...plots.counts import label
+from ...wording import percent
+from ..publish.contents import COLUMN_MEANING
+from ..publish.frames import Column, columns
+from ..publish.released import Release
+from ..publish.report import NOT_GUARANTEED, error_in_words
+from ..publish.tables import STATUS_MEANING
+
+#: What a sheet holds at most, and a cell.
+MOST_ROWS, _MOST_LETTERS = 1_048_575, 32_000
+
+_LONGEST_NAME = 31
+
+
+def write_excel(release: Release, path: Path) -> Path:
+    """Write a release as a workbook; the same release gives the same file."""
+    for table in release.tables:
+        if table.counts.size > MOST_ROWS:
+            raise Unsupported(
+                f"{table.title} has {table.counts.size:,} counts, and a sheet has {MOST_ROWS:,} lines.",
+                "Write .parquet, or take the CSV files of the bundle.",
+            )
+    try:
+        writer = import_module("xlsxwriter")
+    except ImportError:
+        raise MissingExtra("XlsxWriter", "excel") from None
+    as_text = {"strings_to_formulas": False, "strings_to_numbers": False, "strings_to_urls": False}
+    with writer.Workbook(str(path), as_text) as book:
+        recorded = datetime.fromisoformat(str(release.ledger["time"])).replace(tzinfo=None)
+        book.set_properties({"title": printable(release.title)[:200], "created": recorded})
+        names = sheet_names([table.title for table in release.tables])
+        looks = {
+            "heading": book.add_format({"bold": True, "bottom": 1, "valign": "top"}),
+            "integer": book.add_format({"num_format": "#,##0"}),
+            "number": book.add_format({"num_format": "0.######"}),
+            "text": book.add_format(),
+            "prose": book.add_format({"text_wrap": True, "valign": "top"}),
+        }
+        _guarantee(book.add_worksheet("Guarantee"), release, looks)
+        for name, table in zip(names, release.tables, strict=True):
+            _table(book.add_worksheet(name), columns(table), looks)
+    return path
+
+
+def sheet_names(titles: list[str]) -> list[str]:
+    """Names that Excel takes: short, without its signs, no two alike.
+
+    >>> sheet_names(["Counts of visits by site and health", "Counts of visits by site and helpers", "History"])
+    ['Counts of visits by site and he', 'Counts of visits by site an (2)', 'History (2)']
+    """
+    taken = {"guarantee", "history"}
+    names = []
+    for title in titles:
+        plain = re.sub(r"[\[\]:*?/\\]", " ", printable(title)).strip().strip("'") or "Counts"
+        name, number = plain[:_LONGEST_NAME].rstrip().rstrip("'"), 2
+        while name.casefold() in taken:
+            mark = f" ({number})"
+            name, number = plain[: _LONGEST_NAME - len(mark)].rstrip() + mark, number + 1
+        taken.add(name.casefold())
+        names.append(name)
+    return names
+
+
+def _table(sheet: Any, made: list[Column], looks: dict[str, Any]) -> None:
+    for k, column in enumerate(made):
+        look = looks[column.type]
+        sheet.write_string(0, k, _text(column.name), looks["heading"])
+        longest = max([len(column.name) + 3, *(len(str(value)) + 2 for value in column.values[:500])])
+        sheet.set_column(k, k, min(40, longest))
+        group = column.name not in COLUMN_MEANING
+        for line, value in enumerate(column.values, 1):
+            if isinstance(value, str) or (value is None and group and column.type == "text"):
+                sheet.write_string(line, k, _text(label(value, _MOST_LETTERS)), look)
+            elif value is not None:
+                sheet.write_number(line, k, value, look)
+    sheet.freeze_panes(1, 0)
+    sheet.autofilter(0, 0, len(made[0].values), len(made) - 1)
+
+
+def _guarantee(sheet: Any, release: Release, looks: dict[str, Any]) -> None:
+    sheet.set_column(0, 0, 24)
+    sheet.set_column(1, 1, 110)
+    for line, (name, said) in enumerate(_lines(release)):
+        sheet.write_string(line, 0, _text(name), looks["heading"] if not said else looks["prose"])
+        if said:
+            sheet.write_string(line, 1, _text(said), looks["prose"])
+
+
+def _lines(release: Release) -> Iterator[tuple[str, str]]:
+    plan = release.plan
+    delta = f", delta = {short(plan.cost.delta, up=True, digits=3)}" if plan.cost.delta else ""
+    yield release.title, ""
+    yield "data set", plan.dataset
+    if plan.edition:
+        yield "edition", plan.edition
+    yield "privacy", f"epsilon = {short(plan.cost.epsilon, up=True)}{delta}, for all tables together"
+    yield from (("guarantee" if k == 0 else "", sentence) for k, sentence in enumerate(release.guarantee))
+    yield from (("not guaranteed" if k == 0 else "", sentence) for k, sentence in enumerate(NOT_GUARANTEED))
+    yield "The tables", ""
+    for table in release.tables:
+        yield table.title, f"{table.question.text}. {error_in_words(table)}"
+    yield "The columns", ""
+    yield "count", "the noisy count; empty if suppressed"
+    yield from ((column.name, column.meaning) for column in release.tables[0].columns)
+    yield "level", f"of the intervals: {percent(plan.level, 6)}"
+    yield "The flags in status", ""
+    yield from STATUS_MEANING.items()
+    yield "The ledger's receipt", ""
+    yield from ((str(name), str(value)) for name, value in release.ledger.items())
+    yield "program", f"discreet {release.version}"
+
+
+def _text(text: str) -> str:
+    """Text that a cell can bear."""
+    return printable(text)[:_MOST_LETTERS]

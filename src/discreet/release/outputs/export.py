@@ -1,0 +1,102 @@
+"""Writing a release for other programs: the name of the file says which form."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from ...errors import InvalidInput
+from ..publish.contents import SUMS, csv_text, table_files
+from ..publish.frames import to_arrow
+from ..publish.released import Release
+from .csvw import csvw_metadata
+from .excel import write_excel
+from .registry import registry_record, yaml_text
+
+#: How the name of a file ends -> what is written to it.
+FORMS = {
+    ".xlsx": "an Excel workbook: a sheet for each table, and one with the guarantee (extra excel)",
+    ".parquet": "one table as Parquet (extra frames)",
+    "-metadata.json": "the metadata of the CSV files (W3C CSVW), and copies of the CSV files beside it",
+    ".yaml": "a record for the public registry of deployments of differential privacy",
+}
+
+
+def export(release: Release, path: str | Path, *, table: int = 0) -> list[Path]:
+    """Write a release in the form that the name of the file says; the files that were written.
+
+    Parameters
+    ----------
+    release
+        The release: of :func:`discreet.release_counts`, or a bundle that :func:`discreet.open_bundle` opened.
+    path
+        The file: .xlsx, .parquet, counts.csv-metadata.json or .yaml. It is replaced if it exists. It must not lie in a
+        bundle, which would no longer hold.
+    table
+        For .parquet, which holds one table: its number, from 0.
+
+    Examples
+    --------
+    >>> import discreet as dc, pathlib, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "visits.csv").write_text("site\\n1\\n2\\n")
+    >>> _ = dc.Ledger.create(folder / "visits.ledger", dataset="visits", unit="row", epsilon=2)
+    >>> release = dc.release_counts(
+    ...     "SELECT COUNT(*) FROM visits", data=folder / "visits.csv", unit="row", epsilon=1,
+    ...     ledger=folder / "visits.ledger",
+    ... )
+    >>> [file.name for file in dc.export(release, folder / "counts.csv-metadata.json")]
+    ['counts.csv', 'counts.csv-metadata.json']
+    """
+    file = Path(path)
+    write = _writer(file)
+    if not file.parent.is_dir():
+        raise InvalidInput(f"there is no folder {file.parent} to write {file.name} to.", "Make it first.")
+    if (file.parent / SUMS).exists():
+        raise InvalidInput(
+            f"{file.parent} is a bundle, which no longer holds if a file is added.", "Choose another folder."
+        )
+    try:
+        return write(release, file, table)
+    except OSError as problem:
+        why = problem.strerror or type(problem).__name__
+    raise InvalidInput(f"cannot write {file}: {why}.", "Choose another place.", argument="path")
+
+
+def _writer(file: Path) -> Callable[[Release, Path, int], list[Path]]:
+    for ending, write in _WRITERS.items():
+        if file.name.lower().endswith(ending):
+            return write
+    raise InvalidInput.must_be("path", f"a file whose name ends in {', '.join(FORMS)}", file.name)
+
+
+def _excel(release: Release, file: Path, table: int) -> list[Path]:
+    return [write_excel(release, file)]
+
+
+def _parquet(release: Release, file: Path, table: int) -> list[Path]:
+    frame = to_arrow(release.table(table))
+    from pyarrow import parquet
+
+    parquet.write_table(frame, os.fspath(file))
+    return [file]
+
+
+def _csvw(release: Release, file: Path, table: int) -> list[Path]:
+    tables = [file.with_name(name) for name in table_files(len(release.tables))]
+    for place, one in zip(tables, release.tables, strict=True):
+        place.write_text(csv_text(one), encoding="utf-8", newline="")
+    file.write_text(json.dumps(csvw_metadata(release), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    return [*tables, file]
+
+
+def _registry(release: Release, file: Path, table: int) -> list[Path]:
+    file.write_text(yaml_text(registry_record(release)), encoding="utf-8")
+    return [file]
+
+
+_WRITERS: dict[str, Callable[[Release, Path, int], list[Path]]] = {
+    ".xlsx": _excel, ".parquet": _parquet, "-metadata.json": _csvw, ".yaml": _registry,
+}  # fmt: skip

@@ -1,0 +1,154 @@
+"""A record for the public registry of deployments of differential privacy (opendp/deployments-registry-data).
+
+Every field of its schema that follows from the release is filled in; what only the publisher knows begins with TODO.
+The record is written as YAML, every text in double quotes, as JSON writes it and YAML reads it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from ...engines.base import ROW
+from ...exact.rationals import float_up
+from ...ledger.budget import RELATIONS
+from ...report import Json
+from ...wording import listed, plural
+from ..plan.describing import noise_in_words, question_in_words
+from ..publish.released import Release
+
+_TODO = "TODO: "
+
+
+def registry_record(release: Release) -> dict[str, Json]:
+    """The record of a release, as the registry's schema has it."""
+    plan = release.plan
+    date = str(release.ledger["time"])[:10]
+    slug = re.sub(r"[^a-z0-9]+", "-", f"{plan.dataset} {plan.edition} {date[:4]}".lower()).strip("-")
+    return {
+        "status": "Draft",
+        "registry_authors": [f"{_TODO}who fills in this record"],
+        "tier": 3,
+        "deployment": {
+            "name": f"{release.title}{f', {plan.edition}' if plan.edition else ''}",
+            "data_curator": f"{_TODO}who publishes the counts",
+            "description": " ".join(question_in_words(plan, table.question) for table in release.tables),
+            "intended_use": f"{_TODO}what the counts are for",
+            "data_product_type": "Summary statistics",
+            "data_product_region": f"{_TODO}the region that the data describes",
+            "publication_date": date,
+            "dp_flavor": _flavour(release),
+            "privacy_loss": _loss(release),
+            "model": _model(release),
+            "accounting": {
+                "post_processing": _post_processing(release),
+                "composition": f"Basic composition of {plural(plan.cells, 'count')}: {plan.sensitivity_text} A ledger "
+                "adds up the cost of every release from this data and refuses what its budget does not pay for.",
+            },
+            "implementation": _implementation(release),
+            "additional_information": f"Bundle {slug}: re-check it with `discreet verify`. Ledger "
+            f"{release.ledger['ledger']}, entry {release.ledger['entry']}, head {release.ledger['head']}.",
+        },
+    }
+
+
+def _flavour(release: Release) -> dict[str, Json]:
+    plan = release.plan
+    name = "Pure DP"
+    if plan.cost.delta:
+        name = "Zero-concentrated DP" if plan.cost.rho is not None else "Approximate DP"
+    zeros = sum(len(table.groups.zeros) for table in release.tables)
+    sizes = [table.title for table in release.tables if table.plan.noise.known]
+    public = ["the questions and the groups"]
+    public += [f"{plural(zeros, 'structural zero')}, declared as public facts"] if zeros else []
+    public += [f"the sizes of the groups of {listed(sizes)}"] if sizes else []
+    return {
+        "name": name,
+        "data_domain": f"All tables with the columns of {plan.dataset}, with any number of rows and any values.",
+        "unprotected_quantities": f"Public, and not protected: {listed(public)}. No statistic of the data is released "
+        "without noise.",
+    }
+
+
+def _loss(release: Release) -> dict[str, Json]:
+    plan = release.plan
+    unit = plan.protection.unit
+    whose = "one row" if unit == ROW else f"one person: all rows with the same {unit}"
+    parameters: dict[str, Json] = {"epsilon": float_up(plan.cost.epsilon)}
+    if plan.cost.delta:
+        parameters["delta"] = float_up(plan.cost.delta)
+    if plan.cost.delta and plan.cost.rho is not None:
+        parameters["rho"] = float_up(plan.cost.rho)
+    return {
+        "privacy_unit": "Row" if unit == ROW else f"Person (column {unit})",
+        "privacy_unit_description": f"Adjacent tables differ by {whose}, "
+        f"{RELATIONS[plan.protection.relation].change} ({plan.protection.relation}). {' '.join(release.guarantee)}",
+        "privacy_parameters": parameters,
+        "privacy_parameters_description": "For everything in this release together, rounded up.",
+    }
+
+
+def _model(release: Release) -> dict[str, Json]:
+    edition = release.edition
+    return {
+        "model_name": "Central",
+        "model_name_description": "The curator holds the table, adds the noise, and publishes the noisy counts.",
+        "actors": "The curator sees the table. Readers see the bundle: noisy counts, the request, the mechanisms. They "
+        "need not be trusted.",
+        "is_many_release": bool(edition),
+        "is_many_release_description": "Each question is answered once for each edition of the data; the ledger "
+        "returns the recorded answer to whoever asks again, at no cost.",
+        "is_dynamic": bool(edition),
+        "is_interactive": False,
+        "is_interactive_description": "The counts are published as they are.",
+    }
+
+
+def _post_processing(release: Release) -> str:
+    said = []
+    for table in release.tables:
+        if table.plan.noise.output != "signed":
+            said.append(f"{table.title}: reports are clamped to the range of a count.")
+        if table.plan.suppress_below is not None:
+            said.append(f"{table.title}: noisy counts below {table.plan.suppress_below} are withheld.")
+    return " ".join(said) or "None."
+
+
+def _implementation(release: Release) -> dict[str, Json]:
+    noise = [f"{table.title}: {noise_in_words(table.plan)}." for table in release.tables]
+    return {
+        "pre_processing_eda_hyperparameter_tuning": f"The question: "
+        f"{' ; '.join(table.question.text for table in release.tables)}. Each person is counted in at most "
+        f"{release.plan.protection.max_groups} of the groups; which ones does not depend on other people. "
+        f"{_TODO}whether parameters were chosen by looking at the data.",
+        "mechanisms": f"{' '.join(noise)} Drawn by discreet {release.version} from the exact law in integer arithmetic "
+        "with bits of the operating system: no floating point is in the noise, and the guarantee is proved in exact "
+        "numbers for the law that is sampled. Timing is not protected.",
+        "justification": f"{_TODO}why this epsilon, these groups and this contribution bound.",
+    }
+
+
+# ------------------------------------------------------------------------------------------------ YAML
+
+
+def yaml_text(record: Mapping[str, Json]) -> str:
+    """The record as YAML, under a line that says what to do with it."""
+    head = "# For deployments/ of opendp/deployments-registry-data: complete every TODO before you propose it.\n"
+    return head + "\n".join(_lines(record, "")) + "\n"
+
+
+def _lines(content: Mapping[str, Json], indent: str) -> Iterator[str]:
+    for name, value in content.items():
+        if isinstance(value, Mapping):
+            yield f"{indent}{name}:"
+            yield from _lines(value, f"{indent}  ")
+        elif isinstance(value, Sequence) and not isinstance(value, str):
+            yield f"{indent}{name}:"
+            yield from (f"{indent}  - {_scalar(one)}" for one in value)
+        else:
+            yield f"{indent}{name}: {_scalar(value)}"
+
+
+def _scalar(value: Json) -> str:
+    return json.dumps(value, ensure_ascii=True)

@@ -1,0 +1,174 @@
+"""Releases by bands and with the rest: planned, priced, recorded, published and checked again."""
+
+from __future__ import annotations
+
+import csv
+import json
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import discreet as dc
+from command_line import run
+from discreet.engines.sources import open_source
+from discreet.errors import DiscreetError, InvalidInput
+from discreet.release.counts import countings_of
+from discreet.release.plan.plan import plan_from_request
+from discreet.release.plan.planning import plan_release
+
+SQL = "SELECT age, sex, COUNT(*) FROM people GROUP BY age, sex"
+ASK: dict[str, Any] = {"unit": "person", "max_groups": 1, "epsilon": 1}
+BANDS, DOMAIN = {"age": [18, 30, 65]}, {"sex": ["Female", "Male", ...]}
+
+
+@pytest.fixture
+def people(tmp_path: Path) -> Path:
+    """Ann is counted twice at most, in one band; the others have one row."""
+    path = tmp_path / "people.csv"
+    rows = [
+        "ann,18,Female",
+        "ann,40,Female",
+        "bob,29,male",
+        "cem,30,Male",
+        "dan,65,Male",
+        "eve,,Female",
+        "fay,many,Male",
+    ]
+    path.write_text("person,age,sex\n" + "\n".join(rows) + "\n")
+    return path
+
+
+def test_a_release_by_bands_is_published_in_order_recorded_and_checked_again(people: Path, tmp_path: Path) -> None:
+    book = dc.Ledger.create(tmp_path / "people.ledger", dataset="people", unit="person", epsilon=5)
+    ask = {**ASK, "data": people, "ledger": book}
+    release = dc.release_counts(SQL, bands=BANDS, domain=DOMAIN, out=tmp_path / "out", **ask)
+    groups = [(row["age"], row["sex"]) for row in release.rows()]
+    assert groups == [(age, sex) for age in ("18-29", "30-64") for sex in ("Female", "Male", "(all others)")]
+    with (tmp_path / "out" / "counts.csv").open() as file:
+        assert [(row["age"], row["sex"]) for row in csv.DictReader(file)] == groups
+    assert dc.verify(tmp_path / "out", ledger=book).holds
+    page = (tmp_path / "out" / "index.html").read_text()
+    assert page.index("18-29") < page.index("30-64")
+    assert "Other values and missing ones are not counted." in page and "missing ones included" in page
+
+    again = dc.release_counts(SQL, bands=["AGE=18,30,65"], domain=["sex=Male,Female,*"], **ask)  # another order
+    assert not again.fresh and dict(zip(groups, [row["count"] for row in release.rows()], strict=True)) == {
+        (row["age"], row["sex"]): row["count"] for row in again.rows()
+    }
+    assert str(book.left().epsilon) == "4"
+    assert dc.release_counts(SQL, bands={"age": [18, 31, 65]}, domain=DOMAIN, **ask).fresh  # other edges
+    assert dc.release_counts(SQL, bands=BANDS, domain={"sex": ["Female", "Male"]}, **ask).fresh  # no rest
+
+
+def test_the_rows_that_are_counted(people: Path) -> None:
+    """By hand: bob is misspelt and so in the rest; dan, eve and fay are in no band; ann counts once."""
+    plan = plan_release(SQL, data=people, bands=BANDS, domain=DOMAIN, **ASK)
+    (counts,) = open_source(people).count(countings_of(plan.canonical, bytes(16)))
+    young_female, _, young_rest, old_female, old_male, old_rest = counts[:, 0].tolist()
+    assert young_female + old_female == 1 and (young_rest, old_male, old_rest) == (1, 1, 0)
+    missing = plan_release(SQL, data=people, bands={"age": "18,30,65,NULL,*"}, domain=DOMAIN, **ASK)
+    (counts,) = open_source(people).count(countings_of(missing.canonical, bytes(16)))
+    assert counts[6:, 0].tolist() == [1, 0, 0, 0, 2, 0]  # eve is missing, dan and fay are the rest
+
+
+def test_the_plan_rebuilt_from_its_request_is_the_same(people: Path) -> None:
+    plan = plan_release(SQL, data=people, bands={"age": "..18,30,65..,NULL,*"}, domain=DOMAIN, **ASK)
+    again = plan_from_request(json.loads(json.dumps(plan.request)))
+    assert again.tables[0].groups == plan.tables[0].groups
+    assert again.key == plan.key and again.guarantee == plan.guarantee
+    assert [one.even for one in countings_of(again, b"k")] == [True]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"bands": [{"type": "DOUBLE", "edges": ["18", "30"], "below": False, "above": False}, None]},
+        {"bands": [None, None]}, {"rest": [True, False]}, {"rest": [False, False]},
+    ],
+)  # fmt: skip
+def test_a_forged_description_of_bands_is_refused_or_another_request(people: Path, damage: dict[str, Any]) -> None:
+    plan = plan_release(SQL, data=people, bands=BANDS, domain=DOMAIN, **ASK)
+    request = json.loads(json.dumps(plan.request))
+    request["tables"][0]["groups"].update(damage)
+    with suppress(DiscreetError):
+        assert plan_from_request(request).key != plan.key
+
+
+def test_requests_of_before_have_the_keys_of_before() -> None:
+    """Digests that ledgers hold: they name the recorded answers."""
+    plan = plan_release(
+        "SELECT site, health, COUNT(*) FROM visits GROUP BY site, health", data="visits.csv", unit="person",
+        max_groups=1, domain=["site=1..6", "health=good,poor"], epsilon=1,
+    )  # fmt: skip
+    assert plan.key == "93aaedacf70495d08ff96f4b7ea48e9702cfe9463706d35036ea106aadc7272b"
+
+
+def test_the_plan_recommends_the_rest_and_says_what_it_changes() -> None:
+    sql, ask = "SELECT sex, COUNT(*) FROM t GROUP BY sex", {"data": "t", "epsilon": 1}
+    (note,) = plan_release(sql, domain={"sex": ["f", "m"]}, unit="row", **ask).notes
+    assert "misspelt" in note and "Add *" in note
+    assert plan_release(sql, domain={"sex": ["f", "m", ...]}, unit="row", **ask).notes == ()
+    assert plan_release(sql, domain={"sex": range(3)}, unit="row", **ask).notes == ()
+    (note,) = plan_release(sql, domain={"sex": ["f", "m", ...]}, unit="p", max_groups=1, **ask).notes
+    assert "takes part in the choice" in note
+    assert plan_release(sql, domain={"sex": ["f", "m", ...]}, unit="p", max_groups=3, **ask).notes == ()
+
+
+COLUMNS: dict[str, tuple[pa.DataType, str]] = {
+    "i": (pa.int32(), "numbers"), "f": (pa.float64(), "numbers"), "d": (pa.date32(), "dates"),
+    "t": (pa.timestamp("us"), "dates"), "s": (pa.string(), "both"), "b": (pa.bool_(), "neither"),
+    "z": (pa.timestamp("us", tz="UTC"), "neither"), "n": (pa.timestamp("ns"), "neither"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+@pytest.mark.parametrize(("kind", "edges"), [("numbers", "18,30"), ("dates", "month:2024-01")])
+def test_columns_that_cannot_be_banded_are_refused_by_their_type(column: str, kind: str, edges: str) -> None:
+    stored, suits = COLUMNS[column]
+    table = pa.table({column: pa.array([], stored)})
+    sql = f"SELECT {column}, COUNT(*) FROM t GROUP BY {column}"
+    ask = {"data": table, "dataset": "t", "unit": "row", "epsilon": 1, "bands": {column: edges}}
+    if suits in (kind, "both"):
+        plan = plan_release(sql, **ask)
+        fractions = "18 to under 30" if column == "f" else "18-29"
+        assert plan.tables[0].groups.values == ((fractions if kind == "numbers" else "2024-01",),)
+        assert any("stored as text" in note for note in plan.notes) == (column == "s")
+    else:
+        with pytest.raises(InvalidInput) as refusal:
+            plan_release(sql, **ask)
+        assert refusal.value.argument == "bands" and refusal.value.advice
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ({"bands": {"age": [18, 30]}, "domain": {"age": [1], "sex": ["f"]}}, "both a domain and bands"),
+        ({"bands": {"age": [18, 30]}}, "declare the groups of sex"),
+        ({"bands": {"age": [18, 30], "AGE": [1, 2]}, "domain": {"sex": ["f"]}}, "given twice"),
+        ({"bands": {"agee": [18, 30]}, "domain": {"sex": ["f"]}}, "no question groups by"),
+        ({"bands": {"age": [18, 30]}, "groups": [(1, "f")]}, "lists whole groups"),
+        ({"bands": ["age"], "domain": {"sex": ["f"]}}, "column=values, such as age=18,30,65"),
+        ({"bands": 5, "domain": {"sex": ["f"]}}, "bands"),
+    ],
+)
+def test_what_does_not_fit_is_refused_before_anything_is_read(more: dict[str, Any], says: str) -> None:
+    with pytest.raises(DiscreetError, match=says):
+        plan_release(SQL, data="people", **ASK, **more)
+
+
+def test_bands_on_the_command_line(people: Path, tmp_path: Path) -> None:
+    book = tmp_path / "people.ledger"
+    dc.Ledger.create(book, dataset="people", unit="person", epsilon=2)
+    asked = [
+        "release", "SELECT CASE WHEN age < 30 THEN 'young' WHEN age >= 30 THEN 'old' END AS who, sex, COUNT(*) "
+        "FROM people GROUP BY who, sex", "--data", people, "--unit", "person", "--max-groups", 1,
+        "--domain", "sex=Female,Male,*", "--epsilon", 1, "--ledger", book,
+    ]  # fmt: skip
+    plan = run(*asked, "--plan").stdout
+    assert "2 who: young, old x 3 sex: 'Female', 'Male', (all others)" in plan
+    assert "who is counted in bands that begin at 30, beside one for all values below 30." in plan
+    run(*asked, "-o", tmp_path / "out")
+    assert dc.verify(tmp_path / "out", ledger=book).holds

@@ -1,0 +1,364 @@
+"""Groups not known in advance, from the request to the bundle: asked, refused, published, recalled, re-checked."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import discreet as dc
+from command_line import run
+from discreet.errors import InvalidInput, SourceFailed, WrongType
+from discreet.pages.html import page
+from discreet.release.auditing.audit import verify_bundle
+from discreet.release.noise.discovered import DiscoveredNoise
+from discreet.release.plan.plan import Plan, plan_from_request
+
+SQL = "SELECT job, COUNT(*) FROM visits GROUP BY job"
+AREA = "SELECT area, job, COUNT(*), COUNT_IF(x = 1) AS one FROM visits GROUP BY area, job"
+ASK: dict[str, Any] = {"unit": "person", "max_groups": 1, "epsilon": 1, "delta": "1e-6", "discover": "job"}
+
+#: Large groups are named for certain, one person's is not (up to delta); labels that a spreadsheet would misread.
+SIZES = {"cook": 200, "=smith": 150, "a,b": 120, "NULL": 110, "zoo keeper of one": 1}
+
+
+def rows() -> list[tuple[str, str, str, int]]:
+    found, number = [], 0
+    for job, size in SIZES.items():
+        for _ in range(size):
+            number += 1
+            found.append((f"p{number}", job, "north" if number % 2 else "south", number % 3))
+    return found
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("visits")
+    pd.DataFrame(rows(), columns=["person", "job", "area", "x"]).to_parquet(place / "visits.parquet")
+    return place
+
+
+@pytest.fixture
+def data(folder: Path) -> Path:
+    return folder / "visits.parquet"
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> dc.Ledger:
+    return dc.Ledger.create(tmp_path / "v.ledger", dataset="visits", unit="person", epsilon=50, delta=Fraction(1, 100))
+
+
+def named(release: dc.Release) -> dict[str, int]:
+    return {row["job"]: row["count"] for row in release.rows()}
+
+
+# ------------------------------------------------------------------------------------------------ releases
+
+
+def test_large_groups_are_named_and_one_persons_value_is_not(data: Path, ledger: dc.Ledger, tmp_path: Path) -> None:
+    release = dc.release_counts(SQL, data=data, ledger=ledger, out=tmp_path / "out", **ASK)
+    assert list(named(release)) == sorted(set(SIZES) - {"zoo keeper of one"})
+    noise = release.tables[0].plan.noise
+    assert isinstance(noise, DiscoveredNoise)
+    for row in release.rows():
+        assert row["count"] > noise.reach and row["status"] == "A"
+        assert row["certain_low"] <= SIZES[row["job"]] <= row["certain_high"] == row["count"] + noise.reach
+        assert row["certain_low"] <= row["low"] <= row["count"] <= row["high"] <= row["certain_high"]
+    report = verify_bundle(tmp_path / "out", ledger)
+    assert report.holds and not report.undecided
+    for file in (tmp_path / "out").iterdir():
+        assert b"zoo keeper" not in file.read_bytes(), file.name
+    assert ledger.left().delta == Fraction(1, 100) - release.cost.delta > Fraction(1, 100) - Fraction("1e-6")
+
+
+def test_the_same_question_is_answered_once_and_recalled(data: Path, ledger: dc.Ledger, tmp_path: Path) -> None:
+    first = dc.release_counts(SQL, data=data, ledger=ledger, **ASK)
+    again = dc.release_counts(
+        SQL.lower(), data=data, ledger=ledger, out=tmp_path / "out", **{**ASK, "discover": ["JOB"]}
+    )
+    assert first.fresh and not again.fresh and first.rows() == again.rows()
+    assert verify_bundle(tmp_path / "out", ledger).holds
+    other = dc.release_counts(SQL, data=data, ledger=ledger, **{**ASK, "level": 0.8})
+    assert not other.fresh and named(other) == named(first)
+
+
+def test_declared_and_discovered_columns_and_further_measures(data: Path, ledger: dc.Ledger, tmp_path: Path) -> None:
+    ask = {**ASK, "domain": {"area": ["south", "north", "west"]}, "epsilon": 4}
+    release = dc.release_counts(AREA, data=data, ledger=ledger, out=tmp_path / "out", **ask)
+    assert release.tables[0].plan.sensitivity == 2
+    cells = {(row["area"], row["job"], row["measure"]): row for row in release.rows()}
+    assert ("north", "cook", "count") in cells and ("north", "cook", "one") in cells
+    assert not any(area == "west" for area, _, _ in cells)
+    further = cells["south", "cook", "one"]
+    assert further["certain_low"] == 0 and further["certain_high"] is None
+    assert verify_bundle(tmp_path / "out", ledger).holds
+    turned = dc.release_counts(
+        AREA, data=data, ledger=ledger, **{**ask, "domain": {"area": ["west", "north", "south"]}}
+    )
+    assert not turned.fresh and turned.rows() == release.rows()
+
+
+@pytest.mark.parametrize("domain", [None, {"area": ["west", "east"]}])
+def test_a_release_that_names_no_group_is_a_release(domain: Any, data: Path, ledger: dc.Ledger, tmp_path: Path) -> None:
+    sql = SQL.replace("GROUP", "WHERE x = 77 GROUP") if domain is None else AREA
+    release = dc.release_counts(sql, data=data, ledger=ledger, out=tmp_path / "out", **{**ASK, "domain": domain})
+    assert release.rows() == [] and "so none is named" in release.describe()
+    assert verify_bundle(tmp_path / "out", ledger).holds
+
+
+def test_whole_numbers_are_found_as_numbers(ledger: dc.Ledger) -> None:
+    table = pd.DataFrame({"person": range(300), "code": pd.array([7, 10] * 149 + [None, 2**60], "Int64")})
+    sql = "SELECT code, COUNT(*) FROM visits GROUP BY code"
+    ask = {**ASK, "discover": "code", "dataset": "visits"}
+    release = dc.release_counts(sql, data=table, ledger=ledger, **ask)
+    assert [row["code"] for row in release.rows()] == [7, 10]
+
+
+def test_views_are_discovered_through_their_table(tmp_path: Path, ledger: dc.Ledger) -> None:
+    import duckdb
+
+    with duckdb.connect(str(tmp_path / "visits.duckdb")) as engine:
+        engine.execute("CREATE TABLE people AS SELECT i AS person, 'cook' AS work FROM range(300) AS r(i)")
+        engine.execute("CREATE VIEW visits AS SELECT person, work AS job FROM people")
+    release = dc.release_counts(SQL, data=tmp_path / "visits.duckdb", ledger=ledger, out=tmp_path / "out", **ASK)
+    assert list(named(release)) == ["cook"] and release.tables[0].headings[0] == "job"
+    assert verify_bundle(tmp_path / "out", ledger).holds
+
+
+def test_sums_of_selected_counts_are_refused(data: Path, ledger: dc.Ledger) -> None:
+    release = dc.release_counts(SQL, data=data, ledger=ledger, **ASK)
+    for ask in (release.total, lambda: release.percentage({"job": "cook"}), lambda: release.difference(None, None)):
+        with pytest.raises(InvalidInput, match="do not add up to a total"):
+            ask()
+    assert release.chart().spec["data"]  # the picture has all of them
+    assert "Do not add these counts up" in page(release.report())
+
+
+# ------------------------------------------------------------------------------------------------ the plan
+
+
+def test_the_plan_says_what_discovery_means_and_reads_no_row(tmp_path: Path) -> None:
+    plan = dc.plan_release(SQL, data=tmp_path / "visits.csv", **{**ASK, "max_groups": 5, "delta": "1e-8"})
+    noise = plan.tables[0].noise
+    assert isinstance(noise, DiscoveredNoise) and noise.reach == 89 and plan.open and plan.cells == 0
+    words = plan.describe()
+    assert "only if its noisy count is above 89. How many groups are withheld is not published" in words
+    assert "A value that only one person has is printed as it stands with probability at most 1.86e-09" in words
+    assert "A group of 179 people or more is always named" in words
+    assert "too high on average, by up to 89" in words and "Rows without a value of person or job" in words
+    assert plan.to_json()["cells"] is None and plan.cost.delta <= Fraction(1, 10**8)
+    assert dc.plan_release(SQL, data="visits.csv", **{**ASK, "relation": "substitution"}).tables[0].sensitivity == 2
+
+
+def test_the_threshold_does_not_depend_on_how_many_groups_are_declared(tmp_path: Path) -> None:
+    """A person makes k draws, never fewer because few groups are known."""
+    sql = "SELECT area, job, COUNT(*) FROM visits GROUP BY area, job"
+    reaches = {
+        dc.plan_release(sql, data="visits.csv", **{**ASK, "max_groups": 3, "domain": {"area": areas}})
+        .tables[0]
+        .noise.reach  # type: ignore[attr-defined]
+        for areas in (["a"], ["a", "b", "c", "d"])
+    }
+    assert len(reaches) == 1
+
+
+def test_requests_without_discovery_have_the_keys_they_had() -> None:
+    plan = dc.plan_release(
+        "SELECT site, COUNT(*) FROM visits GROUP BY site", data="visits", unit="person",
+        domain={"site": range(1, 7)}, max_groups=1, epsilon=1,
+    )  # fmt: skip
+    assert plan.key == "7d345ce1b730d024690412a75fa08561d64f31147fe00442f2b1037ae0f8406a"
+    assert "discover" not in json.dumps(plan.request)
+
+
+def test_a_request_is_rebuilt_from_its_json() -> None:
+    plan = dc.plan_release(AREA, data="visits.csv", **{**ASK, "domain": {"area": ["a", "b"]}})
+    again = plan_from_request(json.loads(json.dumps(plan.request)))
+    assert isinstance(again, Plan) and again.request == plan.request and again.key == plan.key
+    assert again.guarantee == plan.guarantee and again.cost == plan.cost
+
+
+# ------------------------------------------------------------------------------------------------ refusals
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"delta": 0}, "need a delta"),
+        ({"epsilon": None}, "say how much privacy the whole release has"),
+        ({"max_groups": None}, "say in how many groups one person is counted"),
+        ({"unit": "row", "max_groups": None}, "would be named for certain"),
+        ({"one_row_each": True}, "goes with"),
+        ({"discover": "town"}, "'town' is to be discovered, and the question groups by job"),
+        ({"discover": ["job", "Job"]}, "discovered twice"),
+        ({"discover": "", "domain": {"job": ["a"]}, "one_row_each": True}, "names of GROUP BY columns"),
+        ({"discover": None, "domain": {"job": ["a"]}, "one_row_each": True}, "is for groups that are found"),
+        ({"domain": {"job": ["a"]}}, "is declared and to be discovered"),
+        ({"domain": {"town": ["a"]}}, "which no question groups by"),
+        ({"groups": [("a",)]}, "lists the groups"),
+        ({"zeros": [("a",)]}, "names groups"),
+        ({"bound": 10}, "is for mechanisms that are tables"),
+        ({"sizes": [("a", 3)], "relation": None}, "sizes of groups that are not known"),
+        ({"error": 5, "epsilon": None}, "has no epsilon"),
+        ({"suppress_below": 0}, "withholds counts"),
+        ({"suppress_below": 10}, "withholds counts"),
+        ({"properties": "WH"}, "asks for a design"),
+        ({"mechanism": "discrete-gaussian"}, "bounded geometric noise"),
+        ({"counts": "signed"}, "never negative"),
+        ({"epsilon": "1/10000"}, "Raise epsilon"),
+    ],
+)  # fmt: skip
+def test_what_has_no_meaning_is_refused_before_anything_is_read(change: dict[str, Any], words: str) -> None:
+    with pytest.raises((InvalidInput, WrongType), match=words):
+        dc.plan_release(SQL, data="visits.csv", **{**ASK, **change})
+
+
+def test_more_refusals(data: Path) -> None:
+    with pytest.raises(InvalidInput, match="one question at a time"):
+        dc.plan_release([SQL, SQL], data="visits.csv", **ASK)
+    with pytest.raises(InvalidInput, match="no GROUP BY"):
+        dc.plan_release("SELECT COUNT(*) FROM visits", data="visits.csv", **ASK)
+    with pytest.raises(InvalidInput, match="declare the values of area, or discover them too"):
+        dc.plan_release(AREA, data="visits.csv", **ASK)
+    by = "SELECT person, COUNT(*) FROM visits GROUP BY person"
+    with pytest.raises(InvalidInput, match="each has a group of their own"):
+        dc.plan_release(by, data=data, **{**ASK, "discover": "person"})
+
+
+def forged(plan: Plan, **changes: Any) -> dict[str, Any]:
+    request = json.loads(json.dumps(plan.request))
+    for name, value in changes.items():
+        if name in request:
+            request[name] = value
+        else:
+            request["tables"][0][name] = value
+    return request
+
+
+def test_forged_requests_are_refused() -> None:
+    """A lower threshold, another noise, fewer draws than the people make, a bound that is not charged."""
+    plan = dc.plan_release(SQL, data="visits.csv", **{**ASK, "max_groups": 2})
+    weaker = dc.plan_release(SQL, data="visits.csv", **{**ASK, "max_groups": 2, "delta": "1e-3"})
+    noise, low = (one.request["tables"][0]["noise"] for one in (plan, weaker))
+    assert plan_from_request(forged(plan, noise=noise)).key == plan.key
+    discover = plan.request["tables"][0]["discover"]
+    for changes in (
+        {"noise": low}, {"max_groups": 3}, {"epsilon": "1/2"}, {"relation": "substitution"}, {"delta": "1e-9"},
+        {"noise": {**noise, "measures": 2}}, {"noise": {**noise, "output": "signed", "low": None}},
+        {"discover": {**discover, "places": [1]}}, {"discover": {**discover, "kinds": ["float"]}},
+        {"discover": {**discover, "one_row_each": True}}, {"suppress_below": 3}, {"share": "1/2"},
+    ):  # fmt: skip
+        with pytest.raises(InvalidInput):
+            plan_from_request(forged(plan, **changes))
+
+
+# ------------------------------------------------------------------------------------------------ bundles
+
+
+@pytest.fixture
+def bundle(data: Path, ledger: dc.Ledger, tmp_path: Path) -> Path:
+    dc.release_counts(SQL, data=data, ledger=ledger, out=tmp_path / "out", **ASK)
+    return tmp_path / "out"
+
+
+def resealed(folder: Path) -> None:
+    lines = [
+        f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n"
+        for file in sorted(folder.iterdir())
+        if file.name != "SHA256SUMS"
+    ]
+    (folder / "SHA256SUMS").write_text("".join(lines))
+
+
+def below_the_threshold(text: str) -> str:
+    first, second, *rest = text.split("\n")
+    cells = second.split(",")
+    cells[1] = "3"
+    return "\n".join([first, ",".join(cells), *rest])
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (below_the_threshold, "whose noisy count is not above"),
+        (lambda text: "\n".join([*text.split("\n")[:1], *reversed(text.split("\n")[1:-1]), ""]), "in their order"),
+        (lambda text: text.replace("cook,", "cooks,"), None),
+        (lambda text: "\n".join([*text.split("\n")[:-2], ""]), None),
+        (lambda text: text.replace("\n'NULL,", "\n'NULL,1,A\n'NULL,"), None),
+    ],
+)
+def test_a_table_that_was_tampered_with_does_not_hold(
+    change: Any, words: str | None, bundle: Path, ledger: dc.Ledger
+) -> None:
+    file = bundle / "counts.csv"
+    text = file.read_text(encoding="utf-8")
+    assert change(text) != text
+    file.write_text(change(text), encoding="utf-8")
+    resealed(bundle)
+    report = verify_bundle(bundle, ledger)
+    assert not report.holds
+    assert words is None or words in str(report["counts"].sentence)
+
+
+def test_a_group_that_was_renamed_everywhere_shows_with_the_ledger_alone(
+    bundle: Path, ledger: dc.Ledger, tmp_path: Path
+) -> None:
+    release = verify_bundle(bundle).release
+    assert release is not None
+    (table,) = release.tables
+    values = tuple("cooks" if value == "cook" else value for value in table.groups.values[0])
+    other = replace(table, plan=replace(table.plan, groups=replace(table.groups, values=(values,))))
+    forged_release = replace(release, tables=(other,))
+    forged_release.save(tmp_path / "forged")
+    alone = verify_bundle(tmp_path / "forged")
+    assert alone.holds and alone["ledger"].holds is None
+    assert verify_bundle(tmp_path / "forged", ledger)["ledger"].holds is False
+    assert verify_bundle(bundle, ledger)["ledger"].holds is True
+
+
+def test_nothing_of_the_data_is_in_a_failure(data: Path, ledger: dc.Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fault between reading and recording names its step and nothing else; the reservation stays."""
+
+    def broken(*_: object) -> None:
+        raise ValueError("cook")
+
+    monkeypatch.setattr("discreet.release.counts.name_groups", broken)
+    with pytest.raises(SourceFailed, match="Drawing the noise failed") as failure:
+        dc.release_counts(SQL, data=data, ledger=ledger, **ASK)
+    assert "cook" not in str(failure.value) and failure.value.__context__ is None
+
+
+def test_a_group_of_one_is_named_with_probability_delta(data: Path) -> None:
+    """10^5 groups of one person at a delta of 1/100: as many are named as the law says (7 standard deviations)."""
+    from discreet.exact.bits import SeededBits
+    from discreet.release.noise.discovered import discovered_noise
+
+    noise = discovered_noise(Fraction(1), Fraction(1, 100), draws=1, measures=1)
+    share, groups = float(noise.delta), 100_000
+    chosen, reports = noise.name_groups(np.ones((groups, 1), np.int64), SeededBits(5))
+    assert abs(len(chosen) - share * groups) < 7 * (groups * share * (1 - share)) ** 0.5
+    assert (reports == noise.reach + 1).all()
+    assert not len(noise.name_groups(np.zeros((groups, 1), np.int64), SeededBits(6))[0])
+
+
+# ------------------------------------------------------------------------------------------------ the command line
+
+
+def test_the_command_line_discovers(data: Path, tmp_path: Path) -> None:
+    book, out = tmp_path / "c.ledger", tmp_path / "out"
+    run("ledger", "init", book, "--data", data, "--unit", "row", "--epsilon", 4, "--delta", "1e-5")
+    asked = ["release", SQL, "--data", data, "--discover", "job", "--epsilon", 1, "--delta", "1e-6", "--unit", "row"]
+    assert "--one-row-each" in run(*asked, "--plan", code=2).stderr
+    plan = run(*asked, "--one-row-each", "--plan").stdout
+    assert "counts of groups found in the data" in plan and "would be named for certain" in plan
+    made = run(*asked, "--one-row-each", "--ledger", book, "-o", out).stdout
+    assert "cook" in made and "zoo keeper" not in made
+    run("verify", out, "--ledger", book)
+    assert json.loads(run(*asked, "--one-row-each", "--ledger", book, "--json").stdout)["recorded"] is True

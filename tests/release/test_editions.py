@@ -1,0 +1,253 @@
+"""Changes between editions: every interval covers the true change as often as it says, whatever the truths are."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from bundles import BY_BOTH, DOMAIN, answered, edit
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+import discreet as dc
+from discreet.cli.main import app
+from discreet.errors import Altered, InvalidInput, WrongType
+from discreet.release.noise import changes as changes_of
+from discreet.release.noise.cells import CellNoise, cell_noise
+from discreet.release.noise.changes import changes, total_change
+from discreet.release.noise.margins import Cells
+
+LEVEL = Fraction(9, 10)
+REACH = 40
+
+NOISES: dict[str, CellNoise] = {
+    "signed": cell_noise("geometric", epsilon=1, output="signed"),
+    "clamped": cell_noise("geometric", epsilon="0.7", output="clamped"),
+    "in range": cell_noise("geometric", epsilon=1, bound=6, output="in-range"),
+    "a table": cell_noise(dc.explicit_fair(6, alpha="1/3"), bound=6),
+}
+TRUTHS = [(0, 0), (0, 3), (2, 1), (5, 6), (6, 0), (6, 6), (8, 1), (1, 9)]
+
+
+def law(noise: CellNoise, truth: int) -> dict[int, Fraction]:
+    """The exact law of the report of one truth; beyond ``REACH`` of noise next to nothing is missing."""
+    most = int(noise.largest(1)[0])
+    below, above = noise.clamp(1)
+    found: dict[int, Fraction] = {}
+    kept = min(truth, most)
+    if noise.shift_law is None:
+        mechanism = noise.mechanisms[0]
+        return {report: mechanism.probability(kept, report) for report in range(most + 1)}
+    for z in range(-REACH, REACH + 1):
+        report = min(max(kept + z, below), int(above[0]))
+        found[report] = found.get(report, Fraction(0)) + noise.shift_law.probability(z)
+    return found
+
+
+def coverage(first: CellNoise, second: CellNoise, before: int, after: int) -> tuple[Fraction, Fraction]:
+    """How often the interval of the difference covers, and that of the growth (which may say nothing)."""
+    pairs = list(itertools.product(law(first, before).items(), law(second, after).items()))
+    chances = [p * q for (_, p), (_, q) in pairs]
+    found = changes(
+        Cells([r for (r, _), _ in pairs], first, None), Cells([r for _, (r, _) in pairs], second, None), LEVEL
+    )
+    inside = (found.low <= after - before) & (after - before <= found.high)
+    growth = np.full(len(pairs), True)
+    if before:
+        true = 100 * (Fraction(after, before) - 1)
+        ends = zip(found.growth_low.tolist(), found.growth_high.tolist(), strict=True)
+        growth = np.array([low != low or (low <= true <= high) for low, high in ends])
+    else:
+        growth = ~found.determined  # nothing grows from nothing
+    whole = [sum(p for p, held in zip(chances, mask.tolist(), strict=True) if held) for mask in (inside, growth)]
+    return whole[0], whole[1]
+
+
+@pytest.mark.parametrize("pair", [*((name, name) for name in NOISES), ("signed", "clamped"), ("a table", "in range")])
+def test_differences_and_growth_cover_whatever_the_truths_are(pair):
+    first, second = (NOISES[name] for name in pair)
+    for before, after in TRUTHS:
+        difference, growth = coverage(first, second, before, after)
+        assert difference >= LEVEL, (before, after, float(difference))
+        assert growth >= LEVEL, (before, after, float(growth))
+
+
+def test_half_of_the_noise_would_be_noticed(monkeypatch):
+    """A planted bug: the noise of one of the two editions is forgotten."""
+    right = changes_of.noise_above
+    monkeypatch.setattr(
+        changes_of, "noise_above", lambda plus, minus, share: right(replace(plus, cells=0, at_clamp=0), minus, share)
+    )
+    assert coverage(NOISES["signed"], NOISES["signed"], 5, 6)[0] < LEVEL
+
+
+def test_intervals_of_differences_are_not_wider_than_they_need_be():
+    """The exact law of z' - z: the shortest symmetric interval that holds is the one that is found."""
+    noise = NOISES["signed"]
+    one = {z: noise.shift_law.probability(z) for z in range(-REACH, REACH + 1)}
+    both: dict[int, Fraction] = {}
+    for (a, p), (b, q) in itertools.product(one.items(), one.items()):
+        both[b - a] = both.get(b - a, Fraction(0)) + p * q
+    found = changes(Cells([100], noise, None), Cells([130], noise, None), LEVEL)
+    half = int(found.high[0]) - 30
+    assert int(found.low[0]) == 30 - half
+    assert sum(p for z, p in both.items() if z > half) <= (1 - LEVEL) / 2 < sum(p for z, p in both.items() if z >= half)
+
+
+def test_totals_cover_too():
+    noise = NOISES["clamped"]
+    truths = ((0, 3), (2, 2))
+    laws = [[law(noise, truth) for truth in edition] for edition in truths]
+    likely = [[{r: p for r, p in one.items() if p > Fraction(1, 10**4)} for one in edition] for edition in laws]
+    missed, seen = Fraction(0), Fraction(0)
+    for (a, p), (b, q) in itertools.product(*(one.items() for one in likely[0])):
+        for (c, r), (d, s) in itertools.product(*(one.items() for one in likely[1])):
+            seen += p * q * r * s
+            found = _total(noise, (a, b), (c, d))
+            missed += 0 if found[0] <= 1 <= found[1] else p * q * r * s
+    assert seen > Fraction(99, 100) and missed + 1 - seen <= 1 - LEVEL
+
+
+_KNOWN: dict[tuple[int, ...], tuple[int, int]] = {}
+
+
+def _total(noise, before, after):
+    """A total depends on the sums, and on how many counts lie at the lower end."""
+    key = (sum(after) - sum(before), sum(r == 0 for r in before), sum(r == 0 for r in after))
+    if key not in _KNOWN:
+        found = total_change(Cells(before, noise, None), Cells(after, noise, None), np.full(2, True), LEVEL)
+        _KNOWN[key] = found.low, found.high
+    return _KNOWN[key]
+
+
+@settings(deadline=None, max_examples=30)
+@given(
+    reports=st.lists(st.tuples(st.integers(0, 300), st.integers(0, 300)), min_size=1, max_size=8),
+    names=st.sampled_from(["signed", "clamped", "in range"]),
+)
+def test_many_cells_at_once_are_each_cell_by_itself(reports, names):
+    noise = NOISES[names]
+    if names == "in range":
+        reports = [(min(a, 6), min(b, 6)) for a, b in reports]
+    before, after = [a for a, _ in reports], [b for _, b in reports]
+    together = changes(Cells(before, noise, None), Cells(after, noise, None), LEVEL)
+    for k, (a, b) in enumerate(reports):
+        alone = changes(Cells([a], noise, None), Cells([b], noise, None), LEVEL)
+        assert (together.low[k], together.high[k]) == (alone.low[0], alone.high[0])
+        assert together.low[k] <= together.difference[k] <= together.high[k]
+
+
+def test_cells_that_cannot_exist_are_exact_and_suppressed_ones_are_unknown():
+    noise = NOISES["clamped"]
+    status = ["M", "Q", "A"]
+    found = changes(Cells([0, 0, 40], noise, status), Cells([0, 50, 60], noise, ["M", "A", "A"]), LEVEL)
+    assert (found.low[0], found.high[0]) == (0, 0) and found.seen.tolist() == [True, False, True]
+    assert not found.determined[0] and found.determined[2]
+    before, after = Cells([0, 0, 40], noise, status), Cells([0, 5, 6], noise, None)
+    assert total_change(before, after, found.seen, LEVEL).estimate == 6 - 40
+    assert total_change(before, after, np.full(3, True), LEVEL) is None
+
+
+def test_growth_from_next_to_nothing_is_undetermined():
+    noise = cell_noise("geometric", epsilon=1)
+    found = changes(Cells([0, 3, 9, 400], noise, None), Cells([5, 9, 12, 500], noise, None), Fraction(19, 20))
+    assert found.determined.tolist() == [False, False, True, True]
+    assert found.growth[3] == pytest.approx(25) and 22 < found.growth_low[3] < 25 < found.growth_high[3] < 28
+
+
+# ------------------------------------------------------------------------------------------------ releases
+
+
+@pytest.fixture
+def quarters(book):
+    """Three editions from files of different names."""
+    return [
+        answered(
+            book, questions=BY_BOTH.replace("visits", f"visits_{name}"), dataset="visits", edition=name, epsilon=epsilon
+        )
+        for name, epsilon in (("q1", 1), ("q2", 1), ("q3", "0.5"))
+    ]
+
+
+def test_editions_of_files_of_other_names_are_compared(quarters):
+    found = dc.compare_editions(quarters)
+    rows = found.rows()
+    assert found.names == ("q1", "q2", "q3") and len(rows) == 2 * 6
+    assert {(row["from"], row["to"]) for row in rows} == {("q1", "q2"), ("q2", "q3")}
+    first, second = quarters[0].rows()[0], quarters[1].rows()[0]
+    assert rows[0]["group"] == {"site": 1, "health": "good"}
+    assert rows[0]["difference"] == second["count"] - first["count"]
+    against = dc.compare_editions(quarters, against="First")
+    assert {(row["from"], row["to"]) for row in against.rows()} == {("q1", "q2"), ("q1", "q3")}
+    json.dumps(found.to_json(), allow_nan=False)
+    assert "q1 to q2" in found.describe() and "undetermined" in found.describe()
+
+
+def test_groups_in_another_order_are_the_same_groups(book, quarters):
+    other = {"site": [3, 1, 2], "health": ["poor", "good"]}
+    last = answered(
+        book, questions=BY_BOTH.replace("visits", "visits_q4"), dataset="visits", edition="q4", domain=other
+    )
+    straight = answered(
+        book, questions=BY_BOTH.replace("visits", "visits_q4"), dataset="visits", edition="q4", domain=DOMAIN
+    )
+    mixed, plain = (dc.compare_editions([quarters[0], one]).rows() for one in (last, straight))
+    assert mixed == plain
+    series = {(str(row["group"]), row["edition"]): row for row in dc.compare_editions([quarters[0], last]).series()}
+    own = next(row for row in last.rows() if (row["site"], row["health"]) == (3, "poor"))
+    drawn = series[str({"site": 3, "health": "poor"}), "q4"]
+    assert (drawn["count"], drawn["low"], drawn["high"]) == (own["count"], own["low"], own["high"])
+
+
+def test_what_cannot_be_compared_is_refused_by_name(book, quarters):
+    first = quarters[0]
+    where = BY_BOTH.replace(" GROUP", " WHERE site > 1 GROUP")
+    for options, said in (
+        ({"questions": where}, "the question differs"),
+        ({"max_groups": 2}, "max_groups differs: 1 in q1, 2 in other"),
+        ({"domain": {"site": range(1, 5), "health": ["good", "poor"]}}, "other has site = 4, health = good, and q1"),
+        ({"domain": {"site": range(1, 3), "health": ["good", "poor"]}}, "q1 has site = 3, health = good, and other"),
+        ({"questions": [BY_BOTH, "SELECT COUNT(*) FROM visits"]}, "the number of tables differs"),
+        ({"questions": BY_BOTH.replace("COUNT(*)", "COUNT(*) AS people")}, "the question differs"),
+    ):
+        with pytest.raises(InvalidInput, match=said.replace("(", r"\(")):
+            dc.compare_editions([first, answered(book, edition="other", **options)])
+    with pytest.raises(InvalidInput, match="the same release is given twice"):
+        dc.compare_editions([first, first])
+    with pytest.raises(InvalidInput, match="two of the releases are called 'q1'"):
+        dc.compare_editions([first, answered(book, edition="q1", suppress_below=3)])
+    with pytest.raises(InvalidInput, match="at least two"):
+        dc.compare_editions([first])
+    with pytest.raises(WrongType, match="give a list"):
+        dc.compare_editions(first)
+    with pytest.raises(WrongType, match="an edition is a release"):
+        dc.compare_editions([first, 3])
+
+
+def test_totals_without_groups_and_several_measures(book):
+    sql = "SELECT COUNT(*), COUNT_IF(health = 'poor') AS poor FROM visits"
+    found = dc.compare_editions([answered(book, questions=sql, domain=None, edition=name) for name in ("a", "b")])
+    assert [row["group"]["measure"] for row in found.rows()] == ["count", "poor"]
+    assert found.describe() and found.chart().spec
+
+
+def test_folders_are_opened_and_checked(book, tmp_path, quarters):
+    for release in quarters[:2]:
+        release.save(tmp_path / release.edition)
+    opened = dc.open_bundle(tmp_path / "q1", book)
+    assert opened.rows() == quarters[0].rows() and not opened.fresh and not opened.paid
+    folders = [str(tmp_path / name) for name in ("q1", "q2")]
+    done = CliRunner().invoke(app, ["editions", *folders, "--json", "--page", str(tmp_path / "year.html")])
+    assert json.loads(done.stdout)["tables"][0]["changes"] == dc.compare_editions(quarters[:2]).rows()
+    assert "<svg" in (tmp_path / "year.html").read_text(encoding="utf-8")
+    count = quarters[0].rows()[0]["count"]
+    edit(tmp_path / "q1", "counts.csv", f"good,{count},", f"good,{count + 1},")
+    with pytest.raises(Altered, match=r"does not hold \(errors\): counts.csv, line 2.*dc.verify"):
+        dc.compare_editions(folders)
+    with pytest.raises(Altered, match="does not hold"):
+        CliRunner().invoke(app, ["editions", *folders], catch_exceptions=False)

@@ -1,0 +1,263 @@
+"""Releases in other forms are read back by other programs, and say the same."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+
+import openpyxl
+import pandas
+import polars
+import pytest
+import yaml
+from bundles import BY_BOTH, ZEROS, answered
+from pyarrow import parquet
+from typer.testing import CliRunner
+
+import discreet as dc
+from discreet.cli.main import app
+from discreet.errors import InvalidInput, MissingExtra, Unsupported
+from discreet.release.outputs import excel
+from discreet.release.outputs.csvw import csvw_metadata
+from discreet.release.outputs.registry import registry_record
+from discreet.release.publish import frames
+
+FORMULA = '=HYPERLINK("http://example.org","x")'
+
+
+@pytest.fixture
+def release(book):
+    """Counts of every kind: noisy, suppressed, structural zeros; labels that look like something else."""
+    domain = {"site": [1, 2, None], "health": [FORMULA, "NULL", None, "007"]}
+    return answered(
+        book, domain=domain, zeros=[{"site": 1, "health": "007"}], suppress_below=50, counts="clamped", edition="q1"
+    )
+
+
+def known(values):
+    return [None if value is None or value is pandas.NA else value for value in values]
+
+
+# ------------------------------------------------------------------------------------------------ frames
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "arrow"])
+def test_frames_have_the_rows_of_the_release_and_proper_types(release, library):
+    if library == "pandas":
+        frame = release.to_pandas()
+        types = {name: str(kind) for name, kind in frame.dtypes.items()}
+        columns = {name: known(frame[name].tolist()) for name in frame.columns}
+    elif library == "polars":
+        frame = release.to_polars()
+        types = {name: str(kind) for name, kind in frame.schema.items()}
+        columns = {name: frame[name].to_list() for name in frame.columns}
+    else:
+        frame = frames.to_arrow(release.tables[0])
+        types = {one.name: str(one.type) for one in frame.schema}
+        columns = frame.to_pydict()
+    assert list(columns) == list(release.tables[0].headings)
+    for name in ("site", "count", "low", "high"):
+        assert types[name].lower() == "int64"
+    assert {types[name].lower() for name in ("edition", "health", "status")} <= {"string", "str"}
+    assert {types[name].lower() for name in ("sd", "bias_low", "exact_probability")} <= {"float64", "double"}
+    rows = [{"edition": "q1", **row} for row in release.rows()]
+    assert any(row["status"] == "Q" for row in rows)
+    assert [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)] == rows
+
+
+def test_frames_of_several_tables_measures_and_a_total(book):
+    several = answered(book, questions=[BY_BOTH, "SELECT COUNT(*), COUNT_IF(x = 1) AS x FROM visits"])
+    assert len(several.to_pandas()) == 6 and several.to_polars(1)["measure"].to_list() == ["count", "x"]
+    with pytest.raises(InvalidInput, match="from 0 to 1"):
+        several.to_pandas(2)
+
+
+@pytest.mark.parametrize("missing", ["pandas", "polars", "pyarrow"])
+def test_a_missing_library_is_named_with_what_installs_it(release, monkeypatch, missing, tmp_path):
+    def absent(name):
+        raise ImportError(name)
+
+    monkeypatch.setattr(frames, "import_module", absent)
+    monkeypatch.setattr(excel, "import_module", absent)
+    do = {
+        "pandas": release.to_pandas,
+        "polars": release.to_polars,
+        "pyarrow": lambda: dc.export(release, tmp_path / "a.parquet"),
+    }
+    with pytest.raises(MissingExtra, match=rf"'{missing}'.*discreet\[frames\]"):
+        do[missing]()
+    with pytest.raises(MissingExtra, match=r"XlsxWriter.*discreet\[excel\]"):
+        dc.export(release, tmp_path / "a.xlsx")
+    assert not list(tmp_path.glob("a.*"))
+
+
+def test_parquet_is_read_back(release, tmp_path):
+    (file,) = dc.export(release, tmp_path / "counts.parquet")
+    assert parquet.read_table(file).equals(frames.to_arrow(release.tables[0]))
+    assert polars.read_parquet(file).equals(release.to_polars())
+
+
+# ------------------------------------------------------------------------------------------------ Excel
+
+
+def test_a_workbook_has_a_sheet_for_each_table_and_one_for_the_guarantee(release, tmp_path):
+    (file,) = dc.export(release, tmp_path / "counts.xlsx")
+    book = openpyxl.load_workbook(file)
+    assert book.sheetnames == ["Guarantee", "Counts of visits by site and he"]
+    lines = list(book[book.sheetnames[1]].iter_rows())
+    assert [cell.value for cell in lines[0]] == list(release.tables[0].headings)
+    for cells, row in zip(lines[1:], release.rows(), strict=True):
+        assert all(cell.data_type != "f" and cell.hyperlink is None for cell in cells)
+        read = dict(zip(release.tables[0].headings, (cell.value for cell in cells), strict=True))
+        assert read["count"] == row["count"] and read["status"] == row["status"] and read["low"] == row["low"]
+        assert read["site"] == row["site"] and read["edition"] == "q1"
+        # a missing value and a text that reads so are told apart, and 007 keeps its zeros
+        shown = {None: "NULL", "NULL": "'NULL'"}.get(row["health"], row["health"])
+        assert read["health"] == shown
+    said = " ".join(str(cell.value) for line in book["Guarantee"].iter_rows() for cell in line if cell.value)
+    assert all(sentence in said for sentence in release.guarantee) and release.ledger["head"] in said
+
+
+def test_the_same_release_is_the_same_workbook(release, tmp_path):
+    one, two = (dc.export(release, tmp_path / name)[0].read_bytes() for name in ("1.xlsx", "2.xlsx"))
+    assert one == two
+
+
+def test_names_of_sheets_are_names_that_excel_takes():
+    titles = ["a" * 40, "a" * 40, "a" * 40, "x[1]:*?/\\y", "'quoted'", "", "history", "\x07"]
+    names = excel.sheet_names(titles)
+    assert len({name.casefold() for name in names}) == len(titles) and max(map(len, names)) <= 31
+    assert not any(re.search(r"[\[\]:*?/\\]", name) or name.startswith("'") or name.endswith("'") for name in names)
+    assert "history" not in {name.casefold() for name in names} and all(names)
+
+
+def test_a_table_too_long_for_a_sheet_is_refused(release, tmp_path, monkeypatch):
+    monkeypatch.setattr(excel, "MOST_ROWS", 3)
+    with pytest.raises(Unsupported, match=r"Write \.parquet"):
+        dc.export(release, tmp_path / "counts.xlsx")
+
+
+# ------------------------------------------------------------------------------------------------ CSVW
+
+
+def read_by_csvw(metadata, table, text):
+    """A table as a program reads it that knows CSVW and nothing of ours: names, types and missing values."""
+    described = metadata["tables"][table]["tableSchema"]["columns"]
+    lines = list(csv.reader(io.StringIO(text)))
+    assert lines[0] == [column["titles"] for column in described]
+    reads = {"integer": int, "string": str, "number": float}
+    found = []
+    for line in lines[1:]:
+        row = {}
+        for column, cell in zip(described, line, strict=True):
+            kind = column["datatype"]
+            if isinstance(kind, dict):
+                assert re.fullmatch(kind["format"], cell)
+                kind = kind["base"]
+            row[column["titles"]] = None if cell == column.get("null", "") else reads[kind](cell)
+        found.append(row)
+    return found
+
+
+def test_csvw_describes_the_csv_files(release, tmp_path):
+    written = dc.export(release, tmp_path / "counts.csv-metadata.json")
+    assert [file.name for file in written] == ["counts.csv", "counts.csv-metadata.json"]
+    metadata = json.loads(written[1].read_text(encoding="utf-8"))
+    assert metadata["@context"][0] == "http://www.w3.org/ns/csvw" and metadata["tables"][0]["url"] == "counts.csv"
+    rows = read_by_csvw(metadata, 0, written[0].read_text(encoding="utf-8"))
+    for read, row in zip(rows, release.rows(), strict=True):
+        assert (read["site"], read["count"], read["status"], read["high"]) == (
+            row["site"], row["count"], row["status"], row["high"],
+        )  # fmt: skip
+        unmarked = read["health"] if read["health"] is None else read["health"].removeprefix("'")
+        assert unmarked == row["health"]
+    schema = metadata["tables"][0]["tableSchema"]
+    keys = schema["primaryKey"]
+    assert keys == ["edition", "site", "health"] and set(keys) <= {column["name"] for column in schema["columns"]}
+    assert len({tuple(row[key] for key in keys) for row in rows}) == len(rows)
+
+
+def test_names_in_csvw_are_variables_of_uri_templates(book):
+    sql = 'SELECT "a b-c", COUNT(*), COUNT_IF(x = 1) AS "_ü" FROM visits GROUP BY "a b-c"'
+    metadata = csvw_metadata(answered(book, questions=sql, domain={"a b-c": [1, 2]}))
+    names = [column["name"] for column in metadata["tables"][0]["tableSchema"]["columns"]]
+    assert all(re.fullmatch(r"([A-Za-z0-9]|%[0-9A-F]{2})([A-Za-z0-9_.]|%[0-9A-F]{2})*", name) for name in names)
+    assert metadata["tables"][0]["tableSchema"]["primaryKey"] == ["a%20b%2Dc", "measure"]
+
+
+# ------------------------------------------------------------------------------------------------ the registry
+
+#: The fields of schemas/deployments-schema.yaml of opendp/deployments-registry-data that a record may have.
+FIELDS = {
+    "": "status registry_authors tier deployment",
+    "deployment": "name data_curator description intended_use data_product_type publication_date data_product_region "
+    "data_product_sector dp_flavor privacy_loss model accounting implementation additional_information",
+    "dp_flavor": "name input_metric bound_on_input_distance output_measure bound_on_output_distance data_domain "
+    "unprotected_quantities",
+    "privacy_loss": "privacy_unit privacy_unit_description privacy_parameters privacy_parameters_description",
+    "privacy_parameters": "epsilon rho delta",
+    "model": "model_name model_name_description actors is_many_release is_many_release_description is_dynamic "
+    "is_dynamic_description is_interactive is_interactive_description",
+    "accounting": "post_processing composition",
+    "implementation": "pre_processing_eda_hyperparameter_tuning mechanisms justification",
+}
+REQUIRED = {
+    "": "status registry_authors tier deployment",
+    "deployment": "name data_curator description intended_use data_product_type data_product_region publication_date",
+    "dp_flavor": "name data_domain unprotected_quantities",
+    "privacy_loss": "privacy_unit privacy_parameters",
+    "model": "model_name",
+    "accounting": "post_processing composition",
+    "implementation": "pre_processing_eda_hyperparameter_tuning mechanisms justification",
+}
+
+
+def parts(record, name=""):
+    yield name, record
+    for key, value in record.items():
+        if isinstance(value, dict):
+            yield from parts(value, key)
+
+
+def test_the_record_has_the_fields_of_the_registry(release, tmp_path):
+    (file,) = dc.export(release, tmp_path / "registry.yaml")
+    record = yaml.safe_load(file.read_text(encoding="utf-8"))
+    assert record == json.loads(json.dumps(registry_record(release)))
+    for name, part in parts(record):
+        assert set(part) <= set(FIELDS[name].split()), name
+        assert set(REQUIRED.get(name, "").split()) <= set(part), name
+    deployment = record["deployment"]
+    assert deployment["privacy_loss"]["privacy_parameters"] == {"epsilon": 1.0}
+    assert deployment["dp_flavor"]["name"] == "Pure DP" and record["status"] == "Draft"
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", deployment["publication_date"])
+    assert "below 50 are withheld" in deployment["accounting"]["post_processing"]
+    assert (
+        "TODO" in deployment["data_curator"]
+        and "1 structural zero" in deployment["dp_flavor"]["unprotected_quantities"]
+    )
+    other = dc.Ledger.create(tmp_path / "other", dataset="visits", unit="person", epsilon=9, delta="1e-5")
+    gaussian = answered(other, mechanism="discrete-gaussian", delta="1e-6")
+    loss = registry_record(gaussian)["deployment"]
+    assert loss["dp_flavor"]["name"] == "Zero-concentrated DP"
+    assert loss["privacy_loss"]["privacy_parameters"]["delta"] <= 1.0000001e-6
+
+
+# ------------------------------------------------------------------------------------------------ the command line
+
+
+def test_a_bundle_is_exported_after_it_was_checked(book, tmp_path):
+    answered(book, tmp_path / "out", zeros=ZEROS)
+    files = [tmp_path / name for name in ("a.xlsx", "a.parquet", "a.yaml")]
+    targets = [word for file in files for word in ("--to", str(file))]
+    done = CliRunner().invoke(app, ["export", str(tmp_path / "out"), *targets, "--json"], catch_exceptions=False)
+    assert json.loads(done.stdout)["written"] == list(map(str, files)) and all(file.is_file() for file in files)
+    for place, why in (
+        (tmp_path / "out" / "a.xlsx", "is a bundle, which no longer holds"),
+        (tmp_path / "a.docx", "whose name ends in"),
+        (tmp_path / "no" / "a.xlsx", "there is no folder"),
+    ):
+        with pytest.raises(InvalidInput, match=why):
+            CliRunner().invoke(app, ["export", str(tmp_path / "out"), "--to", str(place)], catch_exceptions=False)
+    assert dc.verify_bundle(tmp_path / "out").holds
