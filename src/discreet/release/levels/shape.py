@@ -108,6 +108,7 @@ class Shape:
         groups = self.groups
         if len(columns) == len(groups.columns):
             return groups
+        bands = tuple(groups.bands[k] for k in columns) if groups.bands else ()
         level = replace(
             groups,
             columns=tuple(groups.columns[k] for k in columns),
@@ -115,6 +116,7 @@ class Shape:
             values=tuple(groups.values[k] for k in columns),
             cells=None if groups.cells is None or not columns else _distinct_rows(groups.cells[:, list(columns)]),
             zeros=frozenset(),
+            bands=bands if any(one is not None for one in bands) else (),
         )
         if groups.cells is None and not groups.zeros:
             return level
