@@ -11,12 +11,14 @@ import battery
 import composition
 import counting
 import design
+import discovery
 import estimation
 import face
 import judge
 import ledger
 import levels
 import maps
+import pages
 import planning
 import postgres
 import release
@@ -38,8 +40,10 @@ def main() -> int:
         face,
         composition,
         counting,
+        discovery,
         postgres,
         service,
+        pages,
         spark,
         spark_perturb,
         estimation,

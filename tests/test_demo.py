@@ -23,7 +23,9 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def counts(output: str) -> list[int]:
-    return [int(n) for n in re.findall(r"^[1-6]\s+[a-z]+\s+(\d+)\s+", output, flags=re.M)]
+    """The counts of the cross-table: a line for each site, each count before its interval."""
+    lines = re.findall(r"^[1-6]\s.* to .*$", output, flags=re.M)
+    return [int(n) for line in lines for n in re.findall(r"(\d+)\s+\d+ to \d+", line)]
 
 
 def test_the_demo_shows_the_whole_path(tmp_path) -> None:

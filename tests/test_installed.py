@@ -31,7 +31,7 @@ INSTALL = "pip install 'discreet[plots]'"
 #: Of other extras, and of the tools of development.
 ABSENT = (
     "pandas", "polars", "pyarrow", "vl_convert", "psycopg", "pyspark", "dp_accounting", "ot", "hypothesis", "pytest",
-    "fastapi", "uvicorn",
+    "fastapi", "uvicorn", "xlsxwriter", "openpyxl",
 )  # fmt: skip
 
 
@@ -156,6 +156,25 @@ TRIED: dict[str, list[str]] = {
         "release {by_health} --data visits.csv --unit person --max-groups 1 {health} --epsilon 1 "
         "--ledger study.ledger --json",
         "verify by_health --ledger study.ledger",
+        "release {by_health} --data visits.csv --unit person --max-groups 1 {health} --epsilon 1 --edition next "
+        "--ledger study.ledger -o next_health --plan --write next.toml",
+        "release next.toml",
+    ],
+    "editions": [
+        "ledger init study.ledger --data visits.csv --unit person --epsilon 3",
+        "release {by_health} --data visits.csv --unit person --max-groups 1 {health} --epsilon 1 --edition 1 "
+        "--ledger study.ledger -o one",
+        "release {by_health} --data visits.csv --unit person --max-groups 1 {health} --epsilon 1 --edition 2 "
+        "--ledger study.ledger -o two",
+        "editions one two",
+        "editions one two --page changes.html --json",
+    ],
+    "export": [
+        "ledger init study.ledger --data visits.csv --unit person --epsilon 3",
+        "release {by_health} --data visits.csv --unit person --max-groups 1 {health} --epsilon 1 "
+        "--ledger study.ledger -o by_health",
+        "export by_health --to counts.csv-metadata.json --to registry.yaml",
+        "export by_health --to registry.yaml --json",
     ],
     "study": [
         "study bounded --list",

@@ -103,14 +103,14 @@ def test_totals_cover_too():
     noise = NOISES["clamped"]
     truths = ((0, 3), (2, 2))
     laws = [[law(noise, truth) for truth in edition] for edition in truths]
-    likely = [[{r: p for r, p in one.items() if p > Fraction(1, 10**4)} for one in edition] for edition in laws]
+    likely = [[{r: p for r, p in one.items() if p > Fraction(1, 10**3)} for one in edition] for edition in laws]
     missed, seen = Fraction(0), Fraction(0)
     for (a, p), (b, q) in itertools.product(*(one.items() for one in likely[0])):
         for (c, r), (d, s) in itertools.product(*(one.items() for one in likely[1])):
             seen += p * q * r * s
             found = _total(noise, (a, b), (c, d))
             missed += 0 if found[0] <= 1 <= found[1] else p * q * r * s
-    assert seen > Fraction(99, 100) and missed + 1 - seen <= 1 - LEVEL
+    assert seen > Fraction(97, 100) and missed + 1 - seen <= 1 - LEVEL
 
 
 _KNOWN: dict[tuple[int, ...], tuple[int, int]] = {}
@@ -234,6 +234,16 @@ def test_totals_without_groups_and_several_measures(book):
     found = dc.compare_editions([answered(book, questions=sql, domain=None, edition=name) for name in ("a", "b")])
     assert [row["group"]["measure"] for row in found.rows()] == ["count", "poor"]
     assert found.describe() and found.chart().spec
+
+
+def test_labels_and_names_that_are_out_to_break_a_page_do_not(book):
+    evil = "<script>alert(1)</script>\x1b[31m"
+    domain = {"site": [1, 2], "health": [evil, "'; DROP"]}
+    names = ("</svg><script>", "b")
+    found = dc.compare_editions([answered(book, domain=domain, edition=name) for name in names])
+    page, text = found.report().page(), found.describe()
+    assert "<script" not in page and "\x1b" not in page and "<svg" in page
+    assert "\x1b" not in text and "alert(1)" in text
 
 
 def test_folders_are_opened_and_checked(book, tmp_path, quarters):

@@ -212,8 +212,10 @@ def _words_of_a_file(questions: list[str]) -> Iterator[None]:
     from ..release.plan.request_file import as_line, is_request_file
 
     def write(mention: Mention) -> str:
-        if mention.kind == "call" or mention.name not in RequestFields.__annotations__:
-            return arg(mention.name) if mention.kind != "call" else mention.name
+        if mention.kind == "call":
+            return mention.name
+        if mention.name not in RequestFields.__annotations__:  # an option, beside the file too
+            return arg(mention.name, mention.value) if mention.value else arg(mention.name)
         return mention.name if mention.kind == "name" or not mention.value else as_line(mention.name, mention.value)
 
     try:

@@ -46,6 +46,17 @@ class EditionComparison(Result):
         How often each interval covers, at least, whatever the true counts are.
     against
         ``"previous"``: each edition is held against the one before; ``"first"``: against the first.
+
+    Examples
+    --------
+    >>> import discreet as dc, pathlib, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "visits.csv").write_text("site\\n1\\n")
+    >>> _ = dc.Ledger.create(folder / "visits.ledger", dataset="visits", unit="row", epsilon=2)
+    >>> asked = dict(data=folder / "visits.csv", unit="row", epsilon=1, ledger=folder / "visits.ledger")
+    >>> editions = [dc.release_counts("SELECT COUNT(*) FROM visits", edition=name, **asked) for name in ("a", "b")]
+    >>> dc.compare_editions(editions).names
+    ('a', 'b')
     """
 
     releases: tuple[Release, ...]

@@ -61,6 +61,15 @@ class RequestFile(Result):
         What is asked.
     data, ledger, out
         Where the table, the ledger and the bundle are; None where the file does not say it. Files are found from here.
+
+    Examples
+    --------
+    >>> import discreet as dc, pathlib, tempfile
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "request.toml"
+    >>> _ = file.write_text('questions = "SELECT COUNT(*) FROM visits"\\nunit = "row"\\nepsilon = 1')
+    >>> asked = dc.open_request(file)
+    >>> asked.request.epsilon, asked.places
+    (Fraction(1, 1), {})
     """
 
     path: Path

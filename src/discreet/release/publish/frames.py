@@ -6,7 +6,7 @@ without a value), texts are texts, and no column holds Python objects.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -89,10 +89,7 @@ def _known(values: Array, missing: BoolArray) -> list[Any]:
 def to_pandas(table: ReleasedTable) -> Any:
     """The table as a ``pandas.DataFrame``: nullable types, so that a missing count does not make counts floats."""
     pandas = _package("pandas")
-    return pandas.DataFrame(
-        {one.name: pandas.array(one.values, dtype=TYPES[one.type][0]) for one in columns(table)},
-        columns=[one.name for one in columns(table)],
-    )
+    return pandas.DataFrame({one.name: pandas.array(one.values, dtype=TYPES[one.type][0]) for one in columns(table)})
 
 
 def to_polars(table: ReleasedTable) -> Any:
@@ -106,9 +103,9 @@ def to_polars(table: ReleasedTable) -> Any:
 def to_arrow(table: ReleasedTable) -> Any:
     """The table as a ``pyarrow.Table``."""
     arrow = _package("pyarrow")
-    made: list[Callable[[], Any]] = [getattr(arrow, TYPES[one.type][2]) for one in columns(table)]
-    arrays = [arrow.array(one.values, type=type()) for one, type in zip(columns(table), made, strict=True)]
-    return arrow.table(arrays, names=[one.name for one in columns(table)])
+    return arrow.table(
+        {one.name: arrow.array(one.values, type=getattr(arrow, TYPES[one.type][2])()) for one in columns(table)}
+    )
 
 
 def _package(name: str) -> Any:

@@ -130,6 +130,14 @@ class Release(Result):
         """The sum of some cells as a percentage of that of others (by default all), with an interval that covers it."""
         return self.table(table).percentage(part, whole)
 
+    def to_pandas(self, table: int = 0) -> Any:
+        """A table as a DataFrame of pandas: whole numbers stay whole where some are missing, texts are texts."""
+        return frames.to_pandas(self.table(table))
+
+    def to_polars(self, table: int = 0) -> Any:
+        """A table as a DataFrame of polars."""
+        return frames.to_polars(self.table(table))
+
     def quantile(
         self, column: str, share: Number = Fraction(1, 2), cells: Mapping[str, object] | None = None, *, table: int = 0
     ) -> Quantile:
@@ -139,14 +147,6 @@ class Release(Result):
         levels are used, which makes the interval shorter.
         """
         return self.table(table).quantile(column, share, cells)
-
-    def to_pandas(self, table: int = 0) -> Any:
-        """A table as a DataFrame of pandas: whole numbers stay whole where some are missing, texts are texts."""
-        return frames.to_pandas(self.table(table))
-
-    def to_polars(self, table: int = 0) -> Any:
-        """A table as a DataFrame of polars."""
-        return frames.to_polars(self.table(table))
 
     def chart(self, table: int = 0) -> Chart:
         """The counts of a table with their intervals, as a picture."""
