@@ -6,16 +6,21 @@ import csv
 import json
 import shutil
 from fractions import Fraction
+from importlib import resources
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from bundles import DOMAIN, Made, answered, edit, edit_json, failing, seal
+from jsonschema import Draft202012Validator
 from made_sources import Ready
 
 import discreet as dc
+from command_line import run
 from discreet.errors import InvalidInput
 from discreet.exact.bits import SeededBits
 from discreet.release.counts import _release
+from discreet.release.outputs.export import export
 from discreet.release.plan.plan import plan_from_request
 from discreet.release.plan.planning import plan_release
 from discreet.release.publish.cross import cross_table
@@ -353,3 +358,41 @@ def test_bands_have_totals_and_quantiles(book, tmp_path) -> None:
     assert failing(tmp_path / "out", book) == set()
     median = release.quantile("age")
     assert (median.low, median.value, median.high, median.bounds) == ("18-64", "18-64", "18-64", (18, 65))
+
+
+def test_other_files_and_programs_get_all_levels(book, tmp_path) -> None:
+    release = answered(book, questions=CUBE, edition="2026")
+    export(release, tmp_path / "counts.csv-metadata.json")
+    columns = json.loads((tmp_path / "counts.csv-metadata.json").read_text())["tables"][0]["tableSchema"]
+    assert columns["primaryKey"] == ["edition", "grouping", "site", "health"]
+    assert [one["titles"] for one in columns["columns"]] == list(release.table().headings)
+    export(release, tmp_path / "counts.parquet")
+    assert pq.read_table(tmp_path / "counts.parquet").num_rows == 12
+    schemas = resources.files("discreet") / "schemas"
+    for result, name in ((release, "counts"), (release.plan, "plan")):
+        Draft202012Validator(json.loads((schemas / f"{name}.json").read_text())).validate(
+            json.loads(json.dumps(result.to_json()))
+        )
+
+
+def test_editions_with_totals_are_not_compared(book) -> None:
+    editions = [answered(book, questions=CUBE, edition=name) for name in ("2025", "2026")]
+    with pytest.raises(InvalidInput, match="without totals"):
+        dc.compare_editions(editions)
+
+
+def test_the_command_line_asks_for_totals() -> None:
+    asked = [
+        "release",
+        PLAIN,
+        "--data",
+        "visits",
+        "--unit",
+        "row",
+        "--domain",
+        "site=1..3",
+        "--domain",
+        "health=good,poor",
+    ]
+    found = json.loads(run(*asked, "--epsilon", 1, "--plan", "--json", "--totals", "health", "--split", "3,1").stdout)
+    assert found["request"]["tables"][0]["levels"]["shares"] == ["3/4", "1/4"] and found["cells"] == 9
