@@ -6,18 +6,24 @@ import csv
 import json
 import shutil
 from fractions import Fraction
+from importlib import resources
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from bundles import DOMAIN, Made, answered, edit, edit_json, failing, seal
+from jsonschema import Draft202012Validator
 from made_sources import Ready
 
 import discreet as dc
+from command_line import run
 from discreet.errors import InvalidInput
 from discreet.exact.bits import SeededBits
 from discreet.release.counts import _release
+from discreet.release.outputs.export import export
 from discreet.release.plan.plan import plan_from_request
 from discreet.release.plan.planning import plan_release
+from discreet.release.publish.cross import cross_table
 
 ROLLUP = "SELECT site, health, COUNT(*) FROM visits GROUP BY ROLLUP (site, health)"
 CUBE = "SELECT site, health, COUNT(*) FROM visits GROUP BY CUBE (site, health)"
@@ -129,6 +135,7 @@ REFUSED = {
     "table": ({"mechanism": "explicit-fair"}, "largest count|geometric"),
     "split": ({"split": [1, 2]}, "as there are levels, 3"),
     "twice": ({"totals": "all"}, "already"),
+    "discovery": ({"domain": {"site": range(1, 4)}, "discover": "health", "delta": "1e-6"}, "declared"),
 }
 
 
@@ -310,3 +317,82 @@ def test_noise_is_drawn_for_every_level_apart() -> None:
     assert np.abs(correlations).max() < 0.25
     spread = [float(level.noise.figures(1)[0][0]) for level in table.levels]
     np.testing.assert_allclose(noise.std(axis=0), np.repeat(spread, [6, 3, 1]), rtol=0.25)
+
+
+# ------------------------------------------------------------------------------------------------ other forms
+
+
+def test_two_columns_are_crossed_with_their_totals(book) -> None:
+    release = answered(book, questions=CUBE, domain={"site": (1, 2), "health": ("Total", None)})
+    table = cross_table(release.table())
+    assert table.headings == ("site", "Total", "Total", "NULL") and [row[0] for row in table.rows] == [
+        "Total",
+        "1",
+        "2",
+    ]
+    shown = {(row["grouping"], row["site"], row["health"]): f"{row['count']:,}" for row in release.rows()}
+    assert table.rows[0][1].split("\n")[0] == shown[3, "Total", "Total"]
+    assert table.rows[1][2].split("\n")[0] == shown[0, 1, "Total"]
+    assert table.rows[1][1].split("\n")[0] == shown[1, 1, "Total"]
+    leaves = answered(
+        book, questions="SELECT site, health, COUNT(*) FROM visits GROUP BY GROUPING SETS ((site, health), (health))"
+    )
+    assert [row[0] for row in cross_table(leaves.table()).rows] == ["Total", "1", "2", "3"]
+    assert cross_table(leaves.table()).headings == ("site", "good", "poor")
+
+
+def test_data_frames_have_the_columns_of_the_file(book, tmp_path) -> None:
+    release = answered(book, tmp_path / "out", questions=ROLLUP)
+    frame = release.to_pandas()
+    written = read(tmp_path / "out" / "counts.csv")
+    assert list(frame.columns) == list(written[0])
+    assert frame["site"].tolist() == [row["site"] for row in written]
+    assert frame["measured"].tolist() == [int(row["measured"]) for row in written]
+    assert frame["count"].tolist() == pytest.approx([float(row["count"]) for row in written])
+
+
+def test_bands_have_totals_and_quantiles(book, tmp_path) -> None:
+    question = "SELECT health, age, COUNT(*) FROM visits GROUP BY CUBE (health, age)"
+    release = answered(book, tmp_path / "out", questions=question,
+                       domain={"health": ["good", "poor"]}, bands={"age": [0, 18, 65, 90]})  # fmt: skip
+    assert failing(tmp_path / "out", book) == set()
+    median = release.quantile("age")
+    assert (median.low, median.value, median.high, median.bounds) == ("18-64", "18-64", "18-64", (18, 65))
+
+
+def test_other_files_and_programs_get_all_levels(book, tmp_path) -> None:
+    release = answered(book, questions=CUBE, edition="2026")
+    export(release, tmp_path / "counts.csv-metadata.json")
+    columns = json.loads((tmp_path / "counts.csv-metadata.json").read_text())["tables"][0]["tableSchema"]
+    assert columns["primaryKey"] == ["edition", "grouping", "site", "health"]
+    assert [one["titles"] for one in columns["columns"]] == list(release.table().headings)
+    export(release, tmp_path / "counts.parquet")
+    assert pq.read_table(tmp_path / "counts.parquet").num_rows == 12
+    schemas = resources.files("discreet") / "schemas"
+    for result, name in ((release, "counts"), (release.plan, "plan")):
+        Draft202012Validator(json.loads((schemas / f"{name}.json").read_text())).validate(
+            json.loads(json.dumps(result.to_json()))
+        )
+
+
+def test_editions_with_totals_are_not_compared(book) -> None:
+    editions = [answered(book, questions=CUBE, edition=name) for name in ("2025", "2026")]
+    with pytest.raises(InvalidInput, match="without totals"):
+        dc.compare_editions(editions)
+
+
+def test_the_command_line_asks_for_totals() -> None:
+    asked = [
+        "release",
+        PLAIN,
+        "--data",
+        "visits",
+        "--unit",
+        "row",
+        "--domain",
+        "site=1..3",
+        "--domain",
+        "health=good,poor",
+    ]
+    found = json.loads(run(*asked, "--epsilon", 1, "--plan", "--json", "--totals", "health", "--split", "3,1").stdout)
+    assert found["request"]["tables"][0]["levels"]["shares"] == ["3/4", "1/4"] and found["cells"] == 9

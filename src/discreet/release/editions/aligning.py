@@ -67,6 +67,12 @@ def edition_names(releases: Sequence[Release]) -> tuple[str, ...]:
 def aligned(releases: Sequence[Release], names: Sequence[str]) -> list[list[Aligned]]:
     """For each table, that table of every edition, in the order of the first one's groups."""
     first = releases[0]
+    if any(table.plan.levels for release in releases for table in release.tables):
+        raise InvalidInput(
+            "editions with totals are not compared: their counts combine several measurements.",
+            "Compare editions of the same question without totals.",
+            argument="editions",
+        )
     for other, name in zip(releases[1:], names[1:], strict=True):
         _refuse_other_terms(first, other, names[0], name)
     return [

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from ...errors import InvalidInput
 from ...exact.rationals import Number, as_fraction
+from ...questions.bands import Edge
 from ...wording import percent
 
 
@@ -36,22 +37,30 @@ class Quantile:
     column, share
         Of which column, and which: 1/2 is the median.
     value
-        The quantile of the released counts; None if they say that nobody is there.
+        The quantile of the released counts; for bands, the band that has it.
     low, high
-        The interval of the true quantile.
+        The interval of the true quantile; for bands, the first and the last band.
     level
         How often the interval covers, at least.
     places
         The numbers of value, low and high among the column's values in ascending order.
+    edges
+        For bands, their edges; None where the first or the last has no end.
     """
 
     column: str
     share: Fraction
-    value: int | None
-    low: int
-    high: int
+    value: int | str
+    low: int | str
+    high: int | str
     level: Fraction
-    places: tuple[int | None, int, int]
+    places: tuple[int, int, int]
+    edges: tuple[Edge | None, ...] = ()
+
+    @property
+    def bounds(self) -> tuple[Edge | None, Edge | None]:
+        """For bands, the ends of the interval as values of the column; None where a band has no end."""
+        return (self.edges[self.places[1]], self.edges[self.places[2] + 1]) if self.edges else (None, None)
 
     def between(self, edges: Sequence[Number]) -> tuple[Fraction, Fraction]:
         """The interval where values are numbers of bands: from the lower edge of the first to the upper of the last.
@@ -65,8 +74,8 @@ class Quantile:
         return read[self.places[1]], read[self.places[2] + 1]
 
     def __str__(self) -> str:
-        shown = "unknown" if self.value is None else f"{self.value:,}"
-        return f"{shown} ({percent(self.level, 6)} interval {self.low:,} to {self.high:,})"
+        shown = [f"{one:,}" if isinstance(one, int) else one for one in (self.value, self.low, self.high)]
+        return f"{shown[0]} ({percent(self.level, 6)} interval {shown[1]} to {shown[2]})"
 
 
 def read_share(share: Number) -> Fraction:
@@ -82,8 +91,9 @@ def read_share(share: Number) -> Fraction:
 
 
 def find_quantile(
-    column: str, share: Fraction, values: Sequence[int], balance: Callable[[int], Balance], level: Fraction
-) -> Quantile:
+    column: str, share: Fraction, values: Sequence[int | str], balance: Callable[[int], Balance], level: Fraction,
+    edges: tuple[Edge | None, ...] = (),
+) -> Quantile:  # fmt: skip
     """The quantile and its interval.
 
     Parameters
@@ -96,6 +106,8 @@ def find_quantile(
         The balance of the value with this number.
     level
         How often the interval shall cover.
+    edges
+        For bands, their edges.
     """
     found = [balance(k) for k in range(len(values) - 1)]  # at the last one it is not negative, whatever the counts are
     estimate = next((k for k, one in enumerate(found) if one.estimate >= 0), len(values) - 1)
@@ -103,4 +115,4 @@ def find_quantile(
     may_be_after = [True] + [one.low is None or one.low < 0 for one in found]
     passed = [k for k in range(len(values)) if may_reach[k] and may_be_after[k]] or [estimate]
     first, last = min(passed), max(passed)
-    return Quantile(column, share, values[estimate], values[first], values[last], level, (estimate, first, last))
+    return Quantile(column, share, values[estimate], values[first], values[last], level, (estimate, first, last), edges)

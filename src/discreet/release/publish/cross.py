@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ...plots.counts import MOST_CELLS, label
+from ...questions.groups import Value
 from ...report import Table
+from .levelled import TOTAL, LevelledTable
 from .tables import IMPOSSIBLE, SUPPRESSED, ReleasedTable
 
 #: So many values stand side by side; more are read better one under the other.
@@ -32,6 +34,8 @@ def cross_table(table: ReleasedTable) -> Table | None:
     if not 2 <= sizes[across] <= MOST_ACROSS or sizes[1 - across] < 2:
         return None
     down, beside = table.by[1 - across], table.by[across]
+    if isinstance(table, LevelledTable):
+        return _with_totals(table, across)
     cells = {(row[down], row[beside]): figure(row) for row in table.rows()}
     if 2 * len(cells) < sizes[0] * sizes[1]:
         return None  # a list of groups with more holes than cells
@@ -39,6 +43,34 @@ def cross_table(table: ReleasedTable) -> Table | None:
     rows = [(label(line, _LONGEST_DOWN), *(cells.get((line, one), "\n") for one in columns)) for line in lines]
     headings = (label(down, _LONGEST_DOWN), *(label(one, _LONGEST_ACROSS) for one in columns))
     return Table(headings, tuple(rows), numbers=tuple(range(1, len(headings))), over=label(beside, _LONGEST_DOWN))
+
+
+def _with_totals(table: LevelledTable, across: int) -> Table | None:
+    """The same for a table with totals, which stand first as in offices' tables."""
+    names = table.by
+    cells: dict[tuple[tuple[bool, Value], ...], str] = {}
+    for row in table.rows():
+        summed = [bool(int(str(row["grouping"])) >> 1), bool(int(str(row["grouping"])) & 1)]
+        cells[tuple((one, None if one else row[name]) for one, name in zip(summed, names, strict=True))] = figure(row)
+    places = [[(False, value) for value in table.groups.values[k]] for k in (0, 1)]
+    for k in (0, 1):
+        if any(place[k][0] for place in cells):
+            places[k].insert(0, (True, None))
+    lines, columns = places[1 - across], places[across]
+
+    def cell(line: tuple[bool, Value], one: tuple[bool, Value]) -> str:
+        return cells.get((line, one) if across else (one, line), "\n")
+
+    rows = [(_named(line, _LONGEST_DOWN), *(cell(line, one) for one in columns)) for line in lines]
+    headings = (label(names[1 - across], _LONGEST_DOWN), *(_named(one, _LONGEST_ACROSS) for one in columns))
+    return Table(
+        headings, tuple(rows), numbers=tuple(range(1, len(headings))), over=label(names[across], _LONGEST_DOWN)
+    )
+
+
+def _named(place: tuple[bool, Value], longest: int) -> str:
+    summed, value = place
+    return TOTAL if summed else label(value, longest)
 
 
 def figure(row: Mapping[str, object]) -> str:

@@ -17,6 +17,7 @@ from ...errors import MissingExtra
 from ...exact.arrays import Array, BoolArray
 from ...questions.domains import has_rest
 from ...questions.groups import Value
+from .levelled import LevelledTable
 from .tables import SUPPRESSED, ReleasedTable
 
 #: The types of columns, and what each is called in pandas, polars and Arrow.
@@ -48,6 +49,8 @@ class Column:
 
 def columns(table: ReleasedTable) -> list[Column]:
     """The columns of a released table, as its CSV file has them."""
+    if isinstance(table, LevelledTable):
+        return _with_totals(table)
     many, size = len(table.measures), table.counts.size
     flags = table.status.reshape(-1)
     unseen = flags == SUPPRESSED
@@ -66,6 +69,18 @@ def columns(table: ReleasedTable) -> list[Column]:
         missing = unseen | table.open if column.name == "high" else unseen
         kind = "integer" if column.rounding is None else "number"
         found.append(Column(column.name, kind, _known(table.errors[column.name], missing)))
+    return found
+
+
+def _with_totals(table: LevelledTable) -> list[Column]:
+    """The columns of a table with totals: values of groups are texts, among which "Total" may stand."""
+    rows = table.rows()
+    types = {"grouping": "integer", "count": "number", "sd": "number", "low": "integer", "high": "integer"}
+    found = [Column("edition", "text", [table.edition] * len(rows))] if table.edition else []
+    for name in table.headings[len(found) :]:
+        kind = types.get(name, "integer" if name == "measured" else "text")
+        values = [row[name] for row in rows]
+        found.append(Column(name, kind, [one if one is None or kind != "text" else str(one) for one in values]))
     return found
 
 

@@ -22,6 +22,7 @@ from ...exact.rationals import Number
 from ...pages.pictures import chart_of
 from ...plots.chart import Chart
 from ...plots.counts import MOST_CELLS, label
+from ...questions.bands import Edge
 from ...questions.groups import Groups, Value
 from ...questions.question import Question
 from ...report import Picture
@@ -278,10 +279,12 @@ class ReleasedTable:
                 f"{column!r} is not a column of the groups; they are {', '.join(self.by)}.", argument="column"
             )
         place, which = self.by.index(column), read_share(share)
-        known = [value for value in self.groups.values[place] if isinstance(value, int)]
-        if self.groups.kinds[place] != "integer":
-            raise InvalidInput(f"{column!r} has texts, which have no quantiles.", "Ask for a column of whole numbers.")
-        rank: dict[object, int] = {value: k for k, value in enumerate(sorted(known))}
+        ordered, edges = _in_order(self.groups, place)
+        if not ordered:
+            raise InvalidInput(
+                f"{column!r} has texts, which have no quantiles.", "Ask for a column of whole numbers, or of bands."
+            )
+        rank: dict[object, int] = {value: k for k, value in enumerate(ordered)}
         ranks = np.array([rank.get(value, -1) for value in self.groups.values[place]])[self.groups.codes()[:, place]]
         ranks = np.repeat(ranks, len(self.measures))
         chosen = self.select(cells) & (ranks >= 0)
@@ -289,7 +292,7 @@ class ReleasedTable:
         def balance(k: int) -> Balance:
             return self._balance(chosen & (ranks <= k), chosen & (ranks > k), which)
 
-        return find_quantile(column, which, sorted(known), balance, self.level)
+        return find_quantile(column, which, ordered, balance, self.level, edges)
 
     def _balance(self, lower: BoolArray, upper: BoolArray, share: Fraction) -> Balance:
         """``(1 - share)`` times the lower counts less ``share`` times the upper ones; both enclosed together."""
@@ -324,6 +327,16 @@ class ReleasedTable:
     def chart(self) -> Chart:
         """The counts with their intervals, as a picture; of a large table its first 500 cells."""
         return chart_of(Picture("counts", self.drawing))
+
+
+def _in_order(groups: Groups, column: int) -> tuple[list[int | str], tuple[Edge | None, ...]]:
+    """The values of a column of numbers or bands in ascending order, without NULL and the rest; the edges of bands."""
+    bands = groups.bands[column] if groups.bands else None
+    values = groups.values[column]
+    if bands is not None:
+        edges = (*((None,) if bands.below else ()), *bands.edges, *((None,) if bands.above else ()))
+        return [str(value) for value in list(values)[: bands.size]], edges
+    return sorted(value for value in values if isinstance(value, int)), ()
 
 
 def _first(groups: Groups, column: int, most: int) -> list[Value]:
