@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import InvalidInput, arg
+from ...errors import InvalidInput, call
 from ...exact.arrays import IntArray
 from ...plots.counts import label
 from ...questions.groups import Groups
 from ...questions.orders import places_in
 from ...questions.question import Question
 from ..noise.margins import Cells
+from ..publish.levelled import LevelledTable
 from ..publish.released import Release
 from ..publish.tables import ReleasedTable
 
@@ -57,7 +58,7 @@ def edition_names(releases: Sequence[Release]) -> tuple[str, ...]:
         if first < k:
             raise InvalidInput(
                 f"two of the releases are called {name!r}.",
-                f"Name each state of the data when it is released, by {arg('edition', '2026-Q1')}.",
+                f"Name each state of the data when it is released: {call("edition='2026-Q1'", '--edition 2026-Q1')}.",
                 argument="editions",
             )
     return names
@@ -66,11 +67,30 @@ def edition_names(releases: Sequence[Release]) -> tuple[str, ...]:
 def aligned(releases: Sequence[Release], names: Sequence[str]) -> list[list[Aligned]]:
     """For each table, that table of every edition, in the order of the first one's groups."""
     first = releases[0]
+    for release, name in zip(releases, names, strict=True):
+        _refuse_other_tables(release, name)
     for other, name in zip(releases[1:], names[1:], strict=True):
         _refuse_other_terms(first, other, names[0], name)
     return [
         [_in_order(release.tables[k], table.groups) for release in releases] for k, table in enumerate(first.tables)
     ]
+
+
+def _refuse_other_tables(release: Release, name: str) -> None:
+    """Counts that were selected by their size, or combined over levels, do not have the noise of a single draw."""
+    for table in release.tables:
+        if table.plan.discovery is not None:
+            raise InvalidInput(
+                f"the groups of {name} were found in the data, so they differ from edition to edition.",
+                "Declare the groups by a domain to compare editions.",
+                argument="editions",
+            )
+        if isinstance(table, LevelledTable):
+            raise InvalidInput(
+                f"the counts of {name} are combined with their totals, and such counts cannot be compared yet.",
+                "Release the groups and the total as questions of their own.",
+                argument="editions",
+            )
 
 
 def _refuse_other_terms(first: Release, other: Release, name: str, other_name: str) -> None:

@@ -24,7 +24,7 @@ from ...mechanism import Mechanism
 from ...names import nearest
 from ...ptables.reading import read_ptable
 from ...ptables.table import PTable
-from ...questions.domains import domain_values, split_domain
+from ...questions.domains import domain_values, has_rest, split_domain
 from ...report import Json, Report, Result, Section, Terms, stamped
 from .request import ReleaseRequest, RequestFields, read_request
 from .toml_text import toml_text
@@ -212,7 +212,8 @@ def _domain(column: str, values: object, folder: Path) -> object:
     if not isinstance(values, str):
         return values
     body = values.strip()
-    return domain_values(column, f"@{_found(body[1:], folder)}" if body.startswith("@") else values)
+    read = domain_values(column, f"@{_found(body[1:], folder)}" if body.startswith("@") else values)
+    return (*read[:-1], ...) if has_rest(read) else read
 
 
 def mechanism_named(name: str, folder: Path | None = None) -> str | Mechanism | PTable:
@@ -359,8 +360,10 @@ def _written_values(column: str, values: Any) -> Json:
     if isinstance(values, range) and values.step == 1 and len(values) > 1:
         return f"{values[0]}..{values[-1]}"
     listed = list(values)
-    if None in listed:  # TOML has no word for it
-        texts = ["NULL" if one is None else str(one) if type(one) is int else _quoted(str(one)) for one in listed]
+    words = {id(None): "NULL", id(...): "*"}  # for which TOML has no word
+    if any(id(one) in words for one in listed):
+        texts = [words.get(id(one)) or (str(one) if type(one) is int else _quoted(str(one))) for one in listed]
+        domain_values(column, ",".join(texts))  # what would be questioned when it is read is questioned now
         return ",".join(texts)
     return _json("domain", listed)
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from ...plots.counts import MOST_CELLS, label
 from ...report import Table
+from .levelled import TOTAL, LevelledTable
 from .tables import IMPOSSIBLE, SUPPRESSED, ReleasedTable
 
 #: So many values stand side by side; more are read better one under the other.
@@ -32,13 +33,32 @@ def cross_table(table: ReleasedTable) -> Table | None:
     if not 2 <= sizes[across] <= MOST_ACROSS or sizes[1 - across] < 2:
         return None
     down, beside = table.by[1 - across], table.by[across]
-    cells = {(row[down], row[beside]): figure(row) for row in table.rows()}
+    cells = {tuple(_place(row, name, k, table) for k, name in ((1 - across, down), (across, beside))): figure(row)
+             for row in table.rows()}  # fmt: skip
     if 2 * len(cells) < sizes[0] * sizes[1]:
         return None  # a list of groups with more holes than cells
-    lines, columns = (list(table.groups.values[k]) for k in (1 - across, across))
-    rows = [(label(line, _LONGEST_DOWN), *(cells.get((line, one), "\n") for one in columns)) for line in lines]
-    headings = (label(down, _LONGEST_DOWN), *(label(one, _LONGEST_ACROSS) for one in columns))
+    lines, columns = (
+        [*table.groups.values[k], *([_SUM] if any(cell[at] is _SUM for cell in cells) else [])]
+        for at, k in enumerate((1 - across, across))
+    )
+    rows = [(_label(line, _LONGEST_DOWN), *(cells.get((line, one), "\n") for one in columns)) for line in lines]
+    headings = (label(down, _LONGEST_DOWN), *(_label(one, _LONGEST_ACROSS) for one in columns))
     return Table(headings, tuple(rows), numbers=tuple(range(1, len(headings))), over=label(beside, _LONGEST_DOWN))
+
+
+#: The place of a count that is summed over a column.
+_SUM = object()
+
+
+def _place(row: Mapping[str, object], name: str, column: int, table: ReleasedTable) -> object:
+    """The value of a count in a column, or that it is summed over it; ``grouping`` has a bit for each column."""
+    grouping = row["grouping"] if isinstance(table, LevelledTable) else 0
+    assert isinstance(grouping, int)
+    return _SUM if grouping >> (len(table.by) - 1 - column) & 1 else row[name]
+
+
+def _label(value: object, most: int) -> str:
+    return TOTAL if value is _SUM else label(value, most)
 
 
 def figure(row: Mapping[str, object]) -> str:
