@@ -11,11 +11,14 @@ import battery
 import composition
 import counting
 import design
+import discovery
 import estimation
 import face
 import judge
 import ledger
+import levels
 import maps
+import pages
 import planning
 import postgres
 import release
@@ -31,13 +34,16 @@ def main() -> int:
     missed = 0
     for room in (
         release,
+        levels,
         ledger,
         judge,
         face,
         composition,
         counting,
+        discovery,
         postgres,
         service,
+        pages,
         spark,
         spark_perturb,
         estimation,

@@ -16,7 +16,7 @@ ORDER = (
     "channels",
     "losses", "properties", "requirements", "checking", "utility", "mechanisms", "ptables", "files", "explanation", "optimise",
     "papers", "plots", "pages", "comparison", "estimation", "questions", "engines", "ledger", "release", "verification", "collect", "studies",
-    "demonstration", "cli",
+    "demonstration", "web", "cli",
 )  # fmt: skip
 
 

@@ -16,6 +16,7 @@ NUMERICAL = (
 
 #: Of these, what is about words, files and pages.
 WORDS = (
+    "contracts/test_discovery_on_every_engine.py",
     "contracts/test_every_engine.py", "contracts/test_every_ledger_store.py", "estimation/test_estimate_page.py",
     "estimation/test_pictures.py",
 )  # fmt: skip

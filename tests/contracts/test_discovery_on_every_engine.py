@@ -149,8 +149,8 @@ def test_columns_whose_text_is_not_one_for_all_engines_are_refused_by_their_type
         return  # all of CSV is text
     schema = pa.schema({"person": pa.string(), "w": pa.float64()})
     source = engine.store(tmp_path, [("a", 0.0), ("b", -0.0), ("c", float("nan"))], schema)
-    table = engine.table.split(".")[-1]
-    asked = f"SELECT w, COUNT(*) FROM {table} GROUP BY w"
+
+    asked = f"SELECT w, COUNT(*) FROM {engine.table} GROUP BY w"
     with pytest.raises(InvalidInput, match="cannot be discovered: it holds numbers with decimals"):
         plan_release(asked, data=source, unit="person", max_groups=1, discover="w", epsilon=1, delta=1e-6, edition="e")
 
@@ -193,6 +193,32 @@ def test_the_choice_among_groups_is_even(tmp_path: Path) -> None:
     assert all(abs(count - 1000) < 7 * (3000 * 2 / 9) ** 0.5 for (count,) in chosen.values())
     other = discover_rows(rows, Discovering(question, TOTAL, "person", 1, b"another", ("job",), ("text",)))
     assert chosen != other  # the key decides
+
+
+@pytest.mark.parametrize("most", [1, 3])
+def test_people_are_looked_at_in_parts_where_memory_is_short(
+    most: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    import duckdb
+
+    import discreet.engines.duckdb.counting as counting_module
+
+    plain = counting_module.groups_sql
+    asked: list[str] = []
+
+    def short(counting: Discovering, table: str, *rest: Any) -> str:
+        asked.append(table)
+        if len(asked) == 1:
+            raise duckdb.OutOfMemoryException("so many groups")
+        return plain(counting, table, *rest)
+
+    monkeypatch.setattr(counting_module, "groups_sql", short)
+    source, rows = stored(ENGINES[1], tmp_path, random_rows(random.Random(5), 150))
+    for counting in discoverings(ENGINES[1], source):
+        if (counting.unit, counting.max_groups) == ("person", most):
+            asked.clear()
+            assert as_mapping(source.discover(counting)) == discover_rows(rows, counting)
+            assert len(asked) == 9
 
 
 def test_what_an_engine_says_when_it_stops_is_withheld(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -80,7 +80,11 @@ def test_over_many_keys_the_real_hash_is_even() -> None:
 @pytest.mark.parametrize(
     "engine",
     [
-        pytest.param(engine, id=str(engine), marks=[pytest.mark.xdist_group(engine.group)] if engine.group else [])
+        pytest.param(
+            engine,
+            id=str(engine),
+            marks=[pytest.mark.slow, pytest.mark.xdist_group(engine.group)] if engine.group else [],
+        )
         for engine in ENGINES
     ],
 )

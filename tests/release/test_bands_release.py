@@ -109,9 +109,11 @@ def test_requests_of_before_have_the_keys_of_before() -> None:
 def test_the_plan_recommends_the_rest_and_says_what_it_changes() -> None:
     sql, ask = "SELECT sex, COUNT(*) FROM t GROUP BY sex", {"data": "t", "epsilon": 1}
     (note,) = plan_release(sql, domain={"sex": ["f", "m"]}, unit="row", **ask).notes
-    assert "misspelt" in note and "Add *" in note
+    assert "misspelt" in note and "add *" in note
     assert plan_release(sql, domain={"sex": ["f", "m", ...]}, unit="row", **ask).notes == ()
     assert plan_release(sql, domain={"sex": range(3)}, unit="row", **ask).notes == ()
+    note, _ = plan_release(sql, domain={"sex": ["f", "*"]}, unit="row", **ask).notes
+    assert "a text of its own" in note
     (note,) = plan_release(sql, domain={"sex": ["f", "m", ...]}, unit="p", max_groups=1, **ask).notes
     assert "takes part in the choice" in note
     assert plan_release(sql, domain={"sex": ["f", "m", ...]}, unit="p", max_groups=3, **ask).notes == ()

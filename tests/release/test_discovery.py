@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from jsonschema import Draft202012Validator
 
 import discreet as dc
 from command_line import run
@@ -141,6 +142,13 @@ def test_sums_of_selected_counts_are_refused(data: Path, ledger: dc.Ledger) -> N
     assert "Do not add these counts up" in page(release.report())
 
 
+def test_json_is_what_the_published_schemas_describe(data: Path, ledger: dc.Ledger) -> None:
+    release = dc.release_counts(SQL, data=data, ledger=ledger, **ASK)
+    for name, content in (("plan", release.plan.to_json()), ("counts", release.to_json())):
+        schema = json.loads((Path(dc.__file__).parent / "schemas" / f"{name}.json").read_text(encoding="utf-8"))
+        Draft202012Validator(schema).validate(json.loads(json.dumps(content)))
+
+
 # ------------------------------------------------------------------------------------------------ the plan
 
 
@@ -201,6 +209,8 @@ def test_a_request_is_rebuilt_from_its_json() -> None:
         ({"discover": "", "domain": {"job": ["a"]}, "one_row_each": True}, "names of GROUP BY columns"),
         ({"discover": None, "domain": {"job": ["a"]}, "one_row_each": True}, "is for groups that are found"),
         ({"domain": {"job": ["a"]}}, "is declared and to be discovered"),
+        ({"bands": {"age": [18, 30]}}, "cuts numbers into declared bands"),
+        ({"totals": "all"}, "adds up groups, of which some are withheld"),
         ({"domain": {"town": ["a"]}}, "which no question groups by"),
         ({"groups": [("a",)]}, "lists the groups"),
         ({"zeros": [("a",)]}, "names groups"),
@@ -218,6 +228,22 @@ def test_a_request_is_rebuilt_from_its_json() -> None:
 def test_what_has_no_meaning_is_refused_before_anything_is_read(change: dict[str, Any], words: str) -> None:
     with pytest.raises((InvalidInput, WrongType), match=words):
         dc.plan_release(SQL, data="visits.csv", **{**ASK, **change})
+
+
+@pytest.mark.parametrize("domain", [["area=N,S,*"], {"area": ["N", "S", ...]}])
+def test_a_rest_is_refused_beside_discovered_columns(domain: Any) -> None:
+    by_both = "SELECT area, job, COUNT(*) FROM visits GROUP BY area, job"
+    with pytest.raises(InvalidInput, match="with a rest"):
+        dc.plan_release(by_both, data="visits.csv", **{**ASK, "domain": domain})
+    assert dc.plan_release(by_both, data="visits.csv", **{**ASK, "domain": {"area": ["N", "S"]}}).open
+
+
+@pytest.mark.parametrize("grouped", ["floor(age / 10) * 10", "ROLLUP (job)"])
+def test_bands_and_levels_in_sql_are_refused_with_discovery(grouped: str) -> None:
+    selected = "job" if "job" in grouped else grouped
+    sql = f"SELECT {selected}, COUNT(*) FROM visits GROUP BY {grouped}"
+    with pytest.raises(InvalidInput, match="bands are declared|totals need groups"):
+        dc.plan_release(sql, data="visits.csv", **{**ASK, "discover": "age" if "age" in grouped else "job"})
 
 
 def test_more_refusals(data: Path) -> None:

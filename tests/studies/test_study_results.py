@@ -211,14 +211,14 @@ def test_the_judge_finds_the_same_delta() -> None:
     keys: list[int | None] = [None, *range(reach + 1, 3 * reach + 2)]
     scale = math.lcm(*(p.denominator for row in rows for p in row.values()))
     table = Table.from_rows([[int(row.get(key, Fraction(0)) * scale) for key in keys] for row in rows])
-    delta = float(partition_selection.noise(a, reach).probability(reach))
+    delta = float(partition_selection.naming_delta(a, reach))
     assert dc.verify(table).delta(math.log(3)) == pytest.approx(delta, rel=1e-12)
 
 
 def test_other_noise_names_fewer_groups() -> None:
     """The negative control: geometric noise without end, at the same epsilon and delta."""
     a, reach = Fraction(9, 10), 50
-    delta = partition_selection.noise(a, reach).probability(reach)
+    delta = partition_selection.naming_delta(a, reach)
     ours = partition_selection.keep_probabilities(a, reach)
     usual = partition_selection.thresholded_geometric(a, delta, len(ours))
     assert all(theirs <= mine for theirs, mine in zip(usual, ours, strict=True))
@@ -229,7 +229,7 @@ def test_other_noise_names_fewer_groups() -> None:
 @pytest.mark.parametrize("groups", [2, 3])
 def test_several_groups_of_one_person_have_just_the_delta_of_any_of_them_being_named(groups: int) -> None:
     a, reach = Fraction(1, 2), 1
-    one = partition_selection.noise(a, reach).probability(reach)
+    one = partition_selection.naming_delta(a, reach)
     assert partition_selection.true_delta(a, reach, groups) == 1 - (1 - one) ** groups
 
 

@@ -37,22 +37,48 @@ def serve(
     trusted_proxies: Annotated[
         str, typer.Option(help="Addresses of proxies that say where a request came from, comma separated.")
     ] = "127.0.0.1",
+    data: Annotated[
+        list[str] | None,
+        typer.Option(help="Data that the pages may ask: a file, a folder or an address; may be repeated."),
+    ] = None,
+    ledger: Annotated[
+        list[str] | None, typer.Option(help="A ledger that the pages show and spend from; may be repeated.")
+    ] = None,
+    out: Annotated[Path, typer.Option("-o", "--out", help="The folder that the pages write bundles into.")] = Path(
+        "releases"
+    ),
+    pages: Annotated[
+        bool | None,
+        typer.Option(help="Pages for the curator; by default where only this computer can reach them."),
+    ] = None,
 ) -> None:
-    """Collect reports over HTTP: each person's device adds the noise, and this service counts and estimates.
+    """Open the pages in a browser, and collect reports over HTTP: each person's device adds the noise.
 
-    Make a token first, to create collections: `discreet collect token reports.db`.
+    The link that is printed lets one browser in. Make a token to create collections: `discreet collect token
+    reports.db`.
 
-    Examples: `discreet serve` · `discreet serve postgresql://ann@localhost/study --workers 2`
+    Examples: `discreet serve` · `discreet serve --data visits.csv --ledger study.ledger` ·
+    `discreet serve postgresql://ann@localhost/study --workers 2`
     """
     from ..collect.service.running import Settings
     from ..collect.service.running import serve as run
+    from ..errors import InvalidInput
 
-    run(
-        Settings(
-            store=store, host=host, port=port, workers=workers, requests_per_second=rate,
-            reports_per_second=report_rate, trusted_proxies=trusted_proxies,
-        )
+    settings = Settings(
+        store=store, host=host, port=port, workers=workers, requests_per_second=rate,
+        reports_per_second=report_rate, trusted_proxies=trusted_proxies,
     )  # fmt: skip
+    from ..web.frame.settings import is_loopback
+
+    shown = is_loopback(host) and workers == 1 if pages is None else pages
+    if (ledger or data) and not shown:
+        raise InvalidInput("--data and --ledger are for the pages.", "Add --pages, or leave them out.", argument="data")
+    if not shown:
+        run(settings)
+        return
+    from ..web.running import serve as run_with_pages
+
+    run_with_pages(settings, tuple(ledger or ()), tuple(data or ()), str(out))
 
 
 def token(

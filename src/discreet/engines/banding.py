@@ -69,14 +69,22 @@ class BandSql:
         below, above = self._search(x, edges[:half], first), self._search(x, edges[half + 1 :], first + half + 1)
         return f"CASE WHEN {x} < {self._constant(edges[half])} THEN {below} ELSE {above} END"
 
-    def code(self, missing: int | None, rest: int | None) -> str:
-        """The place of a row's value among the declared ones, from the column itself; NULL for a row in no group.
+    def code_of(self, x: str, missing: tuple[str, int] | None, rest: int | None) -> str:
+        """The place of a row's value among the declared ones; NULL for a row in no group.
 
         Parameters
         ----------
-        missing, rest
-            The places of missing values and of all others, where these are declared.
+        x
+            What the reading of the column is called.
+        missing
+            The test for missing values and their place, where they are declared.
+        rest
+            The place of all other values, where they are declared.
         """
-        first = "" if missing is None else f"WHEN {self._missing} THEN {missing} "
+        first = "" if missing is None else f"WHEN {missing[0]} THEN {missing[1]} "
         other = "NULL" if rest is None else str(rest)
-        return f"CASE {first}WHEN {self.inside(self.reading)} THEN {self.place(self.reading)} ELSE {other} END"
+        return f"CASE {first}WHEN {self.inside(x)} THEN {self.place(x)} ELSE {other} END"
+
+    def code(self, missing: int | None, rest: int | None) -> str:
+        """The same from the column itself."""
+        return self.code_of(self.reading, None if missing is None else (self._missing, missing), rest)

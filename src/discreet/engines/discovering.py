@@ -136,6 +136,19 @@ def as_found(counting: Discovering, columns: Sequence[Array]) -> Found:
     return _publishable(found, counting.kinds)
 
 
+def merged(parts: Sequence[Found]) -> Found:
+    """What was found of some people and of others, as what was found of all."""
+    labels = [np.concatenate(columns) for columns in zip(*(part.labels for part in parts), strict=True)]
+    declared, counts = (np.concatenate([getattr(part, name) for part in parts]) for name in ("declared", "counts"))
+    numbers: dict[tuple[object, ...], int] = {}
+    keys = zip(declared.tolist(), *(column.tolist() for column in labels), strict=True)
+    group = np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.int64)
+    _, first = np.unique(group, return_index=True)
+    together = np.zeros((len(numbers), counts.shape[1]), dtype=np.int64)
+    np.add.at(together, group, counts)
+    return Found(tuple(column[first] for column in labels), declared[first], together)
+
+
 def _publishable(found: Found, kinds: Sequence[str]) -> Found:
     kept: IntArray | None = None
     for column, kind in zip(found.labels, kinds, strict=True):

@@ -58,9 +58,17 @@ def group_keys(counting: Counting, kinds: Mapping[str, str], dialect: Dialect, d
             bands = groups.bands[j]
             assert bands is not None  # Groups have bands for a column of this kind
             missing = list(values).index(None) if None in values else None
-            reads.append(f"{BandSql(bands, column, kinds[column], dialect).code(missing, other)} AS k{j}")
-            wanted += [f"k{j} IS NOT NULL"] if other is None else []
-            codes.append(f"k{j}")
+            banded = BandSql(bands, column, kinds[column], dialect)
+            if not dialect.equal_values_read_alike:  # rows are counted by the numbers of their bands
+                reads.append(f"{banded.code(missing, other)} AS k{j}")
+                wanted += [f"k{j} IS NOT NULL"] if other is None else []
+                codes.append(f"k{j}")
+                continue
+            reads.append(f"{banded.reading} AS k{j}")
+            reads += [f"({dialect.quoted(column)} IS NULL) AS m{j}"] if missing is not None else []
+            codes.append(banded.code_of(f"k{j}", None if missing is None else (f"m{j}", missing), other))
+            inside = [banded.inside(f"k{j}"), *([f"m{j}"] if missing is not None else [])]
+            wanted += [f"({' OR '.join(inside)})"] if other is None else []
             continue
         read = (
             dialect.reading(column, "VARCHAR", kinds[column])

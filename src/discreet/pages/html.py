@@ -58,17 +58,30 @@ def _content(report: Report, pictures: Sequence[str]) -> dict[str, Any]:
     return {"report": report, "pictures": iter(drawings)}
 
 
-@cache
-def _environment() -> Environment:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
+def environment(*packages: str, placed: str = "style") -> Environment:
+    """Templates of these packages, and of this one where they have none; all text is escaped.
+
+    Parameters
+    ----------
+    packages
+        Each has a folder ``templates``.
+    placed
+        The attribute that says where a bar is: a page that forbids styles within has its script read another one.
+    """
+    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
     made = Environment(
-        loader=PackageLoader("discreet.pages"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
-        lstrip_blocks=True, finalize=_seen,
+        loader=ChoiceLoader([PackageLoader(package) for package in (*packages, "discreet.pages")]), autoescape=True,
+        undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=_seen,
     )  # fmt: skip
     made.filters |= {"coded": _coded, "share": _share, "kind": _kind}
-    made.globals["next"] = next
+    made.globals |= {"next": next, "placed": placed}
     return made
+
+
+@cache
+def _environment() -> Environment:
+    return environment()
 
 
 def _template(name: str) -> Template:

@@ -27,6 +27,7 @@ KINDS: Mapping[str, Callable[[Mapping[str, Any]], Chart]] = {
     ),
     "delta": lambda numbers: plots.delta_curve(numbers["subjects"]),
     "bars": lambda numbers: plots.comparison(numbers["rows"]),
+    "noise by size": lambda numbers: plots.noise_by_size(numbers["half_widths"], numbers["level"]),
     "noise trade-off": lambda numbers: plots.tradeoff(numbers["data"]),
 }
 

@@ -16,8 +16,10 @@ from .curves import comparison, delta_curve, error
 from .editions import editions
 from .noise import tradeoff
 from .probabilities import heatmap, report_map, rows
+from .sizes import noise_by_size
 
 __all__ = [
-    "Chart", "beside", "comparison", "counts", "delta_curve", "editions", "error", "heatmap", "report_map", "rows",
+    "Chart", "beside", "comparison", "counts", "delta_curve", "editions", "error", "heatmap", "noise_by_size",
+    "report_map", "rows",
     "tradeoff",
 ]  # fmt: skip

@@ -96,11 +96,11 @@ class Chart:
 
     def png(self, scale: float = 2) -> bytes:
         """The picture in pixels, ``scale`` of them for each nominal one."""
-        return bytes(_converter().vegalite_to_png(_drawable(self.spec), scale=scale))
+        return bytes(_converter().vegalite_to_png(drawable(self.spec), scale=scale))
 
     def svg(self) -> str:
         """The picture as scalable vector graphics."""
-        drawn = _converter().vegalite_to_svg(_drawable(self.spec))
+        drawn = _converter().vegalite_to_svg(drawable(self.spec))
         # The converter numbers gradients and clips on and on; the same picture should be the same file.
         numbers: dict[str, int] = {}
         return re.sub(
@@ -111,7 +111,7 @@ class Chart:
 
     def pdf(self) -> bytes:
         """The picture as a PDF page of its size, for print."""
-        return bytes(_converter().vegalite_to_pdf(_drawable(self.spec)))
+        return bytes(_converter().vegalite_to_pdf(drawable(self.spec)))
 
     def html(self) -> str:
         """A page that draws the picture, with every script inside: it needs no network."""
@@ -206,13 +206,13 @@ def printable(text: str) -> str:
     return "".join(one if one.isprintable() or one in _JOINERS else " " if one.isspace() else "\ufffd" for one in text)
 
 
-def _drawable(part: object) -> Any:
+def drawable(part: object) -> Any:
     """A specification in which every text is printable: the drawing program takes the whole process down otherwise."""
     if isinstance(part, str):
         return printable(part)
     if isinstance(part, Mapping):
-        return {_drawable(name): _drawable(value) for name, value in part.items()}
-    return [_drawable(one) for one in part] if isinstance(part, list | tuple) else part
+        return {drawable(name): drawable(value) for name, value in part.items()}
+    return [drawable(one) for one in part] if isinstance(part, list | tuple) else part
 
 
 def beside(charts: Iterable[Chart], title: str, subtitle: str = "", *, columns: int = 2) -> Chart:

@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from ..errors import InvalidInput, arg
-from .bands import PERIODS, Bands, DeclaredBands, Edge, read_bands, written_bands
+from .bands import MOST_BANDS, PERIODS, Bands, DeclaredBands, Edge, read_bands, written_bands
 from .conditions import bare, column_name, only, read_condition, refused, shown
 from .expressions import Compare, Joined, Literal, Member, Test, atoms
 
@@ -162,7 +162,7 @@ def _bucket(node: Expression, tables: frozenset[str]) -> BandExpression:
     only(node, "this", "min_value", "max_value", "num_buckets")
     low, high, many = (_constant(node.args.get(part)) for part in ("min_value", "max_value", "num_buckets"))
     column = _column(node.this, node, tables)
-    if low is None or high is None or many is None or not (low < high and 1 <= many <= 4000):
+    if low is None or high is None or many is None or not (low < high and 1 <= many <= MOST_BANDS):
         raise refused(
             f"{shown(node)} is not made of whole numbers, the first below the second",
             f"Declare the edges beside the question: {arg('bands', [f'{column}=18,30,45,65'])}.",

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from itertools import pairwise
-from typing import Any
 
 from ..errors import InvalidInput, InWords, WrongType, arg
 from ..exact.integers import is_integer
@@ -30,7 +29,8 @@ Edge = int | float | date
 #: The kind of a group column that is banded, beside "integer" and "text".
 BAND = "band"
 
-MOST_BANDS = 4_000
+#: Of one column: a query has a comparison for each.
+MOST_BANDS = 1_000
 
 #: What is no double and no day that Python knows is in no band, open ones neither.
 _FIRST: dict[str, Edge] = {"DOUBLE": -sys.float_info.max, "DATE": date.min}
@@ -106,15 +106,18 @@ class Bands:
         return {"type": self.type, "edges": edges, "below": self.below, "above": self.above}
 
     @staticmethod
-    def from_json(content: Mapping[str, Any]) -> Bands:
+    def from_json(content: Mapping[str, object]) -> Bands:
         """Bands from what ``to_json`` gave; a KeyError, TypeError or ValueError if it is something else.
 
         >>> Bands.from_json(Bands((18, 18.5, 65)).to_json()).edges
         (18, 18.5, 65)
         """
-        read: Callable[[str], Edge] = {"DOUBLE": _number, "DATE": date.fromisoformat}[content["type"]]
-        bands = Bands(tuple(map(read, content["edges"])), content["below"], content["above"])
-        if bands.to_json() != dict(content) or {type(bands.below), type(bands.above)} != {bool}:
+        edges, below, above = (content[name] for name in ("edges", "below", "above"))
+        if not isinstance(edges, list) or not isinstance(below, bool) or not isinstance(above, bool):
+            raise TypeError
+        read: Callable[[str], Edge] = {"DOUBLE": _number, "DATE": date.fromisoformat}[str(content["type"])]
+        bands = Bands(tuple(read(str(edge)) for edge in edges), below, above)
+        if bands.to_json() != dict(content):
             raise ValueError
         return bands
 

@@ -66,10 +66,10 @@ def declared_value(value: Any, column: str) -> Value:
     )
 
 
-def declared_values(values: Iterable[Any], column: str) -> Values:
+def declared_values(values: Iterable[object], column: str) -> Values:
     """The values of one column as Python declares them; ``...`` (once, the last) stands for all others."""
     given = list(values)
-    starred = bool(given) and given[-1] is ...
+    starred = bool(given) and (given[-1] is ... or given[-1] is REST)
     listed = tuple(declared_value(value, column) for value in (given[:-1] if starred else given))
     if starred and not listed:
         raise InvalidInput(f"the domain of {column!r} has ... alone.", "List its values before it.", argument="domain")

@@ -106,6 +106,11 @@ class EstimateAnswers:
             if made.level == level and total <= made.reports * OLD:
                 return made.content
 
+    async def fit(self, served: Served) -> Estimate:
+        """The estimate behind the usual answer, for pages; refused as :meth:`answer` is."""
+        await self.answer(lambda: served, LEVEL)
+        return self._kept[served.collection.name].fit
+
     async def prepare(self, served: Served, *, all_reports: bool = False) -> None:
         """Work out the answer that will be asked for, if there are enough reports and they have grown.
 

@@ -85,8 +85,8 @@ class Service:
         self.settings = settings
         self.store = report_store(settings.store) if store is None else store
         self.metrics = Metrics()
-        self._registry, self._tokens = Registry(self.store), Tokens(self.store)
-        self._answers = EstimateAnswers(self.store, self.metrics)
+        self.registry, self._tokens = Registry(self.store), Tokens(self.store)
+        self.answers = EstimateAnswers(self.store, self.metrics)
         self._limit = RateLimit(settings.requests_per_second)
         self._make_writer = writer or (lambda: GroupCommit(self.store, settings.most_waiting, self.metrics))
         self._writer: Writer | None = None
@@ -132,11 +132,11 @@ class Service:
             default_response_class=PlainJson,
         )  # fmt: skip
         routes = Routes(
-            self.settings, self.store, self._registry, self._tokens, self._answers, self.metrics,
+            self.settings, self.store, self.registry, self._tokens, self.answers, self.metrics,
             self._written_by,
         )  # fmt: skip
         app.include_router(routes.router())
-        pages = AnswerPage(lambda name: asked(lambda: self._registry.get(name)).collection)
+        pages = AnswerPage(lambda name: asked(lambda: self.registry.get(name)).collection)
         app.include_router(pages.router())
         app.add_api_route("/docs", self._page, include_in_schema=False, response_class=Response)
         app.add_exception_handler(Problem, _refuse)
@@ -171,7 +171,7 @@ class Service:
         gc.freeze()  # looking for garbage among all that was imported would stop every thread for a moment
         await self._open_store()
         self._writer = self._make_writer()
-        self._ingest = Ingest(self.settings, self._registry, self._tokens, self._writer, self._limit, self.metrics)
+        self._ingest = Ingest(self.settings, self.registry, self._tokens, self._writer, self._limit, self.metrics)
         loops = (self._forget_keys(), self._settle(), self._prepare_answers(self._ingest))
         tasks = [asyncio.create_task(one) for one in loops]
         log("started", store=self.store.name)
@@ -181,7 +181,7 @@ class Service:
             for one in tasks:
                 one.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            self._answers.close()
+            self.answers.close()
             await _beside("the writer did not end", run_in_threadpool(self._writer.close))  # what was taken is written
             await _beside("the store was not closed", run_in_threadpool(self.store.close))
             log("stopped")
@@ -229,8 +229,8 @@ class Service:
             await asyncio.sleep(max(PREPARING, min(LONGEST_REST, (time.monotonic() - began) / SHARE)))
 
     async def _prepare_answer(self, name: str, all_reports: bool) -> None:
-        served = await run_in_threadpool(self._registry.get, name)
-        await self._answers.prepare(served, all_reports=all_reports)
+        served = await run_in_threadpool(self.registry.get, name)
+        await self.answers.prepare(served, all_reports=all_reports)
 
     def _written_by(self) -> Writer:
         assert self._writer is not None  # requests come after the start

@@ -67,8 +67,19 @@ class Settings:
         return cls(**{name: value for name, value in json.loads(environment[VARIABLE]).items() if name in known})
 
 
-def serve(settings: Settings) -> None:
+#: What makes the application of a worker, for the server to load.
+APPLICATION = "discreet.collect.service.app:from_environment"
+
+
+def serve(settings: Settings, application: str = APPLICATION) -> None:
     """Answer until the process is told to stop (SIGTERM, or Ctrl-C); requests that are under way are finished.
+
+    Parameters
+    ----------
+    settings
+        What it is started with.
+    application
+        What makes the application of a worker.
 
     Raises
     ------
@@ -92,7 +103,7 @@ def serve(settings: Settings) -> None:
     store.close()
     os.environ.update(settings.to_environment())
     uvicorn.run(
-        "discreet.collect.service.app:from_environment",
+        application,
         factory=True,
         workers=settings.workers if settings.workers > 1 else None,
         log_config=None,

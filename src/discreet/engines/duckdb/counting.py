@@ -31,7 +31,7 @@ from ..bounding import (
     number_bits,
     number_sql,
 )
-from ..discovering import as_found, groups_sql
+from ..discovering import as_found, groups_sql, merged
 from ..even import one_row_in_each_group, said_of_group
 from .dialect import DUCKDB
 
@@ -66,7 +66,11 @@ def count(engine: duckdb.DuckDBPyConnection, counting: Counting, table: str, kin
 
 
 def discover(engine: duckdb.DuckDBPyConnection, counting: Discovering, table: str, kinds: Mapping[str, str]) -> Found:
-    """The groups that are there and their true counts; the parameters are those of :func:`count`."""
+    """The groups that are there and their true counts; the parameters are those of :func:`count`.
+
+    Where memory is short, a part of the people is looked at at a time, as when they are counted.
+    """
+    import duckdb
 
     def declared(name: str, columns: Mapping[str, Sequence[object]], texts: frozenset[str]) -> str:
         types = {column: object if column in texts else np.int64 for column in columns}
@@ -76,8 +80,22 @@ def discover(engine: duckdb.DuckDBPyConnection, counting: Discovering, table: st
     def hashed(text: str) -> str:
         return DUCKDB.bounding_hash(text, counting.key)
 
-    sql = groups_sql(counting, table, kinds, DUCKDB, declared, hashed)
-    return as_found(counting, list(engine.execute(sql).fetchnumpy().values()))
+    def found_in(rows: str) -> Found:
+        sql = groups_sql(counting, rows, kinds, DUCKDB, declared, hashed)
+        return as_found(counting, list(engine.execute(sql).fetchnumpy().values()))
+
+    passes = 1
+    while True:
+        try:
+            if passes == 1:
+                return found_in(table)
+            unit = DUCKDB.quoted(counting.unit)
+            some = f"(SELECT * FROM {table} WHERE hash({unit}) % {passes} = {{}}) AS part"
+            return merged([found_in(some.format(number)) for number in range(passes)])
+        except duckdb.OutOfMemoryException:
+            if passes == _MOST_PASSES or counting.unit == ROW:
+                raise
+        passes *= 8
 
 
 # ------------------------------------------------------------------------------------------------ rows to group numbers
@@ -119,15 +137,14 @@ def _declared_rows(
             bands = groups.bands[j]
             assert bands is not None  # Groups have bands for a column of this kind
             banded = BandSql(bands, column, kinds[column], DUCKDB)
-            outside = "NULL" if other is None else str(other)
-            key = f"CASE WHEN {banded.inside(f'x{j}')} THEN {banded.place(f'x{j}')} ELSE {outside} END"
+            missing = None
             if None in values:
                 reads.append(f"{DUCKDB.quoted(column)} IS NULL AS missing{j}")
-                key = f"CASE WHEN missing{j} THEN {list(values).index(None)} ELSE {key} END"
+                missing = f"missing{j}", list(values).index(None)
             reads.append(f"{banded.reading} AS x{j}")
             if other is None:
-                wanted.append(f"({'' if None not in values else f'missing{j} OR '}{banded.inside(f'x{j}')})")
-            keys.append(key)
+                wanted.append(f"({'' if missing is None else f'missing{j} OR '}{banded.inside(f'x{j}')})")
+            keys.append(banded.code_of(f"x{j}", missing, other))
             codes.append(f"CAST(k{j} AS BIGINT)")
             continue
         read = (

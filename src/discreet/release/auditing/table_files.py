@@ -10,11 +10,11 @@ import numpy as np
 from ..noise.discovered import DiscoveredNoise
 from ..plan.plan import Plan, TablePlan
 from ..publish import contents
-from ..publish.discovered import table_with_groups
 from ..publish.levelled import LevelledTable
 from ..publish.recorded import level_status
 from ..publish.tables import IMPOSSIBLE, NORMAL, STATUS_MEANING, SUPPRESSED, ErrorColumn, ReleasedTable
 from .findings import Refuted
+from .found_groups import table_with_groups
 
 #: Columns that are not whole numbers may differ by this from what is worked out here: six digits are written, and other
 #: machines have other last digits.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from ...exact.arrays import Array, FloatArray
 from ...exact.laws import Law
-from ..noise.weighted import Term, chernoff_of_variance, half_width, law_variance
+from ..noise.weighted import QUICK, SMOOTHNESS, Term, chernoff_of_variance, half_width, law_variance
 from .overlapping import OverlappingLeastSquares
 from .product import ProductLeastSquares
 from .shape import Shape
@@ -19,7 +19,10 @@ from .tree import TreeLeastSquares
 
 #: Nodes of a level with the same variance share an interval that is worked out from their noises up to so many kinds,
 #: and nodes times kinds.
-MOST_KINDS, MOST_WORK = 60, 4_000_000
+MOST_KINDS, MOST_WORK = 400, 40_000_000
+
+#: Where there are more kinds than this, their intervals may be a few per cent wider, to be quick.
+_MANY_KINDS = 8
 
 #: Combined counts are rounded so finely that no sum of them is off by more than this.
 ROUNDING = Fraction(1, 200)
@@ -58,6 +61,7 @@ class Combination:
 
     shape: Shape
     laws: tuple[Law, ...]
+    _half_widths: dict[Fraction, list[FloatArray]] = field(default_factory=dict, repr=False)
 
     @cached_property
     def solver(self) -> ProductLeastSquares | TreeLeastSquares | OverlappingLeastSquares:
@@ -87,13 +91,19 @@ class Combination:
 
     def half_widths(self, level: Fraction) -> list[FloatArray]:
         """For the nodes of each level, how far the combined count is from the truth at most, ``level`` of the time."""
-        share, found = 1 - level, []
+        if level not in self._half_widths:
+            self._half_widths[level] = self._new_half_widths(1 - level)
+        return self._half_widths[level]
+
+    def _new_half_widths(self, share: Fraction) -> list[FloatArray]:
+        found = []
         for k, errors in enumerate(self.standard_errors):
             kinds = np.round(errors, 10)
             distinct, first, which = np.unique(kinds, return_index=True, return_inverse=True)
             exact = len(distinct) <= MOST_KINDS and len(distinct) * self.shape.groups.size <= MOST_WORK
             if exact:
-                widths = [half_width(self._terms_of_node(k, int(node)), share) for node in first]
+                smoothness = SMOOTHNESS if len(distinct) <= _MANY_KINDS else QUICK
+                widths = [half_width(self._terms_of_node(k, int(node)), share, smoothness) for node in first]
             else:
                 rounded = 1.002 ** np.ceil(np.log(np.maximum(errors, 1e-9)) / np.log(1.002))
                 distinct, which = np.unique(np.where(errors > 0, rounded, 0.0), return_inverse=True)

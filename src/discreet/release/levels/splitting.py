@@ -29,6 +29,9 @@ NoiseVariance = Callable[[int, float], float]
 
 _POWER, _GAIN = 16, 1e-9
 
+#: With so many levels at most, the search starts from several splits.
+_MOST_STARTS = 8
+
 
 def best_split(shape: Shape, noise: NoiseVariance, sizes: IntArray | None = None) -> tuple[Fraction, ...]:
     """The shares of the levels that make the largest standard error least.
@@ -57,10 +60,24 @@ def best_split(shape: Shape, noise: NoiseVariance, sizes: IntArray | None = None
         top = float(found.max())
         return float(top * np.mean((found / top) ** _POWER) ** (1 / _POWER))
 
-    parts = np.full(count, PARTS // count)
-    parts[: PARTS - int(parts.sum())] += 1
-    least = worst(parts)
-    least_part = max(1, PARTS // count // 10)  # so that every measurement says something
+    starts = [_shared(np.ones(count))]
+    if count <= _MOST_STARTS:
+        starts += [_shared(np.where(np.arange(count) == level, count, 1)) for level in range(count)]
+    best = min((_improved(start, worst) for start in starts), key=worst)
+    return tuple(Fraction(int(part), PARTS) for part in best)
+
+
+def _shared(weights: FloatArray) -> IntArray:
+    """Whole parts in about these proportions."""
+    parts: IntArray = np.floor(weights / weights.sum() * PARTS).astype(np.int64)
+    parts[0] += PARTS - int(parts.sum())
+    return parts
+
+
+def _improved(parts: IntArray, worst: Callable[[IntArray], float]) -> IntArray:
+    """Parts moved from one level to another as long as that makes the error less."""
+    count = len(parts)
+    least, least_part = worst(parts), max(1, PARTS // count // 10)  # so that every measurement says something
     step = 1 << max(0, (PARTS // count // 2).bit_length() - 1)
     while step:
         moved = False
@@ -77,7 +94,7 @@ def best_split(shape: Shape, noise: NoiseVariance, sizes: IntArray | None = None
                     parts[giver] += step
                     parts[taker] -= step
         step = step if moved else step // 2
-    return tuple(Fraction(int(part), PARTS) for part in parts)
+    return parts
 
 
 def _errors(shape: Shape, sizes: IntArray | None) -> Callable[[FloatArray], FloatArray]:

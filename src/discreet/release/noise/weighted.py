@@ -21,15 +21,19 @@ import numpy as np
 
 from ...errors import Unsupported
 from ...exact.arrays import FloatArray
-from ...exact.laws import Finite, Gaussian, GeometricTails, Law
+from ...exact.laws import Gaussian, GeometricTails, Law
 from ...exact.rationals import float_down
 from .accuracy import quantile
 
-#: The normal variable's standard deviation is that of W over this, and u is so many of its own.
-SMOOTHNESS, REACH = 1_000.0, 7.0
+#: The normal variable's standard deviation is that of W over this (or over less, to be quick), and u so many of its
+#: own.
+SMOOTHNESS, QUICK, REACH = 400.0, 100.0, 7.0
 
 #: What may be added to the probability to exceed for wrapping around, truncation and rounding.
 SPARE = 1e-10
+
+#: How often the range of the half-width is halved.
+_HALVINGS = 26
 
 #: Terms times frequencies: beyond this Chernoff's inequality has to do.
 MOST_VALUES = 30_000_000
@@ -54,10 +58,9 @@ def law_variance(law: Law) -> Fraction:
         return (1 - law.atom) * (1 + law.ratio) / (1 - law.ratio) ** 2
     if isinstance(law, Gaussian):
         return law.sigma2
-    if isinstance(law, Finite) and law.symmetric:
-        squares = sum(weight * (law.low + k) ** 2 for k, weight in enumerate(law.weights))
-        return Fraction(squares, law.total)
-    raise Unsupported("totals need noise that is symmetric around zero.", "Use geometric or discrete-gaussian.")
+    raise Unsupported(
+        f"sums of {law.name} noise with weights are not worked out.", "Use geometric or discrete-gaussian."
+    )
 
 
 def characteristic(law: Law, s: FloatArray) -> FloatArray:
@@ -66,16 +69,12 @@ def characteristic(law: Law, s: FloatArray) -> FloatArray:
         atom, ratio = float(law.atom), float(law.ratio)
         cosine = np.cos(s)
         return np.asarray(atom + (1 - atom) * (1 - ratio) * (cosine - ratio) / (1 - 2 * ratio * cosine + ratio * ratio))
-    if isinstance(law, Gaussian):
-        sigma2 = float(law.sigma2)
-        folded = s - 2 * math.pi * np.round(s / (2 * math.pi))
-        far = math.ceil(9 / (2 * math.pi * math.sqrt(sigma2))) + 1
-        shifts = 2 * math.pi * np.arange(-far, far + 1)
-        total = sum(np.exp(-((folded + shift) ** 2) * sigma2 / 2) for shift in shifts.tolist())
-        return np.asarray(total / np.exp(-(shifts**2) * sigma2 / 2).sum())
-    assert isinstance(law, Finite)
-    chances = np.array([weight / law.total for weight in law.weights])
-    return np.asarray(sum(p * np.cos(s * (law.low + k)) for k, p in enumerate(chances.tolist())))
+    sigma2 = float(law_variance(law))  # of a discrete Gaussian
+    folded = s - 2 * math.pi * np.round(s / (2 * math.pi))
+    far = math.ceil(9 / (2 * math.pi * math.sqrt(sigma2))) + 1
+    shifts = 2 * math.pi * np.arange(-far, far + 1)
+    total = sum(np.exp(-((folded + shift) ** 2) * sigma2 / 2) for shift in shifts.tolist())
+    return np.asarray(total / np.exp(-(shifts**2) * sigma2 / 2).sum())
 
 
 def log_moment(law: Law, s: FloatArray) -> FloatArray:
@@ -86,13 +85,7 @@ def log_moment(law: Law, s: FloatArray) -> FloatArray:
         with np.errstate(divide="ignore", invalid="ignore"):
             sides = (1 - ratio) / 2 * (up / (1 - ratio * up) + down / (1 - ratio * down))
             return np.where(ratio * np.maximum(up, down) < 1, np.log(atom + (1 - atom) * sides), np.inf)
-    if isinstance(law, Gaussian):
-        return np.asarray(s * s * float(law.sigma2) / 2)  # Canonne, Kamath, Steinke 2020
-    assert isinstance(law, Finite)
-    values = np.arange(law.low, law.high + 1)
-    chances = np.array([weight / law.total for weight in law.weights])
-    largest = np.abs(values).max() * np.abs(s)
-    return np.asarray(largest + np.log((chances * np.exp(np.multiply.outer(s, values) - largest[:, None])).sum(axis=1)))
+    return np.asarray(s * s * float(law_variance(law)) / 2)  # of a discrete Gaussian: Canonne, Kamath, Steinke 2020
 
 
 def _thetas(laws: list[tuple[Law, float]], spread: float) -> FloatArray:
@@ -129,7 +122,7 @@ def _spread(terms: tuple[Term, ...]) -> float:
 
 
 @lru_cache(maxsize=512)
-def half_width(terms: tuple[Term, ...], share: Fraction) -> float:
+def half_width(terms: tuple[Term, ...], share: Fraction, smoothness: float = SMOOTHNESS) -> float:
     """A number q with P(|W| > q) <= share, rounded up to four digits: the least, or nearly.
 
     Parameters
@@ -138,12 +131,14 @@ def half_width(terms: tuple[Term, ...], share: Fraction) -> float:
         The independent terms of W, with positive weights.
     share
         How often it may be exceeded, on both sides together.
+    smoothness
+        The larger, the narrower by a few per cent, and the slower.
 
     Examples
     --------
     >>> law = GeometricTails(Fraction(1, 3), Fraction(1, 2))
     >>> half_width((Term(law, 1.0, 1),), Fraction(1, 20)), half_width((Term(law, 0.5, 4),), Fraction(1, 20))
-    (4.0, 4.015)
+    (4.0, 4.037)
     """
     used = tuple(term for term in terms if term.count and term.weight)
     if not used:
@@ -153,7 +148,7 @@ def half_width(terms: tuple[Term, ...], share: Fraction) -> float:
     allowed = float_down(share)
     best, spread = chernoff(used, allowed), _spread(used)
     reach = chernoff(used, SPARE / 10)
-    width = max(spread / SMOOTHNESS, reach / 20_000)
+    width = max(spread / smoothness, reach / (20 * smoothness))
     period = 2 * (reach + 10 * width)
     apart = 2 * math.pi / period
     frequencies: FloatArray = np.asarray(apart * np.arange(1.0, math.ceil(7.5 / width / apart) + 1), np.float64)
@@ -168,7 +163,7 @@ def half_width(terms: tuple[Term, ...], share: Fraction) -> float:
         return 1 - 2 * y / period - float(product @ np.sin(frequencies * y)) + SPARE
 
     low, high = 0.0, reach
-    while high - low > spread * 1e-5:
+    for _ in range(_HALVINGS):
         middle = (low + high) / 2
         low, high = (low, middle) if exceeds(middle) <= allowed else (middle, high)
     # weights are rounded to 24 binary places, which moves W by less than this with all probability that matters

@@ -162,11 +162,20 @@ def rest_notes(question: Question, groups: Groups, unit: str, max_groups: int) -
         for column, kind, values in zip(question.by, groups.kinds, groups.values, strict=True)
         if kind == "text" and not has_rest(values) and groups.cells is None
     ]
-    notes = []
+    starless = [
+        column
+        for column, values in zip(question.by, groups.values, strict=True)
+        if "*" in values and not has_rest(values)
+    ]
+    notes = [
+        f"'*' is a text of its own in the domain of {column}; for all other values write * without quotes, or ... in "
+        "Python."
+        for column in starless
+    ]
     if without:
         notes.append(
-            f"rows with any other value of {' or '.join(without)}, a misspelt one for example, are not counted. Add * "
-            "to the domain to count them together."
+            f"rows with any other value of {' or '.join(without)}, such as a misspelt one, are not counted: add * to "
+            "the domain to count them together."
         )
     starred = [column for column, values in zip(question.by, groups.values, strict=True) if has_rest(values)]
     if starred and unit != ROW and max_groups < groups.live:

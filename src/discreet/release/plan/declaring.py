@@ -158,15 +158,16 @@ def refuse_texts_for_numbers(asked: Sequence[Question], cells: Sequence[Groups],
                 shown = ", ".join(repr(value) for value in list(values)[:5])
                 raise InvalidInput(
                     f"the column {column!r} holds numbers, and its domain has texts ({shown}).",
-                    "Write numbers: 1..6 for a range, or 1,2,3.",
+                    f"Write numbers: 1..6 for a range, or 1,2,3; for bands {arg('bands', [f'{column}=18,30,65'])}.",
                     argument="domain",
                 )
             if stored in _WRITTEN:
                 pattern, what, instead = _WRITTEN[stored]
+                months = f"; for months {arg('bands', [f'{column}=month:2024-01..2024-12'])}"
                 odd = [value for value in values if value is not None and not re.fullmatch(pattern, str(value))]
                 if odd:
                     raise InvalidInput(
                         f"the column {column!r} holds {what}, and {odd[0]!r} of its domain can match no row.",
-                        f"Write {instead}.",
+                        f"Write {instead}{months if stored != 'boolean' else ''}.",
                         argument="domain",
                     )

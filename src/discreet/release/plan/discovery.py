@@ -261,8 +261,8 @@ def declared_part(request: ReleaseRequest, asked: Question, discovery: Discovery
     starred = next((one for one, values in zip(rest, groups.values, strict=True) if has_rest(values)), None)
     if starred is not None:
         raise InvalidInput(
-            f"the rest of {starred!r} cannot be counted beside groups that are discovered.",
-            f"Leave the * out of {arg('domain')}, and ask for the rest in a question of its own.",
+            "a domain with a rest (*) cannot stand beside columns that are discovered.",
+            f"Leave the * of {starred!r} out of {arg('domain')}, and ask for the rest in a question of its own.",
         )
     return groups
 

@@ -13,6 +13,7 @@ import numpy as np
 from ...errors import InvalidInput, InWords, arg
 from ...exact.arrays import IntArray
 from ...exact.bits import Bits
+from ...exact.laws import Gaussian, GeometricTails
 from ...exact.rationals import as_fraction, text_up
 from ...mechanism import Mechanism
 from ...questions.groups import Groups
@@ -157,9 +158,9 @@ def levels_from_json(
 
 
 def refuse_unsuited(noise: CellNoise) -> None:
-    """Refuse noise that totals cannot be combined from: it must be signed, the same for every count, and symmetric."""
+    """Refuse noise that totals cannot be combined from: it must be signed and have one known law for every count."""
     law = noise.shift_law
-    if noise.output != "signed" or noise.high is not None or law is None or not law.symmetric:
+    if noise.output != "signed" or noise.high is not None or not isinstance(law, GeometricTails | Gaussian):
         raise InvalidInput(
             "totals need noise that is signed, unbounded and symmetric.", "Use geometric or discrete-gaussian."
         )

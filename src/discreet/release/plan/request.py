@@ -72,7 +72,7 @@ class ReleaseRequest:
         ``...`` (in texts ``*``) as the last for all others.
     bands
         The edges of group columns that are counted in bands, ``{"age": [18, 30, 45, 65]}`` or
-        ``{"visit": "month:2024-01..2025-12"}``, closed on the left; see :func:`discreet.questions.bands.read_bands`.
+        ``{"visit": "month:2024-01..2025-12"}``, closed on the left. A text is what ``--bands`` takes.
     groups
         Instead of ``domain``: the groups themselves, a CSV file or a list of rows.
     zeros

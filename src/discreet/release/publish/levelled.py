@@ -17,15 +17,16 @@ from typing import Any
 import numpy as np
 
 from ...errors import InvalidInput
-from ...exact.arrays import Array, FloatArray, IntArray
+from ...exact.arrays import Array, BoolArray, FloatArray, IntArray
 from ...exact.rationals import float_down, float_up, text_up
 from ...plots.counts import MOST_CELLS
 from ...questions.levels import grouping_number
 from ...wording import listed, percent
 from ..levels.combining import ROUNDING, Combination
+from ..levels.quantiles import Balance
 from ..levels.rounding import rounded_leaves
 from ..noise.margins import Combined
-from ..noise.weighted import half_width, law_variance
+from ..noise.weighted import chernoff, half_width, law_variance
 from .tables import IMPOSSIBLE, ErrorColumn, ReleasedTable
 
 #: What stands in a column that was summed over; the column ``grouping`` tells it from a value that reads the same.
@@ -204,19 +205,32 @@ class LevelledTable(ReleasedTable):
         low, high = max(0.0, float_down(100 * least)), min(100.0, float_up(100 * most))
         return Combined(estimate, low, high, self.level, None, None, None, int(outer.sum()), how)
 
+    def _balance(self, lower: BoolArray, upper: BoolArray, share: Fraction) -> Balance:
+        weights = (
+            lower.astype(np.int64) * (share.denominator - share.numerator) - upper.astype(np.int64) * share.numerator
+        )
+        estimate = self._estimate(weights) / share.denominator
+        floats = weights / share.denominator
+        width = self.weighted_half_width(floats, 1 - self.level, quick=True)
+        if abs(estimate) <= width:
+            width = self.weighted_half_width(floats, 1 - self.level)
+        return Balance(estimate, estimate - Fraction(width), estimate + Fraction(width))
+
     def _estimate(self, weights: IntArray) -> Fraction:
         leaves = self.leaves.reshape(-1)
         chosen = np.flatnonzero(weights)
         return Fraction(sum(int(w) * int(x) for w, x in zip(weights[chosen], leaves[chosen], strict=True)), self.unit)
 
-    def weighted_half_width(self, weights: FloatArray, share: Fraction) -> float:
+    def weighted_half_width(self, weights: FloatArray, share: Fraction, quick: bool = False) -> float:
         """What the error of a weighted sum of the combined leaves exceeds with probability ``share`` at most."""
         grid = weights.reshape(self.groups.size, -1)
         terms = [
             term for column in grid.T if column.any() for term in self.combination.terms(column.astype(np.float64))
         ]
         slack = float(ROUNDING) * max(1.0, float(np.abs(weights).max(initial=0.0)))
-        return half_width(tuple(terms), share) + slack if terms else 0.0
+        if not terms:
+            return 0.0
+        return slack + (chernoff(tuple(terms), float(share)) if quick else half_width(tuple(terms), share))
 
     def _combined(self, weights: IntArray, non_negative: bool, level: Fraction | None = None) -> Combined:
         level = self.level if level is None else level

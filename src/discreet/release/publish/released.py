@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from ...errors import InvalidInput
+from ...exact.rationals import Number
 from ...ledger.budget import Cost, short
 from ...ledger.chain import time_text
 from ...pages.html import TEMPLATE
@@ -15,6 +17,7 @@ from ...plots.chart import Chart
 from ...plots.counts import MOST_CELLS
 from ...report import Json, Report, Result, stamped
 from ...wording import listed, plural
+from ..levels.quantiles import Quantile
 from ..noise.margins import Combined
 from ..plan.plan import Plan
 from . import frames
@@ -134,6 +137,16 @@ class Release(Result):
     def to_polars(self, table: int = 0) -> Any:
         """A table as a DataFrame of polars."""
         return frames.to_polars(self.table(table))
+
+    def quantile(
+        self, column: str, share: Number = Fraction(1, 2), cells: Mapping[str, object] | None = None, *, table: int = 0
+    ) -> Quantile:
+        """A quantile of a column of whole numbers, the median by default, with an interval that covers the true one.
+
+        ``cells`` selects as for :meth:`total`. People without a value are left out. With totals the counts of all
+        levels are used, which makes the interval shorter.
+        """
+        return self.table(table).quantile(column, share, cells)
 
     def chart(self, table: int = 0) -> Chart:
         """The counts of a table with their intervals, as a picture."""

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from ...errors import InvalidInput, InWords
 from ...exact.arrays import Array, BoolArray, IntArray
+from ...exact.rationals import Number
 from ...pages.pictures import chart_of
 from ...plots.chart import Chart
 from ...plots.counts import MOST_CELLS, label
@@ -25,6 +26,7 @@ from ...questions.groups import Groups, Value
 from ...questions.question import Question
 from ...report import Picture
 from ...wording import listed, percent
+from ..levels.quantiles import Balance, Quantile, find_quantile, read_share
 from ..noise import margins
 from ..noise.accuracy import NO_END
 from ..noise.cells import CellNoise
@@ -268,6 +270,37 @@ class ReleasedTable:
     def percentage(self, part: Mapping[str, object] | None, whole: Mapping[str, object] | None) -> Combined:
         """The sum of some counts as a percentage of that of others."""
         return margins.percentage(*self.drawn, self.select(part), self.select(whole), self.level)
+
+    def quantile(self, column: str, share: Number, cells: Mapping[str, object] | None = None) -> Quantile:
+        """A quantile of a column of whole numbers: see :meth:`~.released.Release.quantile`."""
+        if column not in self.by:
+            raise InvalidInput(
+                f"{column!r} is not a column of the groups; they are {', '.join(self.by)}.", argument="column"
+            )
+        place, which = self.by.index(column), read_share(share)
+        known = [value for value in self.groups.values[place] if isinstance(value, int)]
+        if self.groups.kinds[place] != "integer":
+            raise InvalidInput(f"{column!r} has texts, which have no quantiles.", "Ask for a column of whole numbers.")
+        rank: dict[object, int] = {value: k for k, value in enumerate(sorted(known))}
+        ranks = np.array([rank.get(value, -1) for value in self.groups.values[place]])[self.groups.codes()[:, place]]
+        ranks = np.repeat(ranks, len(self.measures))
+        chosen = self.select(cells) & (ranks >= 0)
+
+        def balance(k: int) -> Balance:
+            return self._balance(chosen & (ranks <= k), chosen & (ranks > k), which)
+
+        return find_quantile(column, which, sorted(known), balance, self.level)
+
+    def _balance(self, lower: BoolArray, upper: BoolArray, share: Fraction) -> Balance:
+        """``(1 - share)`` times the lower counts less ``share`` times the upper ones; both enclosed together."""
+        level = (1 + self.level) / 2
+        below, above = (margins.total(*self.drawn, mask, level) for mask in (lower, upper))
+        least, most = (None if one is None else Fraction(one) for one in (below.low, below.high))
+        rest_least, rest_most = (None if one is None else Fraction(one) for one in (above.low, above.high))
+        estimate = (1 - share) * Fraction(below.estimate or 0) - share * Fraction(above.estimate or 0)
+        low = None if rest_most is None else (1 - share) * (least or 0) - share * rest_most
+        high = None if most is None else (1 - share) * most - share * (rest_least or 0)
+        return Balance(estimate, low, high)
 
     @property
     def drawn(self) -> tuple[IntArray, CellNoise, NDArray[np.str_]]:

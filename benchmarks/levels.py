@@ -1,0 +1,64 @@
+"""How fast levels are combined so that they add up: exact fractions beside conjugate gradients of SciPy in doubles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.linalg import cg
+
+import measure
+from discreet.exact.laws import GeometricTails
+from discreet.questions.groups import groups_from
+from discreet.release.levels.combining import Combination
+from discreet.release.levels.rounding import rounded_leaves
+from discreet.release.levels.shape import Shape
+from measure import Line
+
+#: A million leaves in four levels.
+LENGTHS = (10, 10, 100, 100)
+LEVELS = ((0, 1, 2, 3), (0, 1, 2), (0, 1), ())
+
+
+def lines() -> Iterator[Line]:
+    columns = ["a", "b", "c", "d"]
+    groups = groups_from({name: range(length) for name, length in zip(columns, LENGTHS, strict=True)}, columns)
+    shape = Shape(groups, LEVELS)
+    law = GeometricTails(Fraction(1, 9), Fraction(4, 5))
+    both = Combination(shape, (law,) * len(LEVELS))
+    rng = np.random.default_rng(0)
+    measured = [rng.integers(0, 100, size=(size, 1)) for size in shape.sizes]
+    variance = float(both.solver.variances[0])
+    ones, leaves = np.ones(groups.size), np.arange(groups.size)
+    sums = [
+        csr_array((ones, (nodes, leaves)), shape=(size, groups.size))
+        for nodes, size in zip(shape.node_of_leaf, shape.sizes, strict=True)
+    ]
+
+    def gradients() -> np.ndarray:
+        """The same least squares in doubles, without forming the dense blocks of the normal matrix."""
+        from scipy.sparse.linalg import LinearOperator
+
+        normal = LinearOperator(
+            (groups.size, groups.size), matvec=lambda x: sum(one.T @ (one @ x) for one in sums) / variance, dtype=float
+        )
+        right = sum(one.T @ y[:, 0] for one, y in zip(sums, measured, strict=True)) / variance
+        found, code = cg(normal, right, rtol=1e-8, maxiter=200)
+        assert code == 0
+        return found
+
+    exact, theirs = measure.in_turn(lambda: both.leaves(measured), gradients, rounds=3)
+    combined = both.leaves(measured)
+    np.testing.assert_allclose(combined[:, 0] / 10**both.digits, gradients(), atol=1e-4)
+    peer = f"SciPy's gradients, doubles {theirs:.2f} s"
+    yield measure.at_least("a million leaves in 4 levels, exactly", f"{exact:.2f} s", peer, theirs / exact, 0.1)
+    yield measure.at_most("the same, in seconds", f"{exact:.2f} s", "3 s", exact / 3, 1)
+    (whole,) = measure.in_turn(lambda: rounded_leaves(shape, combined, 10**both.digits), rounds=2)
+    yield measure.at_most("made whole so that they add up", f"{whole:.2f} s", "5 s", whole / 5, 1)
+
+
+if __name__ == "__main__":
+    for line in lines():
+        print(line)

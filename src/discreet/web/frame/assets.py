@@ -1,0 +1,40 @@
+"""The files that the pages load: their own, and those of others as they were published."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from typing import NamedTuple
+
+#: Endings of files -> their media types.
+MEDIA_TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
+
+#: What may be asked for.
+NAMES = (
+    "icon.svg", "style.css", "pages.js", "enter.js", "vendor/htmx.min.js", "vendor/vega.min.js",
+    "vendor/vega-lite.min.js", "vendor/vega-embed.min.js",
+)  # fmt: skip
+
+
+class Asset(NamedTuple):
+    """A file as a browser gets it."""
+
+    content: bytes
+    media_type: str
+
+
+@cache
+def asset(name: str) -> Asset | None:
+    """A file by its name; None for any other name.
+
+    >>> asset("pages.js").media_type, asset("../guarding.py")
+    ('text/javascript', None)
+    """
+    if name not in NAMES:
+        return None
+    media_type = MEDIA_TYPES[name[name.rindex(".") :]]
+    static = files("discreet.web") / "static"
+    if name == "style.css":  # that of every page, and what forms need
+        common = (files("discreet.pages") / "templates" / "style.css").read_bytes()
+        return Asset(common + (static / "site.css").read_bytes(), media_type)
+    return Asset((static / name).read_bytes(), media_type)

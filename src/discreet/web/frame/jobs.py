@@ -1,0 +1,162 @@
+"""Long work beside the pages: in a process of its own, so that it can be watched and stopped."""
+
+from __future__ import annotations
+
+import multiprocessing
+import secrets
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from threading import Lock
+from typing import Any
+
+from ...errors import DiscreetError, InvalidInput
+
+#: So many run at once; each takes a core.
+MOST_RUNNING = 2
+
+#: So many are remembered, with what they found.
+MOST_KEPT = 50
+
+#: After so many seconds a job is stopped.
+LONGEST = 900.0
+
+#: A step of some work: how much is done, of how much, in words; and at the end what was found.
+Step = tuple[int, int, str, Any]
+
+#: Work in steps, from what was asked.
+Work = Callable[[Any], Iterator[Step]]
+
+
+@dataclass
+class Job:
+    """Work under way, or done.
+
+    Attributes
+    ----------
+    asked
+        What the work is about; it belongs to the page that started it.
+    owner
+        Who asked: whoever asks for something else has no use for the last.
+    done, total, words
+        How far it is.
+    found
+        What was found; None until then.
+    problem
+        Why nothing was found.
+    """
+
+    asked: Any
+    owner: str
+    process: BaseProcess
+    inbox: Connection
+    name: str = field(default_factory=lambda: secrets.token_urlsafe(12))
+    began: float = field(default_factory=time.monotonic)
+    done: int = 0
+    total: int = 1
+    words: str = "Starting"
+    found: Any = None
+    problem: DiscreetError | None = None
+
+    @property
+    def running(self) -> bool:
+        return self.found is None and self.problem is None
+
+    @property
+    def seconds(self) -> int:
+        return int(time.monotonic() - self.began)
+
+    def look(self) -> None:
+        """Take in what the process has said."""
+        while self.running:
+            try:
+                if not self.inbox.poll():
+                    break
+                said = self.inbox.recv()
+            except (EOFError, OSError):
+                self.end(InvalidInput("the work ended without an answer.", "Ask again, or for a smaller one."))
+                return
+            if isinstance(said, DiscreetError):
+                self.end(said)
+            else:
+                self.done, self.total, self.words, self.found = said
+        if not self.running:
+            self._close()
+        elif time.monotonic() - self.began > LONGEST:
+            self.end(InvalidInput(f"this took more than {LONGEST / 60:.0f} minutes.", "Ask for a smaller one."))
+
+    def end(self, problem: DiscreetError) -> None:
+        """Stop it, and say why."""
+        if self.running:
+            self.problem = problem
+        self._close()
+
+    def _close(self) -> None:
+        if self.process.is_alive():
+            self.process.kill()
+        self.process.join(5)
+        self.inbox.close()
+
+
+class Jobs:
+    """What was started here, by name."""
+
+    def __init__(self) -> None:
+        self._jobs: dict[str, Job] = {}
+        self._lock = Lock()
+
+    def start(self, work: Work, asked: Any, owner: str) -> Job:
+        """Start some work, in place of what its owner asked before; refused while as many run as there may be."""
+        with self._lock:
+            for job in self._jobs.values():
+                job.look()
+                if job.owner == owner and job.running:
+                    job.end(InvalidInput("something else was asked.", "Start again."))
+            if sum(job.running for job in self._jobs.values()) >= MOST_RUNNING:
+                raise InvalidInput(
+                    f"{MOST_RUNNING} designs are being worked out already.", "Cancel one, or wait a moment."
+                )
+            while len(self._jobs) >= MOST_KEPT:
+                del self._jobs[next(name for name, job in self._jobs.items() if not job.running)]
+            spawned = multiprocessing.get_context("spawn")
+            inbox, outbox = spawned.Pipe(duplex=False)
+            process = spawned.Process(target=_do, args=(work, asked, outbox), daemon=True)
+            process.start()
+            outbox.close()
+            job = Job(asked, owner, process, inbox)
+            self._jobs[job.name] = job
+            return job
+
+    def find(self, name: str) -> Job | None:
+        """A job as it stands now."""
+        with self._lock:
+            job = self._jobs.get(name)
+            if job is not None:
+                job.look()
+            return job
+
+    def cancel(self, name: str) -> Job | None:
+        """Stop a job because somebody said so."""
+        with self._lock:
+            job = self._jobs.get(name)
+            if job is not None:
+                job.end(InvalidInput("cancelled.", "Change something, or start again."))
+            return job
+
+    def close(self) -> None:
+        """Stop all of them."""
+        for name in list(self._jobs):
+            self.cancel(name)
+
+
+def _do(work: Work, asked: Any, outbox: Connection) -> None:
+    """The work itself, in its own process."""
+    try:
+        for step in work(asked):
+            outbox.send(step)
+    except DiscreetError as problem:
+        outbox.send(type(problem)(str(problem)) if type(problem).__init__ is DiscreetError.__init__ else problem)
+    finally:
+        outbox.close()

@@ -1,0 +1,1 @@
+"""The pages, one module each: they call what a Python user calls."""

@@ -1,0 +1,154 @@
+"""The pages and the service under one address: the pages for the curator, the service for devices."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from ..addresses import read_address
+from ..collect.service.app import Service
+from ..collect.service.app import from_environment as service_from_environment
+from .frame.answers import page
+from .frame.assets import asset
+from .frame.guarding import Guard, Sessions
+from .frame.jobs import Jobs
+from .frame.rendering import render
+from .frame.settings import PageSettings
+from .pages.collections import CollectionsPage
+from .pages.designing import DesignPage
+from .pages.ledgers import LedgersPage
+from .pages.releasing import ReleasePage
+from .pages.tradeoff import TradeoffPage
+from .pages.verifying import VerifyPage
+
+#: Why a request is not answered -> a heading, and what to do.
+REFUSED = {
+    "no session": (
+        "Open the link from the terminal",
+        (
+            "`discreet serve` printed a link that lets one browser in.",
+            "It works once; then a new one is printed.",
+        ),
+    ),
+    "another site": ("This was not sent by a page of this server", ("Open the page again, and try once more.",)),
+    "another name": ("This server does not answer to that name", ("Use the address that `discreet serve` printed.",)),
+    "too large": ("That is too large", ("At most 20 MB can be looked at here; the command line takes more.",)),
+    "not found": ("There is no such page", ("The menu has them all.",)),
+}
+
+
+#: The first parts of the pages' paths; all others are the service's.
+OWN = ("", "enter", "session", "assets", "release", "design", "verify", "trade-off", "collections", "ledgers")
+
+
+#: What is shown without a session.
+OPENED = ("/enter", "/session", "/assets/")
+
+
+class Site:
+    """The pages before a service: what is not a page is the service's.
+
+    Parameters
+    ----------
+    service
+        Answers all other paths.
+    hosts
+        The names, with ports, that the pages answer to.
+    announce
+        Is told each new one-time token.
+    cookie
+        The name of the session's cookie.
+    ledgers
+        Where ledgers are that the pages may show and spend from.
+    data
+        Addresses of the data that may be asked.
+    out
+        The folder for bundles.
+    """
+
+    def __init__(
+        self, service: Service, hosts: Iterable[str], announce: Callable[[str], None], cookie: str = "discreet",
+        ledgers: Iterable[str] = (), data: Iterable[str] = (), out: Path = Path("releases"),
+    ) -> None:  # fmt: skip
+        self._service, self._cookie = service, cookie
+        self._sessions = Sessions(announce)
+        self._jobs = Jobs()
+        self._out = out
+        self._data = {str(read_address(where)): where for where in data}
+        self._ledgers = {str(read_address(where)): where for where in ledgers}
+        self._guarded = Guard(
+            self._pages(), self._sessions, cookie, hosts, ("/enter", "/session", "/assets/"), _refused
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        parts = scope["path"].split("/") if scope["type"] == "http" else []
+        mine = parts[1:2] and parts[1] in OWN and parts[-1] != "answer"  # that one is for everybody
+        await (self._guarded if mine else self._service)(scope, receive, send)
+
+    def _pages(self) -> Starlette:
+        routes = [
+            Route("/", self._home),
+            Route("/enter", _entrance),
+            Route("/session", self._enter, methods=["POST"]),
+            Route("/assets/{name:path}", _asset),
+            *ReleasePage(self._data, self._ledgers, self._out).routes(),
+            *DesignPage(self._jobs).routes(),
+            *VerifyPage(self._ledgers).routes(),
+            *TradeoffPage().routes(),
+            *LedgersPage(self._ledgers).routes(),
+            *CollectionsPage(self._service.store, self._service.registry, self._service.answers).routes(),
+        ]
+        return Starlette(routes=routes, exception_handlers={404: _missing})
+
+    def _home(self, request: Request) -> Response:
+        return page(request, "home.html", title="Private counts", eyebrow="discreet", here="/")
+
+    async def _enter(self, request: Request) -> Response:
+        token = (await request.body())[:200].decode("ascii", "replace")
+        session = self._sessions.enter(token)
+        if session is None:
+            return Response(status_code=403)
+        answer = Response(status_code=204)
+        answer.set_cookie(self._cookie, session.cookie, httponly=True, samesite="strict", path="/")
+        return answer
+
+
+def _entrance(_: Request) -> Response:
+    return _refused(200, "no session")
+
+
+def _asset(request: Request) -> Response:
+    found = asset(request.path_params["name"])
+    if found is None:
+        return Response(status_code=404)
+    return Response(found.content, media_type=found.media_type, headers={"Cache-Control": "no-cache"})
+
+
+def _missing(request: Request, _: Exception) -> Response:
+    title, lines = REFUSED["not found"]
+    return page(request, "message.html", title=title, eyebrow="discreet", here="", status=404, lines=lines)
+
+
+def _refused(status: int, kind: str) -> Response:
+    title, lines = REFUSED[kind]
+    return HTMLResponse(render("enter.html", title=title, lines=lines), status)
+
+
+def from_environment() -> Site:
+    """The pages and the service, by the settings that they were handed."""
+    pages = PageSettings.from_environment(os.environ)
+    service = service_from_environment()
+
+    def announce(token: str) -> None:
+        print(f"pages     http://{pages.hosts[0]}/enter#token={token}", flush=True)
+
+    return Site(
+        service, pages.hosts, announce, f"discreet_{service.settings.port}", pages.ledgers, pages.data, Path(*pages.out)
+    )

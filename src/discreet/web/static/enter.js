@@ -1,0 +1,12 @@
+"use strict";
+// The token stands after "#", which a browser sends to nobody; it is posted once, and leaves the address bar.
+(async () => {
+  const token = new URLSearchParams(location.hash.slice(1)).get("token");
+  if (!token) return;
+  const line = document.getElementById("line-1");
+  line.textContent = "One moment …";
+  history.replaceState(null, "", location.pathname);
+  const answer = await fetch("/session", { method: "POST", body: token, headers: { "Content-Type": "text/plain" } });
+  if (answer.ok) location.replace("/");
+  else line.textContent = "This link was used before. The terminal that runs discreet serve shows a new one.";
+})();

@@ -1,0 +1,133 @@
+"use strict";
+// What the pages need beside htmx: charts, the session's word on every request, numbers beside sliders, copying.
+(() => {
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  // colours of the charts -> the same on a dark page, as the style of printed pages has them
+  const NIGHT = {
+    "#222222": "#e8e6e1", "#000000": "#e8e6e1", "#555555": "#a3a8ad", "#888888": "#a3a8ad", "#dddddd": "#33383d",
+    "#eeeeee": "#33383d", "#00436b": "#e8e6e1", "#0072b2": "#3d9bd8", "#777777": "#a3a8ad",
+  };
+
+  function tinted(spec) {
+    if (!dark.matches) return spec;
+    return spec.replace(/"(#[0-9a-f]{6})"/gi, (all, hex) => (NIGHT[hex.toLowerCase()] ? `"${NIGHT[hex.toLowerCase()]}"` : all));
+  }
+
+  async function draw(place) {
+    const spec = JSON.parse(tinted(place.dataset.chart));
+    const options = {
+      actions: false, ast: true, defaultStyle: false, renderer: "canvas", tooltip: { disableDefaultStyle: true },
+    };
+    try {
+      const made = await vegaEmbed(place, spec, options);
+      if (place.made) place.made.finalize();
+      place.made = made;
+      const canvas = place.querySelector("canvas");
+      if (canvas) canvas.setAttribute("aria-hidden", "true");
+    } catch (problem) {
+      place.textContent = "This chart could not be drawn; its numbers are in the tables.";
+    }
+    reachable();
+    place.dispatchEvent(new CustomEvent("drawn", { bubbles: true }));
+  }
+
+  // What can be scrolled can be reached by keyboard.
+  function reachable() {
+    for (const one of document.querySelectorAll(".across, .scroll, figure, pre, .work > form")) {
+      if (one.scrollWidth > one.clientWidth + 1 || one.scrollHeight > one.clientHeight + 1) one.tabIndex = 0;
+      else one.removeAttribute("tabindex");
+    }
+  }
+
+  function prepare(root) {
+    for (const place of root.querySelectorAll("[data-chart]")) if (!place.made) draw(place);
+    for (const bar of root.querySelectorAll("[data-placed]")) {
+      for (const part of bar.dataset.placed.split(";")) {
+        const [name, value] = part.split(":");
+        bar.style.setProperty(name, value);
+      }
+    }
+    reachable();
+  }
+
+  document.addEventListener("htmx:config:request", (event) => {
+    const word = document.querySelector('meta[name="discreet-word"]');
+    event.detail.ctx.request.headers["X-Discreet-Session"] = word.content;
+  });
+  document.addEventListener("htmx:after:swap", () => {
+    prepare(document);
+    const heading = document.getElementById("sure");
+    if (heading && !heading.seen) { heading.seen = true; heading.focus(); }
+  });
+  dark.addEventListener("change", () => {
+    for (const place of document.querySelectorAll("[data-chart]")) draw(place);
+  });
+
+  // A slider and a box for one number: data-pair names the other; sliders over ratios run over logarithms.
+  document.addEventListener("input", (event) => {
+    const other = event.target.dataset && document.getElementById(event.target.dataset.pair || "");
+    if (!other) return;
+    const slides = event.target.type === "range", ratio = (slides ? event.target : other).dataset.scale === "log";
+    const value = Number(event.target.value);
+    if (!Number.isFinite(value)) return;
+    if (slides) other.value = ratio ? Number(Math.pow(10, value).toPrecision(2)) : value;
+    else if (value > 0 || !ratio) other.value = ratio ? Math.log10(value) : value;
+  }, true);
+
+  document.addEventListener("click", async (event) => {
+    const button = event.target.closest("[data-copy]");
+    if (!button) return;
+    const text = document.getElementById(button.dataset.copy).textContent.trim();
+    await navigator.clipboard.writeText(text);
+    document.getElementById("said").textContent = "Copied.";
+    button.textContent = "Copied";
+    setTimeout(() => { button.textContent = "Copy"; }, 1500);
+  });
+
+  // A public file of values, one on each line, fills a field; it goes nowhere else.
+  document.addEventListener("change", async (event) => {
+    const name = event.target.dataset && event.target.dataset.lines;
+    if (!name || !event.target.files.length) return;
+    event.stopPropagation();
+    const lines = (await event.target.files[0].text()).split(/\r?\n/).map((line) => line.trim()).filter(Boolean);
+    const field = event.target.form.elements[name];
+    field.value = lines.map((line) => (/^[^,'"*@\s][^,'"]*$/.test(line) ? line : `'${line.replaceAll("'", "''")}'`)).join(",");
+    field.dispatchEvent(new Event("input", { bubbles: true }));
+  }, true);
+
+  // Files that are dropped go into the field of their form.
+  document.addEventListener("dragover", (event) => {
+    const area = event.target.closest && event.target.closest("[data-drop]");
+    if (area) { event.preventDefault(); area.classList.add("over"); }
+  });
+  document.addEventListener("dragleave", (event) => {
+    const area = event.target.closest && event.target.closest("[data-drop]");
+    if (area) area.classList.remove("over");
+  });
+  document.addEventListener("drop", async (event) => {
+    const area = event.target.closest && event.target.closest("[data-drop]");
+    if (!area) return;
+    event.preventDefault();
+    area.classList.remove("over");
+    const field = area.querySelector('input[type="file"]:not([webkitdirectory])'), files = new DataTransfer();
+    for (const file of await dropped(event.dataTransfer)) files.items.add(file);
+    field.files = files.files;
+    field.dispatchEvent(new Event("change", { bubbles: true }));
+  });
+
+  async function dropped(data) {
+    const entries = [...data.items].map((item) => item.webkitGetAsEntry && item.webkitGetAsEntry()).filter(Boolean);
+    if (!entries.some((entry) => entry.isDirectory)) return [...data.files];
+    const found = [];
+    for (const entry of entries) {
+      if (entry.isFile) found.push(await new Promise((done, fail) => entry.file(done, fail)));
+      else {
+        const inside = await new Promise((done, fail) => entry.createReader().readEntries(done, fail));
+        for (const one of inside) if (one.isFile) found.push(await new Promise((done, fail) => one.file(done, fail)));
+      }
+    }
+    return found;
+  }
+
+  document.addEventListener("DOMContentLoaded", () => prepare(document)); // after all scripts of the page
+})();
