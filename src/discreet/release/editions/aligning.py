@@ -56,9 +56,10 @@ def edition_names(releases: Sequence[Release]) -> tuple[str, ...]:
                 f"the same release is given twice: edition {name!r}.", "Give each edition once.", argument="editions"
             )
         if first < k:
+            how = call("edition='2026-Q1'", "--edition 2026-Q1")
             raise InvalidInput(
                 f"two of the releases are called {name!r}.",
-                f"Name each state of the data when it is released: {call("edition='2026-Q1'", '--edition 2026-Q1')}.",
+                f"Name each state of the data when it is released: {how}.",
                 argument="editions",
             )
     return names
