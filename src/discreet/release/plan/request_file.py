@@ -25,7 +25,7 @@ from ...names import nearest
 from ...ptables.reading import read_ptable
 from ...ptables.table import PTable
 from ...questions.bands import bands_from
-from ...questions.domains import domain_values, split_domain
+from ...questions.domains import domain_values, has_rest, split_domain
 from ...report import Json, Report, Result, Section, Terms, stamped
 from .request import ReleaseRequest, RequestFields, read_request
 from .toml_text import toml_text
@@ -215,7 +215,8 @@ def _domain(column: str, values: object, folder: Path) -> object:
     body = values.strip()
     star = ",*" if body.endswith(",*") else ""  # behind a file: all other values
     place = body[1:].removesuffix(",*")
-    return domain_values(column, f"@{_found(place, folder)}{star}" if body.startswith("@") else values)
+    read = domain_values(column, f"@{_found(place, folder)}{star}" if body.startswith("@") else values)
+    return (*read[:-1], ...) if has_rest(read) else read
 
 
 def mechanism_named(name: str, folder: Path | None = None) -> str | Mechanism | PTable:
@@ -369,9 +370,10 @@ def _written_values(column: str, values: Any) -> Json:
     if isinstance(values, range) and values.step == 1 and len(values) > 1:
         return f"{values[0]}..{values[-1]}"
     listed = list(values)
-    if None in listed or ... in listed:  # TOML has no words for them
-        words = {None: "NULL", ...: "*"}
-        texts = [words.get(one) or (str(one) if type(one) is int else _quoted(str(one))) for one in listed]
+    words = {id(None): "NULL", id(...): "*"}  # for which TOML has no word
+    if any(id(one) in words for one in listed):
+        texts = [words.get(id(one)) or (str(one) if type(one) is int else _quoted(str(one))) for one in listed]
+        domain_values(column, ",".join(texts))  # what would be questioned when it is read is questioned now
         return ",".join(texts)
     return _json("domain", listed)
 
