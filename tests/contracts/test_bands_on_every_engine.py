@@ -225,6 +225,14 @@ def test_the_rest_holds_whatever_is_not_declared() -> None:
     assert count_rows(plain, apart).tolist() == [[1], [1], [1], [7]]
 
 
+def test_a_structural_zero_does_not_fall_into_the_rest() -> None:
+    """Female at 18-29 cannot exist: such a row vanishes, and is neither (all others) nor in another band."""
+    both = {"i": read_bands("i", "18,30,*"), "s": domain_values("s", "Female,*")}
+    rows_of = [{"i": 20, "s": "Female"}, {"i": 20, "s": "x"}, {"i": 99, "s": "Female"}]
+    assert count_rows(rows_of, counting_of("row", 1, zeros=frozenset({0}), **both))[:, 0].tolist() == [0, 1, 1, 0]
+    assert count_rows(rows_of, counting_of("row", 1, **both))[:, 0].tolist() == [1, 1, 1, 0]
+
+
 def test_what_is_no_number_is_in_no_band() -> None:
     plain: list[Row] = [{"f": value} for value in COLUMNS["f"][1]]
     everything = counting_of("row", 1, f=read_bands("f", "..18,30.."))
