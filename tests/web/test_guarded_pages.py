@@ -191,6 +191,20 @@ def test_two_people_release_at_once_and_the_budget_holds(pages: RunningPages) ->
     assert dc.Ledger.open(pages.folder / ledger).spent().epsilon == Fraction(1)
 
 
+def test_what_fails_is_said_on_a_page(pages: RunningPages, who: Entered) -> None:
+    """A ledger that is no ledger any more, and a program that trips, have a page of their own."""
+    ledger = pages.folder / "visits.ledger"
+    kept = ledger.read_bytes()
+    try:
+        ledger.write_bytes(b"not a ledger at all, but long enough to be read as something " * 40)
+        answer = pages.look(who, "/ledgers/1")
+        assert answer.status in (200, 409) and b"Traceback" not in answer.body
+        assert b'role="alert"' in answer.body or b"cannot be shown" in answer.body
+    finally:
+        ledger.write_bytes(kept)
+    assert pages.look(who, "/ledgers/1").status == 200
+
+
 def test_hostile_names_are_text(pages: RunningPages, who: Entered) -> None:
     page = pages.look(who, "/release/new?data=odd.csv&table=odd").body.decode()
     assert HOSTILE[1] not in page and "&lt;script&gt;alert(2)" in page

@@ -15,11 +15,12 @@ from starlette.types import Receive, Scope, Send
 from ..addresses import read_address
 from ..collect.service.app import Service
 from ..collect.service.app import from_environment as service_from_environment
+from ..errors import DiscreetError
 from .frame.answers import page
 from .frame.assets import asset
 from .frame.guarding import Guard, Sessions
 from .frame.jobs import Jobs
-from .frame.rendering import render
+from .frame.rendering import field_name, render
 from .frame.settings import PageSettings
 from .pages.collections import CollectionsPage
 from .pages.designing import DesignPage
@@ -106,7 +107,7 @@ class Site:
             *LedgersPage(self._ledgers).routes(),
             *CollectionsPage(self._service.store, self._service.registry, self._service.answers).routes(),
         ]
-        return Starlette(routes=routes, exception_handlers={404: _missing})
+        return Starlette(routes=routes, exception_handlers={404: _missing, DiscreetError: _unable, Exception: _failed})
 
     def _home(self, request: Request) -> Response:
         return page(request, "home.html", title="Private counts", eyebrow="discreet", here="/")
@@ -143,6 +144,24 @@ def _asset(request: Request) -> Response:
 def _missing(request: Request, _: Exception) -> Response:
     title, lines = REFUSED["not found"]
     return page(request, "message.html", title=title, eyebrow="discreet", here="", status=404, lines=lines)
+
+
+def _unable(request: Request, problem: Exception) -> Response:
+    """What the library refuses, where a page did not expect it."""
+    assert isinstance(problem, DiscreetError)
+    return _said(request, 409, "This cannot be shown", (problem.written(field_name),))
+
+
+def _failed(request: Request, _: Exception) -> Response:
+    """A mistake of the program: its words could quote what it was about, and are in the log alone, without them."""
+    return _said(request, 500, "Something went wrong", ("This should not have happened; please report it.",))
+
+
+def _said(request: Request, status: int, title: str, lines: tuple[str, ...]) -> Response:
+    """A page that says so, or the piece of one where a piece was asked for."""
+    if "hx-request" in request.headers:
+        return HTMLResponse(render("refusal.html", message=" ".join((f"{title}.", *lines))), 200)
+    return page(request, "message.html", title=title, eyebrow="discreet", here="", status=status, lines=lines)
 
 
 def _refused(status: int, kind: str) -> Response:
