@@ -7,7 +7,7 @@ READY  := $(VENV)/.ready
 ALONE  := $(VENV)/.alone
 
 .DEFAULT_GOAL := help
-.PHONY: help setup packages demo test test-slow test-cores lint types check format bench docs clean
+.PHONY: help setup packages demo test test-slow test-cores lint types check format bench docs screenshots clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -49,6 +49,9 @@ test-cores: $(READY)  ## run the numerical tests with the linear algebra of two 
 	  echo "numerical tests, OPENBLAS_CORETYPE=$$core"; \
 	  OPENBLAS_CORETYPE=$$core $(PYTEST) -m "numerical and not slow" || exit 1; \
 	done
+
+screenshots: $(READY) packages  ## take the pictures of the pages for the documentation
+	DISCREET_SCREENSHOTS=$(CURDIR)/docs/_static/pages $(BIN)/python -m pytest -q -k accessible tests/browser/test_pages_in_a_browser.py
 
 lint: $(READY)  ## style
 	$(BIN)/ruff check src tests benchmarks

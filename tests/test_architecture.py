@@ -212,7 +212,7 @@ ANY = {
         "mechanism": 6,
         "mechanisms.building": 2, "privacy.certificate": 1, "privacy.witness": 4, "ptables.reading": 1,
         "ptables.table": 2, "questions.groups": 1, "questions.selecting": 1, "release.noise.cells": 5,
-        "questions.bands": 1, "release.plan.discovery": 1,
+        "release.plan.discovery": 1,
         "release.plan.plan": 2, "release.plan.levels": 1, "release.publish.levelled": 4,
         "release.auditing.audit": 15, "release.publish.contents": 1,
         "release.publish.released": 5, "release.publish.report": 1, "release.publish.tables": 6, "report": 1,

@@ -35,8 +35,12 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningPages]:
     made = start_pages(tmp_path_factory.mktemp("pages"))
     counts, places = dc.geometric(12, epsilon=1), dc.planar_geometric(dc.Grid(6, 8, cell=100.0), epsilon="1/100")
     votes = dc.randomized_response(HOSTILE, epsilon=1)
-    for name, mechanism in (("visits", counts), ("homes", places), ("votes", votes)):
-        assert made.create(made.token, {"main": mechanism}, name, title=f"{name} {HOSTILE[0]}").status == 201
+    for name, mechanism, title, question in (
+        ("visits", counts, "Visits", "How often did you see a doctor this year?"),
+        ("homes", places, "Homes", "Where do you live?"),
+        ("votes", votes, HOSTILE[0], HOSTILE[1]),
+    ):
+        assert made.create(made.token, {"main": mechanism}, name, title=title, question=question).status == 201
     assert made.report(counts.simulate([k % 7 for k in range(600)], seed=1).tolist(), name="visits").status == 201
     assert made.report(places.simulate([k % 20 for k in range(900)], seed=2).tolist(), name="homes").status == 201
     reports = [str(one) for one in votes.simulate([HOSTILE[k % 3] for k in range(300)], seed=3)]
@@ -94,13 +98,14 @@ def plan_a_release(page: Page, folder: str) -> None:
     expect(page.locator("#plan")).to_contain_text("would be paid")
 
 
-def form_of(pages: RunningPages) -> str:
-    return f"/release/new?data={pages.folder}/visits.csv&table=visits"
+def form_of(_: RunningPages) -> str:
+    return "/release/new?data=visits.csv&table=visits"
 
 
 #: Name of the picture -> path, and what is done before it is taken.
 SHOWN: dict[str, str] = {
-    "home": "/", "release": "", "design": "/design?n=8&epsilon=1&properties=F", "verify": "/verify",
+    "home": "/", "release": "", "design": "/design?n=8&epsilon=1&properties=F",
+    "p-table": "/design/p-table", "verify": "/verify",
     "trade-off": "/trade-off", "collections": "/collections", "collection": "/collections/visits",
     "map": "/collections/homes", "ledgers": "/ledgers", "ledger": "/ledgers/1",
 }  # fmt: skip
@@ -122,6 +127,9 @@ def test_every_page_is_accessible_and_quiet(chromium: Browser, pages: RunningPag
         wide = page.evaluate("() => document.documentElement.scrollWidth - document.documentElement.clientWidth")
         assert wide <= 1, (name, look, wide)
         if PICTURES:
+            page.evaluate("() => { document.activeElement.blur(); scrollTo(0, 0); }")
+            for one in page.locator(".work > form").all():
+                one.evaluate("(form) => form.scrollTo(0, 0)")
             page.screenshot(path=Path(PICTURES) / f"{name}-{look}.png")
     visitor.close()
 
@@ -236,7 +244,7 @@ def test_a_map_can_be_moved_and_enlarged(visitor: Visitor) -> None:
 
 
 def test_hostile_labels_run_nowhere(visitor: Visitor) -> None:
-    for path in ("/collections", "/collections/votes", f"/release/new?data={visitor.pages.folder}/odd.csv&table=odd"):
+    for path in ("/collections", "/collections/votes", "/release/new?data=odd.csv&table=odd"):
         page = visitor.go(path)
         assert page.locator("img[src=x]").count() == 0
         assert "49" not in page.title()

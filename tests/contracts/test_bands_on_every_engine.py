@@ -5,11 +5,13 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -18,12 +20,14 @@ import independence
 from discreet.engines.banding import BandSql
 from discreet.engines.base import Counting
 from discreet.engines.reference import Row, count_rows
+from discreet.engines.sources import open_source
 from discreet.errors import Unsupported
 from discreet.questions.bands import BAND, DeclaredBands, read_bands
 from discreet.questions.domains import Values, domain_values
 from discreet.questions.groups import Groups
 from discreet.questions.question import read_question
 from engine_registry import ENGINES, Engine
+from postgres_server import INSTALLED, server
 
 KEY = bytes(range(16))
 
@@ -103,7 +107,7 @@ def asked() -> list[Counting]:
 
 SOME = [
     counting_of("row", 1, f=read_bands("f", "..18,30..,*"), s=domain_values("s", "Female,NULL,*")),
-    counting_of("row", 1, t=read_bands("t", "month:2024-01..2024-02"), n=read_bands("n", "18,30,65,NULL")),
+    counting_of("row", 1, t=read_bands("t", "month:2024-01..2024-02"), n=read_bands("n", "18,30,NULL,*")),
     counting_of(
         "p", 1, "COUNT_IF(b > 20) AS x, COUNT_IF(i < 30) AS y", frozenset({1}),
         m=read_bands("m", "0,18.5,30.."), i=domain_values("i", "18,64,0,*"),
@@ -225,3 +229,30 @@ def test_what_is_no_number_is_in_no_band() -> None:
     plain: list[Row] = [{"f": value} for value in COLUMNS["f"][1]]
     everything = counting_of("row", 1, f=read_bands("f", "..18,30.."))
     assert count_rows(plain, everything).tolist() == [[2], [2], [2]]  # not NaN, not the infinities, not NULL
+
+
+ENDS = (
+    "INSERT INTO t VALUES ('Infinity', 'infinity', 'infinity'), ('-Infinity', '-infinity', '-infinity'), "
+    "('NaN', '5874897-12-31', '290000-12-31 23:59:59'), (NULL, NULL, NULL), (-0.0, '0044-03-15 BC', '0044-03-15 BC'), "
+    "(18, '2024-01-01', '2024-01-01 00:00:00'), (1e308, '9999-12-31', '9999-12-31 23:59:59'), "
+    "(-1e308, '0001-01-01', '0001-01-01 00:00:00')"
+)
+
+
+@pytest.mark.parametrize("engine", ["PostgreSQL", "DuckDB"])
+def test_the_ends_of_every_type_are_in_no_open_band(engine: str, tmp_path: Path) -> None:
+    """Infinities, NaN and days that are no day of the years 1 to 9999: few are left."""
+    if engine == "PostgreSQL":
+        place = server(max(INSTALLED))
+        made = place.database("CREATE TABLE t (f float8, d date, m timestamp)", ENDS)
+        source, table = open_source(place.address(made)), "public.t"
+    else:
+        with duckdb.connect(str(tmp_path / "study.duckdb")) as base:
+            base.execute("CREATE TABLE t (f DOUBLE, d DATE, m TIMESTAMP)")
+            base.execute(ENDS.replace("0044-03-15 BC", "0044-03-15 (BC)"))
+        source, table = open_source(tmp_path / "study.duckdb"), "t"
+    for column, edge, below in (("f", "18", 2), ("d", "2024-01-01", 1), ("m", "2024-01-01", 1)):
+        asked = counting_of("row", 1, **{column: read_bands(column, f"..{edge}..,NULL,*")})
+        asked = replace(asked, question=replace(asked.question, table=table, qualified="." in table))
+        source.rehearse([asked])
+        assert source.count([asked])[0][:, 0].tolist() == [below, 2, 1, 8 - 3 - below], column

@@ -15,6 +15,7 @@ import awkward
 from discreet.engines import discovering
 from discreet.engines.base import Discovering, Found, Source
 from discreet.engines.reference import Row, discover_rows
+from discreet.engines.sources import open_source
 from discreet.errors import InvalidInput, SourceFailed
 from discreet.questions.groups import TOTAL, Groups, groups_from
 from discreet.questions.question import read_question
@@ -234,14 +235,29 @@ def test_what_an_engine_says_when_it_stops_is_withheld(monkeypatch: pytest.Monke
     assert "ann" not in str(failure.value) and failure.value.__context__ is None
 
 
+def test_a_collation_of_the_table_makes_no_two_texts_one(tmp_path: Path) -> None:
+    """Under NOCASE an engine would count 'a' and 'A' together, and publish one row's spelling."""
+    import duckdb
+
+    with duckdb.connect(str(tmp_path / "t.duckdb")) as engine:
+        engine.execute("CREATE TABLE t (person VARCHAR COLLATE NOCASE, job VARCHAR COLLATE NOCASE)")
+        engine.execute("INSERT INTO t VALUES ('p', 'a'), ('P', 'A'), ('q', 'A'), ('r', 'a ')")
+        assert len(engine.execute("SELECT job FROM t GROUP BY job").fetchall()) == 2
+    source = open_source(tmp_path / "t.duckdb")
+    question = read_question("SELECT job, COUNT(*) FROM t GROUP BY job", unit="person")
+    for unit, most in (("row", 1), ("person", 2)):
+        counting = Discovering(question, TOTAL, unit, most, KEY, ("job",), ("text",))
+        assert as_mapping(source.discover(counting)) == {(0, "a"): [1], (0, "A"): [2], (0, "a "): [1]}
+
+
 def test_texts_that_cannot_be_published_are_dropped() -> None:
     question = read_question("SELECT job, COUNT(*) FROM t GROUP BY job", unit="row")
     counting = Discovering(question, TOTAL, "row", 1, KEY, ("job",), ("text",))
     import numpy as np
 
-    columns = [np.zeros(3, np.int64), np.array(["a", "b\0c", "d"], object), np.array([1, 2, 3])]
+    columns = [np.zeros(4, np.int64), np.array(["a", "b\0c", "d", "e" * 1001], object), np.array([1, 2, 3, 4])]
     assert as_mapping(discovering.as_found(counting, columns)) == {(0, "a"): [1], (0, "d"): [3]}
-    rows: list[Row] = [{"job": "a"}, {"job": "b\0c"}]
+    rows: list[Row] = [{"job": "a"}, {"job": "b\0c"}, {"job": "e" * 1001}]
     assert discover_rows(rows, counting) == {(0, "a"): [1]}
     assert "count" not in repr(discovering.as_found(counting, columns)).replace("counts", "")
 

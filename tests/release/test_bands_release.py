@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ from discreet.errors import DiscreetError, InvalidInput
 from discreet.release.counts import countings_of
 from discreet.release.plan.plan import plan_from_request
 from discreet.release.plan.planning import plan_release
+from discreet.release.plan.request_file import open_request
+from discreet.release.publish.frames import to_arrow
 
 SQL = "SELECT age, sex, COUNT(*) FROM people GROUP BY age, sex"
 ASK: dict[str, Any] = {"unit": "person", "max_groups": 1, "epsilon": 1}
@@ -174,3 +177,47 @@ def test_bands_on_the_command_line(people: Path, tmp_path: Path) -> None:
     assert "who is counted in bands that begin at 30, beside one for all values below 30." in plan
     run(*asked, "-o", tmp_path / "out")
     assert dc.verify(tmp_path / "out", ledger=book).holds
+
+
+def test_request_files_hold_bands_and_stars(people: Path, tmp_path: Path) -> None:
+    """What is written and read again is the same question."""
+    (tmp_path / "sexes.txt").write_text("Female\nMale\n")
+    asked = [
+        {"bands": {"age": [-math.inf, 18, 65, None, ...]}, "domain": {"sex": ["Female", "Male", ...]}},
+        {"bands": ["age=..18,65,NULL,*"], "domain": ["sex=Female,Male,*"]},
+        {"bands": {"age": "..18,65,NULL,*"}, "domain": [f"sex=@{tmp_path}/sexes.txt,*"]},
+    ]
+    keys = set()
+    for number, fields in enumerate(asked):
+        file = dc.write_request(tmp_path / f"{number}.toml", SQL, data=people, **ASK, **fields)
+        request = dc.ReleaseRequest(questions=(SQL,), **ASK, **fields)
+        keys |= {plan_release(one, data=people).key for one in (request, open_request(file).request)}
+    assert len(keys) == 1
+
+
+def test_totals_frames_and_numbers_with_a_rest(people: Path, tmp_path: Path) -> None:
+    book = dc.Ledger.create(tmp_path / "people.ledger", dataset="people", unit="person", epsilon=9)
+    ask = {**ASK, "data": people, "ledger": book}
+    totals = dc.release_counts(SQL.replace("BY age, sex", "BY ROLLUP(age, sex)"), bands=BANDS, domain=DOMAIN, **ask)
+    assert {row["age"] for row in totals.rows()} == {"Total", "18-29", "30-64"}
+    plain = dc.release_counts(
+        "SELECT age, COUNT(*) FROM people GROUP BY age", domain={"age": [18, 40, None, ...]}, **ask
+    )
+    assert plain.to_pandas()["age"].fillna("none").tolist() == ["18", "40", "none", "(all others)"]
+    assert plain.to_polars()["age"].to_list() == ["18", "40", None, "(all others)"]
+    banded = dc.release_counts(SQL, bands=BANDS, domain=DOMAIN, **ask)
+    assert banded.to_polars()["age"].to_list()[:3] == ["18-29"] * 3
+    assert to_arrow(banded.table(0))["sex"].to_pylist()[:3] == ["Female", "Male", "(all others)"]
+
+
+def test_editions_with_other_edges_under_the_same_names_are_not_compared(people: Path, tmp_path: Path) -> None:
+    book = dc.Ledger.create(tmp_path / "people.ledger", dataset="people", unit="person", epsilon=9)
+    bands = "CASE WHEN age < {0} THEN 'young' WHEN age >= {0} THEN 'old' END AS who"
+    sql = f"SELECT {bands}, COUNT(*) FROM people GROUP BY who"
+    found = [
+        dc.release_counts(sql.format(edge), data=people, ledger=book, edition=edition, **ASK)
+        for edge, edition in ((30, "a"), (30, "b"), (40, "c"))
+    ]
+    assert dc.compare_editions(found[:2]).rows()
+    with pytest.raises(InvalidInput, match=r"where bands begin and end differs: who=\.\.30\.\."):
+        dc.compare_editions(found[1:])

@@ -31,6 +31,18 @@ def test_every_count_stands_where_its_two_values_meet(make):
     assert any(cell == "–\nsuppressed" for cell in by_place.values())
 
 
+def test_totals_stand_at_the_ends(make):
+    release = make(totals="all")
+    table = cross_table(release.tables[0])
+    assert table.headings == ("site", "good", "poor", "Total") and [row[0] for row in table.rows] == [*"123", "Total"]
+    rows = release.rows()
+    assert rows[0]["grouping"] == 3 and table.rows[-1][-1] == figure(rows[0])
+    by_health = next(row for row in rows if row["grouping"] == 2 and row["health"] == "poor")
+    assert table.rows[-1][2] == figure(by_health)
+    half = cross_table(make(totals="site", edition="2").tables[0])  # totals over sites: a line, and no column
+    assert half.headings == ("site", "good", "poor") and [row[0] for row in half.rows] == [*"123", "Total"]
+
+
 def test_the_column_with_few_values_goes_across(make):
     wide = {"site": [1, 2], "health": [f"h{k}" for k in range(MOST_ACROSS + 1)]}
     table = crossed(make, domain=wide)

@@ -236,6 +236,24 @@ def test_totals_without_groups_and_several_measures(book):
     assert found.describe() and found.chart().spec
 
 
+def test_counts_with_totals_are_compared_by_their_own_intervals(book):
+    """Each is enclosed with half of the probability to miss, in whatever order its groups were declared."""
+    first = answered(book, totals="all", edition="a")
+    second = answered(book, totals="all", edition="b", domain={"site": [2, 3, 1], "health": ["poor", "good"]})
+    found = dc.compare_editions([first, second])
+    each = [replace(one.tables[0], level=Fraction(39, 40)).rows() for one in (first, second)]
+    places = [{(row["grouping"], row["site"], row["health"]): row for row in rows} for rows in each]
+    assert len(found.rows()) == 12
+    for change, row in zip(found.rows(), each[0], strict=True):
+        other = places[1][row["grouping"], row["site"], row["health"]]
+        assert change["difference"] == pytest.approx(other["count"] - row["count"])
+        assert (change["low"], change["high"]) == (other["low"] - row["high"], other["high"] - row["low"])
+    assert found.total(0, 1) is None and "Total" in found.describe() and found.chart().spec
+    json.dumps(found.to_json(), allow_nan=False)
+    with pytest.raises(InvalidInput, match="differs"):
+        dc.compare_editions([first, answered(book, edition="c")])
+
+
 def test_labels_and_names_that_are_out_to_break_a_page_do_not(book):
     evil = "<script>alert(1)</script>\x1b[31m"
     domain = {"site": [1, 2], "health": [evil, "'; DROP"]}

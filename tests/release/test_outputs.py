@@ -74,6 +74,45 @@ def test_frames_of_several_tables_measures_and_a_total(book):
         several.to_pandas(2)
 
 
+def test_tables_with_totals_read_as_rollup_in_frames_and_as_total_in_sheets(book, tmp_path):
+    release = answered(book, totals="all")
+    frame, rows = release.to_polars(), release.rows()
+    assert list(frame.columns) == list(release.tables[0].headings) == list(release.to_pandas().columns)
+    assert frame["grouping"].to_list() == [3, 2, 2, 1, 1, 1, *(0,) * 6]
+    assert frame["site"].to_list()[:6] == [None, None, None, 1, 2, 3] and str(frame["site"].dtype) == "Int64"
+    assert frame["count"].to_list() == pytest.approx([row["count"] for row in rows])
+    assert frame["measured"].to_list() == [row["measured"] for row in rows]
+    sheet = openpyxl.load_workbook(dc.export(release, tmp_path / "a.xlsx")[0]).worksheets[1]
+    assert [cell.value for cell in next(sheet.iter_rows(min_row=2))][:3] == [3, "Total", "Total"]
+    written = dc.export(release, tmp_path / "counts.csv-metadata.json")
+    metadata = json.loads(written[1].read_text(encoding="utf-8"))
+    read = read_by_csvw(metadata, 0, written[0].read_text(encoding="utf-8"))
+    assert [(row["grouping"], row["site"]) for row in read] == list(frame.select("grouping", "site").iter_rows())
+    assert metadata["tables"][0]["tableSchema"]["primaryKey"] == ["grouping", "site", "health"]
+    yaml.safe_load(dc.export(release, tmp_path / "a.yaml")[0].read_text(encoding="utf-8"))
+
+
+def test_bands_and_discovered_groups_are_written_too(tmp_path):
+    lines = "".join(f"p{k},{k % 90},{'cook' if k % 2 else 'nurse'}\n" for k in range(2000))
+    (tmp_path / "staff.csv").write_text(f"person,age,job\n{lines}")
+    book = dc.Ledger.create(tmp_path / "staff.ledger", dataset="staff", unit="person", epsilon=9, delta="1e-5")
+    asked = {"data": tmp_path / "staff.csv", "unit": "person", "max_groups": 1, "epsilon": 2, "ledger": book}
+    banded = dc.release_counts(
+        "SELECT age, job, COUNT(*) FROM staff GROUP BY age, job", bands=["age=18,30,65"], domain=["job=cook,*"], **asked
+    )
+    assert banded.to_pandas()["age"].tolist() == ["18-29", "18-29", "30-64", "30-64"]
+    assert banded.to_polars()["job"].to_list() == ["cook", "(all others)"] * 2
+    found = dc.release_counts(
+        "SELECT job, COUNT(*) FROM staff GROUP BY job", discover="job", delta="1e-6", edition="q1", **asked
+    )
+    assert found.to_polars()["job"].to_list() == ["cook", "nurse"] and "certain_high" in found.to_pandas().columns
+    for release in (banded, found):
+        for name in ("a.xlsx", "a.parquet", "a.yaml", "counts.csv-metadata.json"):
+            assert dc.export(release, tmp_path / name)
+    with pytest.raises(InvalidInput, match="were found in the data"):
+        dc.compare_editions([found, banded])
+
+
 @pytest.mark.parametrize("missing", ["pandas", "polars", "pyarrow"])
 def test_a_missing_library_is_named_with_what_installs_it(release, monkeypatch, missing, tmp_path):
     def absent(name):
@@ -156,7 +195,9 @@ def read_by_csvw(metadata, table, text):
             if isinstance(kind, dict):
                 assert re.fullmatch(kind["format"], cell)
                 kind = kind["base"]
-            row[column["titles"]] = None if cell == column.get("null", "") else reads[kind](cell)
+            missing = column.get("null", "")
+            unknown = cell in missing if isinstance(missing, list) else cell == missing
+            row[column["titles"]] = None if unknown else reads[kind](cell)
         found.append(row)
     return found
 

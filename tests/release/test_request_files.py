@@ -42,6 +42,9 @@ values = st.one_of(
     st.tuples(st.integers(-50, 50), st.integers(1, 9)).map(lambda pair: range(pair[0], pair[0] + pair[1])),
     st.lists(labels, min_size=1, max_size=3, unique=True).map(lambda texts: [*texts, None]),
     st.lists(st.integers(0, 99), min_size=1, max_size=3, unique=True).map(lambda numbers: [*numbers, None]),
+    st.lists(labels.filter(lambda text: not set(text) & set(",;|")), min_size=1, max_size=3, unique=True).map(
+        lambda texts: [*texts, ...]
+    ),
 )
 requests = st.fixed_dictionaries(
     {"unit": st.just("person"), "max_groups": st.integers(1, 3), "domain": st.fixed_dictionaries(
@@ -84,6 +87,24 @@ def test_long_texts_are_folded_without_being_changed(text, words):
     long = f"{text} {' '.join(words)}"
     read = tomllib.loads(toml_text({"questions": long, "domain": {"a b": [long, 1]}}, ["x"]))
     assert read == {"questions": long.replace("\r\n", "\r\n"), "domain": {"a b": [long, 1]}}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"domain": ["site=1,2,*", "health=good,poor,NULL"]},
+        {"domain": {"site": [1, 2, ...], "health": ["good", None, ...]}},
+        {"domain": ["site=1,2"], "bands": ["health=18,30,65"]},
+        {"domain": ["site=1,2"], "bands": {"health": [18, 30, 65]}},
+        {"domain": ["site=1,2", "health=good,poor"], "totals": "all"},
+        {"domain": ["site=1,2"], "discover": ["health"], "delta": "1e-8"},
+        {"domain": ["site=1,2"], "discover": "health", "delta": "1e-8", "unit": "row", "one_row_each": True},
+    ],
+)
+def test_every_way_to_declare_groups_comes_back(fields, tmp_path):
+    fields = {"unit": "person", "max_groups": 1, "epsilon": 1} | fields
+    file = dc.write_request(tmp_path / "request.toml", SQL, data="visits.csv", **fields)
+    assert key(dc.open_request(file).request) == dc.plan_release(SQL, data="visits.csv", **fields).key
 
 
 def test_a_file_reads_well(tmp_path):
@@ -217,6 +238,8 @@ def test_no_file_and_no_place(tmp_path):
 
 
 def test_objects_of_a_program_are_in_no_file(tmp_path):
+    with pytest.raises(InvalidInput, match="looks like a list"):
+        dc.write_request(tmp_path / "a.toml", SQL, unit="row", domain={"site": ["a,b", ...]})
     with pytest.raises(WrongType, match="mechanism is an object of your program"):
         dc.write_request(tmp_path / "a.toml", SQL, unit="row", mechanism=dc.geometric(3, epsilon=1))
     dc.write_request(tmp_path / "b.toml", SQL, unit="row", epsilon=np.float64(0.5), bound=np.int64(3), split=[1])

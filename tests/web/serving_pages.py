@@ -90,7 +90,7 @@ BY_SITE = [
 def release_form(pages: RunningPages, folder: str, **changed: str) -> list[tuple[str, str]]:
     """The form with the data, the ledger and a name for the bundle."""
     fields = dict(BY_SITE) | {
-        "data": str(pages.folder / "visits.csv"), "ledger": str(pages.folder / "visits.ledger"), "folder": folder,
+        "data": "visits.csv", "ledger": "visits.ledger", "folder": folder,
         **changed,
     }  # fmt: skip
     return list(fields.items())

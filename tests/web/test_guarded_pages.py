@@ -177,7 +177,7 @@ def test_two_people_release_at_once_and_the_budget_holds(pages: RunningPages) ->
     (pages.folder / "odd.ledger").unlink()
     (pages.folder / "spare.ledger").rename(pages.folder / "odd.ledger")  # in a place that the server knows
     people = [pages.enter(), pages.enter()]
-    ledger = str(pages.folder / "odd.ledger")
+    ledger = "odd.ledger"
     forms = [release_form(pages, f"both{k}", ledger=ledger, edition=f"e{k}") for k in range(2)]
     keys = []
     for who, form in zip(people, forms, strict=True):
@@ -188,11 +188,11 @@ def test_two_people_release_at_once_and_the_budget_holds(pages: RunningPages) ->
     assert sorted("hx-redirect" in one.headers for one in done) == [False, True]
     refused = next(one for one in done if "hx-redirect" not in one.headers)
     assert b"Not enough budget" in refused.body
-    assert dc.Ledger.open(ledger).spent().epsilon == Fraction(1)
+    assert dc.Ledger.open(pages.folder / ledger).spent().epsilon == Fraction(1)
 
 
 def test_hostile_names_are_text(pages: RunningPages, who: Entered) -> None:
-    page = pages.look(who, f"/release/new?data={pages.folder}/odd.csv&table=odd").body.decode()
+    page = pages.look(who, "/release/new?data=odd.csv&table=odd").body.decode()
     assert HOSTILE[1] not in page and "&lt;script&gt;alert(2)" in page
 
 

@@ -6,6 +6,7 @@ import io
 import json
 import time
 import zipfile
+from pathlib import Path
 
 import pytest
 from serving_pages import Entered, RunningPages
@@ -13,6 +14,7 @@ from serving_pages import Entered, RunningPages
 import discreet as dc
 from discreet.web.frame.jobs import Jobs
 from discreet.web.pages.designing import DesignFields, at_once
+from discreet.web.pages.ptables import ENDINGS, PTableFields
 
 pytestmark = pytest.mark.xdist_group("pages")
 
@@ -127,15 +129,36 @@ def test_a_program_is_watched_and_its_files_can_be_had(pages: RunningPages, who:
     fields = DesignFields(n="6", loss="L1", properties=("WH",), epsilon="0.7")
     assert b"linear program" in pages.look(who, f"/design/result?{fields.query}").body
     shown = pages.post(who, f"/design/job?{fields.query}").body.decode()
-    for _ in range(150):
-        if "progress" not in shown:
-            break
-        time.sleep(0.2)
-        name = shown.partition("/design/job/")[2].partition('"')[0]
-        shown = pages.look(who, f"/design/job/{name}").body.decode()
+    shown = _until_done(pages, who, shown, "/design/job/")
     assert "Which properties it has" in shown and ("costs" in shown or "free" in shown)
     saved = json.loads(pages.look(who, f"/design/file/mechanism.json?{fields.query}").body)
     assert saved == json.loads(json.dumps(dc.design(6, epsilon="0.7", loss="L1", properties=["WH"]).to_json()))
+
+
+def test_a_p_table_is_designed_and_can_be_had_as_a_file(pages: RunningPages, who: Entered, tmp_path: Path) -> None:
+    fields = PTableFields(epsilon="1.5", reach="3", stay="0.5")
+    shown = pages.post(who, f"/design/p-table/job?{fields.query}").body.decode()
+    shown = _until_done(pages, who, shown, "/design/p-table/job/")
+    assert "discreet design --ptable --epsilon 1.5 --reach 3" in shown
+    for layout, ending in ENDINGS.items():
+        answer = pages.look(who, f"/design/p-table/file/{layout}?{fields.query}")
+        # SuperSTAR's matrix has no place for the noise of zeros
+        assert answer.status == (409 if layout == "superstar" else 200), (layout, answer)
+        (tmp_path / f"{layout}{ending}").write_bytes(answer.body)
+    read = dc.read_ptable(tmp_path / "ptable.csv")
+    assert read.blocks == dc.design_ptable("1.5", 3, stay="0.5", keys=256).blocks
+    refused = pages.post(who, "/design/p-table/job?epsilon=x&reach=3&stay=0.5").body.decode()
+    assert 'role="alert"' in _until_done(pages, who, refused, "/design/p-table/job/")
+
+
+def _until_done(pages: RunningPages, who: Entered, shown: str, at: str) -> str:
+    for _ in range(200):
+        if "progress" not in shown:
+            return shown
+        time.sleep(0.2)
+        name = shown.partition(at)[2].partition('"')[0]
+        shown = pages.look(who, f"{at}{name}").body.decode()
+    raise AssertionError("it takes too long")
 
 
 def test_a_job_is_cancelled_and_its_process_ends() -> None:

@@ -12,7 +12,8 @@ by byte: never by an equality of the engine's own. Then each person is bounded, 
   ``(H', declared part, values)`` are taken: never more, also where two hashes are equal (ROW_NUMBER, not RANK).
 
 All groups with somebody in them come back. No test is made of a true count (no HAVING, no LIMIT): that is for the
-noise. A text that cannot be published (it holds the character NUL) is dropped from what came back.
+noise. A text that cannot be published (it holds the character NUL, or has more than 1,000 characters) is dropped from
+what came back.
 """
 
 from __future__ import annotations
@@ -27,6 +28,9 @@ from ..questions.expressions import LARGEST_WHOLE
 from .base import ROW, Counting, Discovering, Found
 from .dialect import Dialect
 from .grouping import Declared, conditions_sql, group_keys, where_sql
+
+#: Texts with more characters are never named.
+LONGEST_LABEL = 1_000
 
 #: From the SQL of a text to the SQL of ``H`` for it.
 Hashed = Callable[[str], str]
@@ -152,8 +156,9 @@ def merged(parts: Sequence[Found]) -> Found:
 def _publishable(found: Found, kinds: Sequence[str]) -> Found:
     kept: IntArray | None = None
     for column, kind in zip(found.labels, kinds, strict=True):
-        if kind == "text" and not is_publishable("".join(column.tolist())):
-            good = np.array([is_publishable(text) for text in column.tolist()], dtype=bool)
+        texts = column.tolist() if kind == "text" else []
+        if max(map(len, texts), default=0) > LONGEST_LABEL or not _is_printed("".join(texts)):
+            good = np.array([is_publishable(text) for text in texts], dtype=bool)
             kept = np.flatnonzero(good) if kept is None else kept[good[kept]]
     if kept is None:
         return found
@@ -162,4 +167,8 @@ def _publishable(found: Found, kinds: Sequence[str]) -> Found:
 
 def is_publishable(text: str) -> bool:
     """Whether a text can stand in every file that is published."""
+    return len(text) <= LONGEST_LABEL and _is_printed(text)
+
+
+def _is_printed(text: str) -> bool:
     return "\0" not in text and not any("\ud800" <= sign <= "\udfff" for sign in set(text))

@@ -129,7 +129,7 @@ def _is_too_large(value: object) -> bool:
 
 
 def _is_publishable(value: object) -> bool:
-    return not isinstance(value, str) or "\0" not in value
+    return not isinstance(value, str) or ("\0" not in value and len(value) <= 1000)
 
 
 def _bounded_rows(counting: Counting, unit: str, rows_by_group: Mapping[int, list[Row]]) -> Iterable[tuple[int, Row]]:

@@ -178,6 +178,18 @@ class DeclaredBands:
         below = [f"{first} {edges[0]}"] if self.bands.below else []
         return (*below, *named, *([f"{edges[-1]} {last}"] if self.bands.above else []))
 
+    @property
+    def body(self) -> str:
+        """The edges as they are typed: what :func:`read_bands` reads as the same bands.
+
+        >>> bands_from("age", [float("-inf"), 18, 65, None, ...]).body
+        '..18,65,NULL,*'
+        """
+        edges = [str(edge) for edge in self.bands.edges]
+        edges[0] = f"..{edges[0]}" if self.bands.below else edges[0]
+        edges[-1] = f"{edges[-1]}.." if self.bands.above else edges[-1]
+        return ",".join([*edges, *(["NULL"] if self.missing else []), *(["*"] if self.rest else [])])
+
     def values(self, fractions: bool = False) -> Values:
         """The values of the column among groups: the bands by name, then missing values and the rest if declared."""
         return (*self.labels(fractions), *([None] if self.missing else []), *([REST] if self.rest else []))
@@ -192,6 +204,16 @@ def _wholes(low: int, high: int) -> str:
 def _days(low: date, high: date) -> str:
     last = high - timedelta(days=1)
     return f"{low}" if low == last else f"{low} to {last}"
+
+
+def bands_of(bands: tuple[Bands | None, ...], columns: Sequence[int]) -> tuple[Bands | None, ...]:
+    """The bands of some of the columns, as groups of these columns have them: none if none of them is banded.
+
+    >>> bands_of((Bands((18, 65)), None), [1]), len(bands_of((Bands((18, 65)), None), [0]))
+    ((), 1)
+    """
+    kept = tuple(bands[k] for k in columns) if bands else ()
+    return kept if any(kept) else ()
 
 
 def judge_banded(
@@ -428,10 +450,7 @@ def _refused(what: str, instead: str, line: str = _EXAMPLE) -> InvalidInput:
 
 def written_bands(column: str, bands: Bands) -> str:
     """Bands as they are typed, for a message: ``age=18,30,65``."""
-    edges = [str(edge) for edge in bands.edges]
-    edges[0] = f"..{edges[0]}" if bands.below else edges[0]
-    edges[-1] = f"{edges[-1]}.." if bands.above else edges[-1]
-    return f"{column}={','.join(edges)}"
+    return f"{column}={DeclaredBands(bands).body}"
 
 
 def in_words(column: str, bands: Bands, values: Sequence[object]) -> str:

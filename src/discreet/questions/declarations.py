@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import InvalidInput, InWords, WrongType
 from ..exact.arrays import IntArray
-from .domains import REST, Value, Values, listed_values, read_table
+from .domains import REST, Rest, Value, Values, listed_values, read_table
 
 
 def declared_table(
@@ -67,9 +67,9 @@ def declared_value(value: Any, column: str) -> Value:
 
 
 def declared_values(values: Iterable[object], column: str) -> Values:
-    """The values of one column as Python declares them; ``...`` (once, the last) stands for all others."""
+    """The values of one column as Python declares them; ``...`` (once, the last) or REST stands for all others."""
     given = list(values)
-    starred = bool(given) and (given[-1] is ... or given[-1] is REST)
+    starred = bool(given) and (given[-1] is ... or isinstance(given[-1], Rest))
     listed = tuple(declared_value(value, column) for value in (given[:-1] if starred else given))
     if starred and not listed:
         raise InvalidInput(f"the domain of {column!r} has ... alone.", "List its values before it.", argument="domain")

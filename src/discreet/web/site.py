@@ -24,6 +24,7 @@ from .frame.settings import PageSettings
 from .pages.collections import CollectionsPage
 from .pages.designing import DesignPage
 from .pages.ledgers import LedgersPage
+from .pages.ptables import PTablePage
 from .pages.releasing import ReleasePage
 from .pages.tradeoff import TradeoffPage
 from .pages.verifying import VerifyPage
@@ -81,8 +82,7 @@ class Site:
         self._sessions = Sessions(announce)
         self._jobs = Jobs()
         self._out = out
-        self._data = {str(read_address(where)): where for where in data}
-        self._ledgers = {str(read_address(where)): where for where in ledgers}
+        self._data, self._ledgers = _by_name(data), _by_name(ledgers)
         self._guarded = Guard(
             self._pages(), self._sessions, cookie, hosts, ("/enter", "/session", "/assets/"), _refused
         )
@@ -99,6 +99,7 @@ class Site:
             Route("/session", self._enter, methods=["POST"]),
             Route("/assets/{name:path}", _asset),
             *ReleasePage(self._data, self._ledgers, self._out).routes(),
+            *PTablePage(self._jobs).routes(),
             *DesignPage(self._jobs).routes(),
             *VerifyPage(self._ledgers).routes(),
             *TradeoffPage().routes(),
@@ -118,6 +119,14 @@ class Site:
         answer = Response(status_code=204)
         answer.set_cookie(self._cookie, session.cookie, httponly=True, samesite="strict", path="/")
         return answer
+
+
+def _by_name(addresses: Iterable[str]) -> dict[str, str]:
+    """Addresses by the names that pages show: those of the files, or all of it where two files have one name."""
+    shown = {where: str(read_address(where)) for where in addresses}
+    short = {where: name.rpartition("/")[2] or name for where, name in shown.items()}
+    names = list(short.values())
+    return {short[where] if names.count(short[where]) == 1 else shown[where]: where for where in shown}
 
 
 def _entrance(_: Request) -> Response:

@@ -24,7 +24,10 @@ def table_with_groups(text: str, name: str, table: TablePlan, has_edition: bool)
     discovery, question = table.discovery, table.question
     assert discovery is not None
     by, measures = len(question.by), len(question.aggregates)
-    lines = list(csv.reader(io.StringIO(text, newline=""), strict=True))[1::measures]
+    try:
+        lines = list(csv.reader(io.StringIO(text, newline=""), strict=True))[1::measures]
+    except csv.Error as problem:
+        raise Refuted(f"{name} is not a CSV file: {problem}.") from None
     first = int(has_edition)
     labels = [line[first : first + by] for line in lines]
     found = dict(zip(discovery.places, zip(discovery.columns, discovery.kinds, strict=True), strict=True))

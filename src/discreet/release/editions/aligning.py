@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import InvalidInput, arg
-from ...exact.arrays import IntArray
+from ...errors import InvalidInput, call
+from ...exact.arrays import FloatArray, IntArray
 from ...plots.counts import label
+from ...questions.bands import written_bands
 from ...questions.groups import Groups
 from ...questions.orders import places_in
 from ...questions.question import Question
+from ..noise.changes import Enclosed
 from ..noise.margins import Cells
+from ..publish.levelled import LevelledTable
 from ..publish.released import Release
 from ..publish.tables import ReleasedTable
 
@@ -30,16 +34,21 @@ class Aligned:
     counts, status
         In the order of the first edition, one after the other.
     cells
-        The same for the arithmetic of intervals.
+        The same for the arithmetic of intervals; None for counts that are combined over levels, which have their own.
     order
         Where each of these counts stands in the table.
     """
 
     table: ReleasedTable
-    counts: IntArray
+    counts: IntArray | FloatArray
     status: NDArray[np.str_]
-    cells: Cells
+    cells: Cells | None
     order: IntArray
+
+    def enclosed(self, level: Fraction) -> Enclosed:
+        """The counts with their own intervals, each of which covers so often."""
+        ends = replace(self.table, level=level).errors
+        return Enclosed(self.counts.astype(float), ends["low"][self.order], ends["high"][self.order])
 
 
 def edition_names(releases: Sequence[Release]) -> tuple[str, ...]:
@@ -55,9 +64,10 @@ def edition_names(releases: Sequence[Release]) -> tuple[str, ...]:
                 f"the same release is given twice: edition {name!r}.", "Give each edition once.", argument="editions"
             )
         if first < k:
+            how = call("edition='2026-Q1'", "--edition 2026-Q1")
             raise InvalidInput(
                 f"two of the releases are called {name!r}.",
-                f"Name each state of the data when it is released, by {arg('edition', '2026-Q1')}.",
+                f"Name each state of the data when it is released: {how}.",
                 argument="editions",
             )
     return names
@@ -66,17 +76,22 @@ def edition_names(releases: Sequence[Release]) -> tuple[str, ...]:
 def aligned(releases: Sequence[Release], names: Sequence[str]) -> list[list[Aligned]]:
     """For each table, that table of every edition, in the order of the first one's groups."""
     first = releases[0]
-    if any(table.plan.levels for release in releases for table in release.tables):
-        raise InvalidInput(
-            "editions with totals are not compared: their counts combine several measurements.",
-            "Compare editions of the same question without totals.",
-            argument="editions",
-        )
+    for release, name in zip(releases, names, strict=True):
+        _refuse_other_tables(release, name)
     for other, name in zip(releases[1:], names[1:], strict=True):
         _refuse_other_terms(first, other, names[0], name)
-    return [
-        [_in_order(release.tables[k], table.groups) for release in releases] for k, table in enumerate(first.tables)
-    ]
+    return [[_in_order(release.tables[k], table) for release in releases] for k, table in enumerate(first.tables)]
+
+
+def _refuse_other_tables(release: Release, name: str) -> None:
+    """Counts that were selected by their size do not have the noise of a single draw."""
+    for table in release.tables:
+        if table.plan.discovery is not None:
+            raise InvalidInput(
+                f"the groups of {name} were found in the data, so they differ from edition to edition.",
+                "Declare the groups by a domain to compare editions.",
+                argument="editions",
+            )
 
 
 def _refuse_other_terms(first: Release, other: Release, name: str, other_name: str) -> None:
@@ -111,6 +126,8 @@ def _without_table(question: Question) -> str:
 def _refuse_other_groups(mine: Groups, theirs: Groups, name: str, other: str) -> None:
     if (mine.columns, mine.kinds) != (theirs.columns, theirs.kinds):
         raise _differ("what they group by", name, ", ".join(mine.columns), other, ", ".join(theirs.columns))
+    if mine.bands != theirs.bands:  # which may have the same names
+        raise _differ("where bands begin and end", name, _edges(mine), other, _edges(theirs))
     own, others = set(_labels(mine)), set(_labels(theirs))
     if own == others:
         return
@@ -125,13 +142,25 @@ def _refuse_other_groups(mine: Groups, theirs: Groups, name: str, other: str) ->
             )
 
 
+def _edges(groups: Groups) -> str:
+    banded = zip(groups.columns, groups.bands, strict=bool(groups.bands))
+    return ", ".join(written_bands(column, bands) for column, bands in banded if bands is not None)
+
+
 def _labels(groups: Groups) -> list[tuple[object, ...]]:
     if not groups.columns:
         return [()]
     return list(zip(*(groups.labels(k) for k in range(len(groups.columns))), strict=True))
 
 
-def _in_order(table: ReleasedTable, groups: Groups) -> Aligned:
+def _in_order(table: ReleasedTable, first: ReleasedTable) -> Aligned:
+    groups = first.groups
+    if isinstance(table, LevelledTable):
+        rows, keys = table.rows(), ["grouping", *table.by, *(["measure"] if len(table.measures) > 1 else [])]
+        at = {tuple(row[key] for key in keys): k for k, row in enumerate(rows)}
+        order = np.array([at[tuple(row[key] for key in keys)] for row in first.rows()], dtype=np.int64)
+        counts, status = (np.array([row[name] for row in rows])[order] for name in ("count", "status"))
+        return Aligned(table, counts, status, None, order)
     many = len(table.measures)
     places = places_in(groups, table.groups) if groups.columns else np.zeros(1, dtype=np.int64)
     order = (places[:, None] * many + np.arange(many)).reshape(-1)

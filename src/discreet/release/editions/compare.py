@@ -20,7 +20,7 @@ from ...report import Json, Report, Result, stamped
 from ...wording import listed
 from ..auditing.bundles import open_bundle
 from ..noise.accuracy import NO_END, read_level
-from ..noise.changes import Changes, changes, total_change
+from ..noise.changes import Changes, changes, enclosed_changes, total_change
 from ..noise.margins import Combined
 from ..publish.released import Release
 from .aligning import Aligned, aligned, edition_names
@@ -85,10 +85,7 @@ class EditionComparison(Result):
     @cached_property
     def changes(self) -> list[list[Changes]]:
         """For each table, the changes of every pair of editions."""
-        return [
-            [changes(editions[a].cells, editions[b].cells, self.level) for a, b in self.pairs]
-            for editions in self.tables
-        ]
+        return [[_changes(editions[a], editions[b], self.level) for a, b in self.pairs] for editions in self.tables]
 
     def keys(self, table: int = 0) -> list[str]:
         """What tells the counts of a table apart: its group columns, and the measure where there are several."""
@@ -98,12 +95,16 @@ class EditionComparison(Result):
     def total(self, earlier: int, later: int, table: int = 0, measure: int = 0) -> Combined | None:
         """The change of all counts of a table together, between two editions by their numbers.
 
-        None where a count is suppressed: the sum is not known then.
+        None where a count is suppressed: the sum is not known then. A table with totals has it among its counts, and
+        None here.
         """
         editions = self.tables[table]
+        before, after = editions[earlier].cells, editions[later].cells
+        if before is None or after is None:
+            return None
         many = len(editions[0].table.measures)
         chosen = np.arange(editions[0].counts.size) % many == measure
-        return total_change(editions[earlier].cells, editions[later].cells, chosen, self.level)
+        return total_change(before, after, chosen, self.level)
 
     def rows(self, table: int = 0, most: int | None = None) -> list[Row]:
         """A mapping for each count and pair of editions: the group, both counts, the difference and the growth.
@@ -133,7 +134,7 @@ class EditionComparison(Result):
             for k, row in enumerate(named):
                 seen = one.status[k] != "Q"
                 cell: Row = {"group": {key: row[key] for key in keys}, "edition": name}
-                cell |= {"count": int(one.counts[k]) if seen else None, "status": str(one.status[k])}
+                cell |= {"count": one.counts[k].item() if seen else None, "status": str(one.status[k])}
                 ends = (int(low[k]), None if high[k] == NO_END else int(high[k])) if seen else (None, None)
                 found.append(cell | {"low": ends[0], "high": ends[1]})
         return found
@@ -165,6 +166,8 @@ class EditionComparison(Result):
 
     def _totals(self, table: int) -> list[Json]:
         measures = self.tables[table][0].table.measures
+        if self.tables[table][0].cells is None:
+            return []  # they are among the counts
         found: list[Json] = []
         for a, b in self.pairs:
             for k, measure in enumerate(measures):
@@ -181,15 +184,22 @@ class EditionComparison(Result):
         return f"<EditionComparison: {self.title}>"
 
 
+def _changes(earlier: Aligned, later: Aligned, level: Fraction) -> Changes:
+    if earlier.cells is None or later.cells is None:
+        each = (1 + level) / 2  # so that both hold together
+        return enclosed_changes(earlier.enclosed(each), later.enclosed(each))
+    return changes(earlier.cells, later.cells, level)
+
+
 def _figures(earlier: Aligned, later: Aligned, change: Changes, k: int) -> Row:
     names = ("earlier", "later", "difference", "low", "high", "growth", "growth_low", "growth_high")
     if not change.seen[k]:
-        counts = (int(one.counts[k]) if one.status[k] != "Q" else None for one in (earlier, later))
+        counts = (one.counts[k].item() if one.status[k] != "Q" else None for one in (earlier, later))
         return dict(zip(names, (*counts, *(None,) * 6), strict=True))
     low, high = int(change.low[k]), int(change.high[k])
     growth = [float(values[k]) for values in (change.growth, change.growth_low, change.growth_high)]
     figures = (
-        int(earlier.counts[k]), int(later.counts[k]), int(change.difference[k]),
+        earlier.counts[k].item(), later.counts[k].item(), change.difference[k].item(),
         None if low == -NO_END else low, None if high == NO_END else high,
         *(None if not math.isfinite(value) else value for value in growth),
     )  # fmt: skip

@@ -113,7 +113,7 @@ def _ends(low: Json, high: Json, written: object) -> str:
 
 def _total(found: EditionComparison, earlier: int, later: int, table: int) -> Iterator[Prose]:
     first = found.tables[table][0].table
-    if first.groups.size < 2:
+    if first.groups.size < 2 or found.tables[table][0].cells is None:
         return
     for k, measure in enumerate(first.measures):
         total = found.total(earlier, later, table, k)

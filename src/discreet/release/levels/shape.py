@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from ...exact.arrays import Array, BoolArray, IntArray
+from ...questions.bands import bands_of
 from ...questions.groups import Groups
 from ...questions.levels import Levels, is_chain
 
@@ -108,7 +109,6 @@ class Shape:
         groups = self.groups
         if len(columns) == len(groups.columns):
             return groups
-        bands = tuple(groups.bands[k] for k in columns) if groups.bands else ()
         level = replace(
             groups,
             columns=tuple(groups.columns[k] for k in columns),
@@ -116,7 +116,7 @@ class Shape:
             values=tuple(groups.values[k] for k in columns),
             cells=None if groups.cells is None or not columns else _distinct_rows(groups.cells[:, list(columns)]),
             zeros=frozenset(),
-            bands=bands if any(one is not None for one in bands) else (),
+            bands=bands_of(groups.bands, columns),
         )
         if groups.cells is None and not groups.zeros:
             return level

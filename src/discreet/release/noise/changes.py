@@ -4,6 +4,9 @@ The noises of two releases are independent. With reports r, r' of truths t, t', 
 the law of z - z', or what :mod:`~.margins` says of it where reports are clamped: one convolution for each kind of pair,
 whatever the number of cells. Where noise depends on the count (tables), both counts are enclosed together.
 
+Counts that were combined over levels come with their own intervals: each is enclosed with half of the probability to
+miss, which holds and is wider than need be.
+
 Growth is 100 (t'/t - 1) percent. Both counts are enclosed together, each with half of the probability to miss, and
 ``t'/t`` is largest where t' is largest and t least. It says something only where t is known well enough: where the
 lower end of its interval is at least half of the released count.
@@ -43,7 +46,7 @@ class Changes:
         Whether both counts are released. Of the others nothing is said.
     """
 
-    difference: IntArray
+    difference: IntArray | FloatArray
     low: IntArray
     high: IntArray
     growth: FloatArray
@@ -93,6 +96,33 @@ def changes(earlier: Cells, later: Cells, level: Fraction) -> Changes:
         low = np.where(below == NO_END, -NO_END, -below)
     difference = np.where(seen, _counts(later) - _counts(earlier), 0)
     return Changes(difference, low, high, *_growth(earlier, later, 1 - share, seen), seen)
+
+
+@dataclass(frozen=True, eq=False)
+class Enclosed:
+    """Counts that come with intervals of their own, such as those combined over levels: counts, and both ends."""
+
+    counts: FloatArray
+    low: IntArray
+    high: IntArray
+
+
+def enclosed_changes(earlier: Enclosed, later: Enclosed) -> Changes:
+    """The change of every count between two releases, from intervals that each miss half as often as these may.
+
+    Examples
+    --------
+    >>> before = Enclosed(np.array([100.25]), np.array([98]), np.array([102]))
+    >>> after = Enclosed(np.array([150.75]), np.array([148]), np.array([153]))
+    >>> found = enclosed_changes(before, after)
+    >>> found.difference.tolist(), found.low.tolist(), found.high.tolist(), found.growth_low.round(1).tolist()
+    ([50.5], [46], [55], [45.1])
+    """
+    seen = np.ones(earlier.counts.shape, dtype=bool)
+    growth = _growth_between((earlier.counts, earlier.low, earlier.high), (later.counts, later.low, later.high), seen)
+    # counts have three decimals; what doubles add to a difference is far below
+    difference = np.round(later.counts - earlier.counts, 9)
+    return Changes(difference, later.low - earlier.high, later.high - earlier.low, *growth, seen)
 
 
 def total_change(earlier: Cells, later: Cells, chosen: BoolArray, level: Fraction) -> Combined | None:
@@ -181,8 +211,16 @@ def _may_be_beyond(cells: Cells, law: Law, share: Fraction) -> BoolArray:
 def _growth(
     earlier: Cells, later: Cells, level: Fraction, seen: BoolArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    (first, last), (least, most) = _enclosed(earlier, level), _enclosed(later, level)
-    before, after = _counts(earlier), _counts(later)
+    first, second = ((_counts(cells), *_enclosed(cells, level)) for cells in (earlier, later))
+    return _growth_between(first, second, seen)
+
+
+#: Counts, and the lower and upper ends of their intervals.
+_Ends = tuple[IntArray | FloatArray, IntArray, IntArray]
+
+
+def _growth_between(earlier: _Ends, later: _Ends, seen: BoolArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    (before, first, last), (after, least, most) = earlier, later
     known = seen & (first > 0) & (2 * first >= before)
     # exact to the last digit or two, so that a tiny step outward keeps the ends on the safe side
     base, ends = (np.where(known, values, 1).astype(float) for values in (first, last))

@@ -11,7 +11,7 @@ from urllib.parse import quote
 from ...report import Json
 from ..publish.contents import COLUMN_MEANING, table_files
 from ..publish.frames import Column, columns
-from ..publish.levelled import GROUPING_MEANING, LevelledTable
+from ..publish.levelled import GROUPING_MEANING, TOTAL, LevelledTable
 from ..publish.released import Release
 from ..publish.tables import STATUS_MEANING, ReleasedTable
 
@@ -36,8 +36,8 @@ def _table(table: ReleasedTable, file: str) -> dict[str, Json]:
     made = columns(table)
     names = {column.name: variable(column.name) for column in made}
     keys = ["edition"] if table.edition else []
-    keys += [*(["grouping"] if isinstance(table, LevelledTable) else []), *table.by]
-    keys += ["measure"] if len(table.measures) > 1 else []
+    keys += ["grouping"] if isinstance(table, LevelledTable) else []
+    keys += [*table.by, *(["measure"] if len(table.measures) > 1 else [])]
     schema: dict[str, Json] = {
         "@type": "Schema",
         "columns": [_column(column, names[column.name], table, column.name in keys) for column in made],
@@ -54,9 +54,8 @@ def _table(table: ReleasedTable, file: str) -> dict[str, Json]:
 
 
 def _column(column: Column, name: str, table: ReleasedTable, key: bool) -> dict[str, Json]:
-    meaning = {"measure": "which count it is", **COLUMN_MEANING, **{one.name: one.meaning for one in table.columns}}
-    if isinstance(table, LevelledTable):
-        meaning["grouping"] = GROUPING_MEANING
+    meaning = {"measure": "which count it is", "grouping": GROUPING_MEANING, **COLUMN_MEANING}
+    meaning |= {one.name: one.meaning for one in table.columns}
     said = meaning.get(column.name, "a value of the group; one apostrophe before a text is a mark: take it away")
     made: dict[str, Json] = {"@type": "Column", "name": name, "titles": column.name, "dc:description": said}
     if column.name == "status":
@@ -67,7 +66,8 @@ def _column(column: Column, name: str, table: ReleasedTable, key: bool) -> dict[
             "dc:description": f"the flag of the count (SDMX, CL_OBS_STATUS). {flags}",
         }
     made["datatype"] = _DATATYPES[column.type]
-    made["null"] = "NULL" if key else ""
+    summed = isinstance(table, LevelledTable) and column.name in table.by and column.type == "integer"
+    made["null"] = ["NULL", TOTAL] if summed else "NULL" if key else ""
     return made
 
 

@@ -19,6 +19,7 @@ from ...plots.counts import label
 from ...wording import percent
 from ..publish.contents import COLUMN_MEANING
 from ..publish.frames import Column, columns
+from ..publish.levelled import TOTAL
 from ..publish.released import Release
 from ..publish.report import NOT_GUARANTEED, error_in_words
 from ..publish.tables import STATUS_MEANING
@@ -49,13 +50,13 @@ def write_excel(release: Release, path: Path) -> Path:
         looks = {
             "heading": book.add_format({"bold": True, "bottom": 1, "valign": "top"}),
             "integer": book.add_format({"num_format": "#,##0"}),
-            "number": book.add_format({"num_format": "0.######"}),
+            "number": book.add_format({"num_format": "#,##0.######"}),
             "text": book.add_format(),
             "prose": book.add_format({"text_wrap": True, "valign": "top"}),
         }
         _guarantee(book.add_worksheet("Guarantee"), release, looks)
         for name, table in zip(names, release.tables, strict=True):
-            _table(book.add_worksheet(name), columns(table), looks)
+            _table(book.add_worksheet(name), columns(table, TOTAL), looks)
     return path
 
 

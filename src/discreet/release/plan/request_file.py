@@ -24,7 +24,8 @@ from ...mechanism import Mechanism
 from ...names import nearest
 from ...ptables.reading import read_ptable
 from ...ptables.table import PTable
-from ...questions.domains import domain_values, split_domain
+from ...questions.bands import bands_from
+from ...questions.domains import domain_values, has_rest, split_domain
 from ...report import Json, Report, Result, Section, Terms, stamped
 from .request import ReleaseRequest, RequestFields, read_request
 from .toml_text import toml_text
@@ -212,7 +213,10 @@ def _domain(column: str, values: object, folder: Path) -> object:
     if not isinstance(values, str):
         return values
     body = values.strip()
-    return domain_values(column, f"@{_found(body[1:], folder)}" if body.startswith("@") else values)
+    star = ",*" if body.endswith(",*") else ""  # behind a file: all other values
+    place = body[1:].removesuffix(",*")
+    read = domain_values(column, f"@{_found(place, folder)}{star}" if body.startswith("@") else values)
+    return (*read[:-1], ...) if has_rest(read) else read
 
 
 def mechanism_named(name: str, folder: Path | None = None) -> str | Mechanism | PTable:
@@ -313,10 +317,12 @@ def as_line(name: str, typed: str) -> str:
 
     >>> as_line("max_groups", "1"), as_line("edition", "2026-11"), as_line("domain", "site=1..6")
     ('max_groups = 1', 'edition = "2026-11"', 'domain.site = "1..6"')
+    >>> as_line("bands", "age=18,30,65")
+    'bands.age = "18,30,65"'
     """
-    if name == "domain" and "=" in typed:
-        column, body = split_domain(typed)
-        return f"domain.{as_line(column, body)}"
+    if name in ("domain", "bands") and "=" in typed:
+        column, body = split_domain(typed, name)
+        return f"{name}.{as_line(column, body)}"
     bare = re.fullmatch(r"-?[0-9]+(\.[0-9]+)?", typed)
     return f"{name} = {typed}" if bare else f'{name} = "{typed}"'
 
@@ -335,6 +341,11 @@ def _written(name: str, value: Any, folder: Path) -> Json:
         return _relative(value, folder)
     if name == "domain":
         return _written_domain(value, folder)
+    if name == "bands" and isinstance(value, Mapping):
+        return {
+            str(column): edges if isinstance(edges, str) else bands_from(str(column), edges).body
+            for column, edges in value.items()
+        }
     return _json(name, value)
 
 
@@ -359,8 +370,10 @@ def _written_values(column: str, values: Any) -> Json:
     if isinstance(values, range) and values.step == 1 and len(values) > 1:
         return f"{values[0]}..{values[-1]}"
     listed = list(values)
-    if None in listed:  # TOML has no word for it
-        texts = ["NULL" if one is None else str(one) if type(one) is int else _quoted(str(one)) for one in listed]
+    words = {id(None): "NULL", id(...): "*"}  # for which TOML has no word
+    if any(id(one) in words for one in listed):
+        texts = [words.get(id(one)) or (str(one) if type(one) is int else _quoted(str(one))) for one in listed]
+        domain_values(column, ",".join(texts))  # what would be questioned when it is read is questioned now
         return ",".join(texts)
     return _json("domain", listed)
 

@@ -36,6 +36,10 @@ COMMENTS: dict[str, str] = {
     "level": "How often intervals cover.",
     "groups": "The public groups, one row each; never taken from the data.",
     "zeros": "Groups that cannot exist.",
+    "totals": "Columns to publish totals over as well.",
+    "bands": "Edges of the columns that are counted in bands.",
+    "discover": "Columns whose values are found in the data, where enough people have them.",
+    "one_row_each": "",
     "domain": "The public values of each group column; never taken from the data.",
 }
 

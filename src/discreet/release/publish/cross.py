@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ...plots.counts import MOST_CELLS, label
-from ...questions.groups import Value
 from ...report import Table
 from .levelled import TOTAL, LevelledTable
 from .tables import IMPOSSIBLE, SUPPRESSED, ReleasedTable
@@ -34,43 +33,32 @@ def cross_table(table: ReleasedTable) -> Table | None:
     if not 2 <= sizes[across] <= MOST_ACROSS or sizes[1 - across] < 2:
         return None
     down, beside = table.by[1 - across], table.by[across]
-    if isinstance(table, LevelledTable):
-        return _with_totals(table, across)
-    cells = {(row[down], row[beside]): figure(row) for row in table.rows()}
+    cells = {tuple(_place(row, name, k, table) for k, name in ((1 - across, down), (across, beside))): figure(row)
+             for row in table.rows()}  # fmt: skip
     if 2 * len(cells) < sizes[0] * sizes[1]:
         return None  # a list of groups with more holes than cells
-    lines, columns = (list(table.groups.values[k]) for k in (1 - across, across))
-    rows = [(label(line, _LONGEST_DOWN), *(cells.get((line, one), "\n") for one in columns)) for line in lines]
-    headings = (label(down, _LONGEST_DOWN), *(label(one, _LONGEST_ACROSS) for one in columns))
+    lines, columns = (
+        [*table.groups.values[k], *([_SUM] if any(cell[at] is _SUM for cell in cells) else [])]
+        for at, k in enumerate((1 - across, across))
+    )
+    rows = [(_label(line, _LONGEST_DOWN), *(cells.get((line, one), "\n") for one in columns)) for line in lines]
+    headings = (label(down, _LONGEST_DOWN), *(_label(one, _LONGEST_ACROSS) for one in columns))
     return Table(headings, tuple(rows), numbers=tuple(range(1, len(headings))), over=label(beside, _LONGEST_DOWN))
 
 
-def _with_totals(table: LevelledTable, across: int) -> Table | None:
-    """The same for a table with totals, which stand first as in offices' tables."""
-    names = table.by
-    cells: dict[tuple[tuple[bool, Value], ...], str] = {}
-    for row in table.rows():
-        summed = [bool(int(str(row["grouping"])) >> 1), bool(int(str(row["grouping"])) & 1)]
-        cells[tuple((one, None if one else row[name]) for one, name in zip(summed, names, strict=True))] = figure(row)
-    places = [[(False, value) for value in table.groups.values[k]] for k in (0, 1)]
-    for k in (0, 1):
-        if any(place[k][0] for place in cells):
-            places[k].insert(0, (True, None))
-    lines, columns = places[1 - across], places[across]
-
-    def cell(line: tuple[bool, Value], one: tuple[bool, Value]) -> str:
-        return cells.get((line, one) if across else (one, line), "\n")
-
-    rows = [(_named(line, _LONGEST_DOWN), *(cell(line, one) for one in columns)) for line in lines]
-    headings = (label(names[1 - across], _LONGEST_DOWN), *(_named(one, _LONGEST_ACROSS) for one in columns))
-    return Table(
-        headings, tuple(rows), numbers=tuple(range(1, len(headings))), over=label(names[across], _LONGEST_DOWN)
-    )
+#: The place of a count that is summed over a column.
+_SUM = object()
 
 
-def _named(place: tuple[bool, Value], longest: int) -> str:
-    summed, value = place
-    return TOTAL if summed else label(value, longest)
+def _place(row: Mapping[str, object], name: str, column: int, table: ReleasedTable) -> object:
+    """The value of a count in a column, or that it is summed over it; ``grouping`` has a bit for each column."""
+    grouping = row["grouping"] if isinstance(table, LevelledTable) else 0
+    assert isinstance(grouping, int)
+    return _SUM if grouping >> (len(table.by) - 1 - column) & 1 else row[name]
+
+
+def _label(value: object, most: int) -> str:
+    return TOTAL if value is _SUM else label(value, most)
 
 
 def figure(row: Mapping[str, object]) -> str:

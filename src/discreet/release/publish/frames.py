@@ -16,8 +16,9 @@ import numpy as np
 from ...errors import MissingExtra
 from ...exact.arrays import Array, BoolArray
 from ...questions.groups import Value
+from ..noise.accuracy import NO_END
 from .levelled import LevelledTable
-from .tables import SUPPRESSED, ReleasedTable
+from .tables import SUPPRESSED, ErrorColumn, ReleasedTable
 
 #: The types of columns, and what each is called in pandas, polars and Arrow.
 TYPES = {
@@ -46,38 +47,59 @@ class Column:
     values: Sequence[Value | float]
 
 
-def columns(table: ReleasedTable) -> list[Column]:
-    """The columns of a released table, as its CSV file has them."""
+def columns(table: ReleasedTable, total: str | None = None) -> list[Column]:
+    """The columns of a released table, as its CSV file has them.
+
+    ``total`` stands where a table with totals is summed over a column. By default nothing does, as in SQL's ROLLUP: the
+    column ``grouping`` tells such a line from the rows without a value.
+    """
     if isinstance(table, LevelledTable):
-        return _with_totals(table)
+        return _levelled(table, total)
     many, size = len(table.measures), table.counts.size
     flags = table.status.reshape(-1)
     unseen = flags == SUPPRESSED
     found = [Column("edition", "text", [table.edition] * size)] if table.edition else []
     for k, name in enumerate(table.by):
         labels = np.repeat(np.array(table.groups.labels(k), dtype=object), many).tolist()
-        found.append(Column(name, table.groups.kinds[k], labels))
+        found.append(_group_column(name, table.groups.kinds[k], labels))
     if many > 1:
         found.append(Column("measure", "text", list(table.measures) * table.groups.size))
     found.append(Column("count", "integer", _known(table.counts.reshape(-1), unseen)))
     found.append(Column("status", "text", flags.tolist()))
     for column in table.columns:
-        missing = unseen | table.open if column.name == "high" else unseen
-        kind = "integer" if column.rounding is None else "number"
-        found.append(Column(column.name, kind, _known(table.errors[column.name], missing)))
+        values = table.errors[column.name]
+        missing = unseen | (values == NO_END) if column.rounding is None else unseen
+        found.append(Column(column.name, _error_type(column), _known(values, missing)))
     return found
 
 
-def _with_totals(table: LevelledTable) -> list[Column]:
-    """The columns of a table with totals: values of groups are texts, among which "Total" may stand."""
-    rows = table.rows()
-    types = {"grouping": "integer", "count": "number", "sd": "number", "low": "integer", "high": "integer"}
+def _levelled(table: LevelledTable, total: str | None) -> list[Column]:
+    rows, last = table.rows(), len(table.by) - 1
     found = [Column("edition", "text", [table.edition] * len(rows))] if table.edition else []
-    for name in table.headings[len(found) :]:
-        kind = types.get(name, "integer" if name == "measured" else "text")
-        values = [row[name] for row in rows]
-        found.append(Column(name, kind, [one if one is None or kind != "text" else str(one) for one in values]))
+    found.append(Column("grouping", "integer", [row["grouping"] for row in rows]))
+    for k, name in enumerate(table.by):
+        labels = [total if row["grouping"] >> (last - k) & 1 else row[name] for row in rows]
+        found.append(_group_column(name, table.groups.kinds[k], labels))
+    if len(table.measures) > 1:
+        found.append(Column("measure", "text", [row["measure"] for row in rows]))
+    found.append(Column("count", "number", [row["count"] for row in rows]))
+    found.append(Column("status", "text", [row["status"] for row in rows]))
+    found += [Column(one.name, _error_type(one), [row[one.name] for row in rows]) for one in table.columns]
     return found
+
+
+def _group_column(name: str, kind: str, labels: Sequence[Value]) -> Column:
+    """Numbers where all are numbers: the group of all other values has a name among them."""
+    whole = kind == "integer" and all(value is None or type(value) is int for value in labels)
+    return Column(name, "integer", labels) if whole else Column(name, "text", list(map(_text, labels)))
+
+
+def _text(value: Value) -> str | None:
+    return None if value is None else str(value)
+
+
+def _error_type(column: ErrorColumn) -> str:
+    return "integer" if column.rounding is None else "number"
 
 
 def _known(values: Array, missing: BoolArray) -> list[Any]:

@@ -37,7 +37,7 @@ def render(template: str, **content: object) -> Markup:
 
 def report_body(report: Report, prefix: str = "section") -> Markup:
     """The facts, sections and notes of a report, with its charts for the browser to draw."""
-    charts: Iterator[Markup] = map(_chart, pictures_of(report))
+    charts: Iterator[Markup] = map(chart, pictures_of(report))
     return render("report.html", report=report, pictures=charts, prefix=prefix)
 
 
