@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from discreet.exact.laws import Gaussian, GeometricTails
 from discreet.questions.groups import Groups, groups_from
-from discreet.release.levels import combining
+from discreet.release.levels import combining, overlapping
 from discreet.release.levels.combining import ROUNDING, Combination
 from discreet.release.levels.product import ProductLeastSquares
 from discreet.release.levels.rounding import rounded_leaves
@@ -146,6 +146,19 @@ def test_a_wide_tree_is_enclosed(kinds: int, monkeypatch) -> None:
     for own, widths, errors in zip(found, both.half_widths(Fraction(19, 20)), both.standard_errors, strict=True):
         assert (np.abs(own) <= widths[:, None]).mean() > (0.94 if len(own) == 1 else 0.945)
         assert (widths >= 1.9 * errors).all() and (widths <= (2.4 if kinds > 2 else 5) * errors).all()
+
+
+def test_where_variances_are_only_bounded_intervals_are_wider_and_hold(monkeypatch) -> None:
+    """As for more leaves than a dense inverse is made of: nodes of a level that differ must not share an interval."""
+    shape, laws = shapes()["ragged cube"], tuple(geometric(Fraction(k, 10)) for k in (9, 8, 7, 5))
+    narrow = Combination(shape, laws)
+    expected, errors = narrow.half_widths(Fraction(9, 10)), narrow.standard_errors
+    monkeypatch.setattr(overlapping, "DENSE", 1)
+    wide = Combination(shape, laws)
+    for own, theirs, sd, bound in zip(
+        wide.half_widths(Fraction(9, 10)), expected, errors, wide.standard_errors, strict=True
+    ):
+        assert (own >= theirs).all() and (bound >= sd * (1 - 1e-12)).all()
 
 
 @settings(max_examples=60, deadline=None)

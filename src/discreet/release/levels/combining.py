@@ -100,7 +100,8 @@ class Combination:
         for k, errors in enumerate(self.standard_errors):
             kinds = np.round(errors, 10)
             distinct, first, which = np.unique(kinds, return_index=True, return_inverse=True)
-            exact = len(distinct) <= MOST_KINDS and len(distinct) * self.shape.groups.size <= MOST_WORK
+            alike = not (isinstance(self.solver, OverlappingLeastSquares) and self.solver.variances_are_bounds)
+            exact = alike and len(distinct) <= MOST_KINDS and len(distinct) * self.shape.groups.size <= MOST_WORK
             if exact:
                 smoothness = SMOOTHNESS if len(distinct) <= _MANY_KINDS else QUICK
                 widths = [half_width(self._terms_of_node(k, int(node)), share, smoothness) for node in first]

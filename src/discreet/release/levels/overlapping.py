@@ -102,9 +102,14 @@ class OverlappingLeastSquares:
         leaves[self.shape.live] = self._solve(np.asarray(right))
         return leaves.reshape(measured[0].shape)
 
+    @property
+    def variances_are_bounds(self) -> bool:
+        """Whether :meth:`node_variances` bounds the variances only."""
+        return bool(self._normal.shape[0] > DENSE)
+
     def node_variances(self) -> list[FloatArray]:
         """The variance of each combined count of each level, or a bound of it; 0 where a node cannot exist."""
-        if self._normal.shape[0] > DENSE:
+        if self.variances_are_bounds:
             kept = zip(self.shape.live_nodes, self.variances, strict=True)
             return [np.where(live, float(v), 0.0) for live, v in kept]
         inverse = np.linalg.inv(self._normal.toarray())

@@ -106,11 +106,12 @@ def chernoff(terms: tuple[Term, ...], share: float) -> float:
 def chernoff_of_variance(laws: tuple[Law, ...], variance: float, share: float) -> float:
     """The same for every sum of weighted noises of these laws with this variance, whatever the weights are.
 
-    ``log E exp(s Z) / s^2`` grows with s, and no weight exceeds ``sqrt(variance / Var Z)``, nor 1 for least squares.
+    ``log E exp(s Z) / s^2`` grows with s, and no weight exceeds ``sqrt(variance / Var Z)``. A variance that is larger
+    than the true one gives a larger number.
     """
     if not variance:
         return 0.0
-    own = [(law, min(1.0, math.sqrt(variance / float(law_variance(law))))) for law in laws]
+    own = [(law, math.sqrt(variance / float(law_variance(law)))) for law in laws]
     theta = _thetas(own, math.sqrt(variance))
     rates = [log_moment(law, theta * most) / (float(law_variance(law)) * most**2) for law, most in own]
     total = variance * np.max(np.stack(rates), axis=0)
