@@ -84,7 +84,7 @@ def test_every_file_of_tests_is_numerical_or_said_not_to_be() -> None:
     for file in tests.glob("test_*.py"):
         assert is_numerical(file) != (file.name in NOT_NUMERICAL), f"{file.name}: say in numerical.py or here"
     folders = {folder.name for folder in tests.iterdir() if folder.is_dir() and list(folder.glob("test_*.py"))}
-    words = {"browser", "collect", "engines", "ledger", "questions", "release", "service"}
+    words = {"browser", "collect", "engines", "ledger", "questions", "release", "service", "web"}
     assert folders <= {*NUMERICAL, *words}, folders
 
 
