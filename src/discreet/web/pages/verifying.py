@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from fractions import Fraction
 from io import BytesIO
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
@@ -17,8 +18,11 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ...errors import Altered, DiscreetError, InvalidInput, NotPrivate, UnreadableFile
+from ...explanation import explain
 from ...ledger.ledger import Ledger
-from ...report import Picture, Report, Result, Section
+from ...mechanism import Mechanism
+from ...privacy.certificate import Certificate
+from ...report import Bullets, Picture, Report, Result, Section
 from ...verification import FileVerdict, Refutation, verify, verify_text
 from ..frame.answers import page, piece
 from ..frame.guarding import MOST_BYTES
@@ -73,22 +77,31 @@ class VerifyPage:
                 found = verify_text(files[name], name, epsilon=fields["epsilon"] or None, delta=fields["delta"] or None)
             except (Altered, NotPrivate) as problem:
                 return Refutation(name, name, str(problem)).report()
-            return _with_curve(found)
+            return _with_meaning(found)
         with _folder(files) as folder:
             ledger = self._ledgers.get(fields["ledger"])
             bundle: Result = verify(folder, ledger=None if ledger is None else Ledger.open(ledger))
             return replace(bundle.report(), title=bundle.report().title.replace(str(folder), folder.name))
 
 
-def _with_curve(found: FileVerdict) -> Report:
-    """The verdict, and delta for each epsilon as a picture."""
+def _with_meaning(found: FileVerdict) -> Report:
+    """The verdict, what it means, and delta for each epsilon as a picture."""
     report = found.report()
+    added = [Section("What it means", (Bullets(_meaning(found)),))]
     truths = getattr(found.inputs, "size", None)
-    if truths is None or truths > MOST_FOR_CURVE:
-        return report
-    curve = Picture("delta", {"subjects": {found.name: found.subject}}, "The least delta for each epsilon.")
+    if truths is not None and truths <= MOST_FOR_CURVE:
+        curve = Picture("delta", {"subjects": {found.name: found.subject}}, "The least delta for each epsilon.")
+        added.append(Section("If epsilon may be exceeded sometimes", (curve,), "pages"))
     first, *rest = report.sections
-    return replace(report, sections=(first, *rest, Section("If epsilon may be exceeded sometimes", (curve,), "pages")))
+    return replace(report, sections=(first, *added, *rest))
+
+
+def _meaning(found: FileVerdict) -> tuple[str, ...]:
+    """What the guarantee is in plain words: of a mechanism what it states, else what was measured."""
+    if isinstance(found.subject, Mechanism):
+        return explain(found.subject).sentences
+    ratio = found.ratio if isinstance(found.ratio, Fraction) else None
+    return explain(Certificate(found.notion, found.epsilon, 0.0, ratio, "measured")).sentences
 
 
 async def _files(form: FormData) -> dict[str, bytes]:
