@@ -60,7 +60,7 @@ def opened() -> Iterator[tuple[Page, str]]:
         log = Path(folder) / "log"
         with open(log, "wb") as file:
             server = subprocess.Popen(
-                [sys.executable, "-m", "discreet.cli", "serve", f"{folder}/reports.db", "--port", "0"],
+                [sys.executable, "-m", "discreet.cli", "serve", f"{folder}/reports.db", "--port", "0", "--pages"],
                 stdout=file, stderr=subprocess.STDOUT, env={**os.environ, "OMP_NUM_THREADS": "1"},
             )  # fmt: skip
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -49,7 +50,10 @@ def serve(
     ),
     pages: Annotated[
         bool | None,
-        typer.Option(help="Pages for the curator; by default where only this computer can reach them."),
+        typer.Option(
+            help="Pages for the curator; by default where only this computer can reach them, and a terminal shows the "
+            "link or --data or --ledger is given."
+        ),
     ] = None,
 ) -> None:
     """Open the pages in a browser, and collect reports over HTTP: each person's device adds the noise.
@@ -70,7 +74,9 @@ def serve(
     )  # fmt: skip
     from ..web.frame.settings import is_loopback
 
-    shown = is_loopback(host) and workers == 1 if pages is None else pages
+    # a service that is started by another program has no use for a link, and its log should not hold one
+    wanted = bool(data or ledger or sys.stdout.isatty())
+    shown = wanted and is_loopback(host) and workers == 1 if pages is None else pages
     if (ledger or data) and not shown:
         raise InvalidInput("--data and --ledger are for the pages.", "Add --pages, or leave them out.", argument="data")
     if not shown:
