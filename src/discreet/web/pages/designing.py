@@ -35,8 +35,9 @@ from ...report import Picture, Report, Table
 from ...spaces import Counts
 from ...wording import rounded
 from ..frame.answers import page, piece
-from ..frame.jobs import Job, Jobs
+from ..frame.jobs import Jobs, Step
 from ..frame.rendering import chart, refusal, render, report_body
+from ..frame.searches import Searches
 
 #: The losses that the page offers, and what each is.
 LOSSES = {
@@ -139,7 +140,7 @@ class Designed:
     without: Mapping[str, Fraction]
 
 
-def work_out(fields: DesignFields) -> Iterator[tuple[int, int, str, Designed | None]]:
+def work_out(fields: DesignFields) -> Iterator[Step]:
     """The design, and then the same without each property, step by step."""
     options = fields.options
     n, codes = options.pop("n"), options.pop("properties")
@@ -161,6 +162,7 @@ def at_once(fields: DesignFields) -> Designed | None:
     if not all(_has_closed_form(fields, [one for one in codes if one != left_out]) for left_out in (None, *codes)):
         return None
     *_, (_, _, _, found) = work_out(fields)
+    assert isinstance(found, Designed)
     return found
 
 
@@ -173,17 +175,16 @@ class DesignPage:
     """``/design`` with its pieces and files."""
 
     def __init__(self, jobs: Jobs) -> None:
-        self._jobs = jobs
-        self._found: dict[DesignFields, Designed] = {}
+        self._searches: Searches[DesignFields, Designed] = Searches(
+            jobs, "/design/job", DesignFields.read, work_out, self._shown, lambda fields: fields.address
+        )
 
     def routes(self) -> list[Route]:
         return [
             Route("/design", self.page),
             Route("/design/result", self.result),
-            Route("/design/job", self.start, methods=["POST"]),
-            Route("/design/job/{name}", self.watch),
-            Route("/design/job/{name}/cancel", self.cancel, methods=["POST"]),
             Route("/design/file/{kind}", self.file),
+            *self._searches.routes(),
         ]
 
     def page(self, request: Request) -> Response:
@@ -201,22 +202,6 @@ class DesignPage:
         words = epsilon_in_words(fields.epsilon)
         return piece("design_piece.html", fields.address, content=self._shown(fields), words=words)
 
-    def start(self, request: Request) -> Response:
-        """Begin to solve a linear program."""
-        fields = DesignFields.read(request.query_params)
-        try:
-            return self._job(self._jobs.start(work_out, fields, request.state.session.cookie))
-        except DiscreetError as problem:
-            return piece("as_it_is.html", content=refusal(problem))
-
-    def watch(self, request: Request) -> Response:
-        """How far a program is."""
-        return self._job(self._jobs.find(request.path_params["name"]))
-
-    def cancel(self, request: Request) -> Response:
-        """Stop it."""
-        return self._job(self._jobs.cancel(request.path_params["name"]))
-
     def file(self, request: Request) -> Response:
         """The mechanism as a file, the Python that makes it, or its table of probabilities."""
         fields = DesignFields.read(request.query_params)
@@ -229,7 +214,7 @@ class DesignPage:
         return _download(_FILES[kind](found.mechanism), kind)
 
     def _known(self, fields: DesignFields) -> Designed | None:
-        return self._found.get(fields) or at_once(fields)
+        return self._searches.get(fields) or at_once(fields)
 
     def _shown(self, fields: DesignFields) -> str:
         try:
@@ -239,24 +224,6 @@ class DesignPage:
         if found is None:
             return render("design_offer.html", fields=fields)
         return render("design_result.html", fields=fields, **_content(found, fields))
-
-    def _job(self, job: Job | None) -> Response:
-        if job is None:
-            return piece(
-                "as_it_is.html", content=refusal(InvalidInput("this work is no longer known.", "Start again."))
-            )
-        if job.problem is not None:
-            return piece("as_it_is.html", content=refusal(job.problem))
-        if job.found is None:
-            return piece("waiting.html", job=job, at="/design/job")
-        while len(self._found) >= MOST_FOUND:
-            del self._found[next(iter(self._found))]
-        self._found[job.asked] = job.found
-        return piece("as_it_is.html", content=self._shown(job.asked))
-
-
-#: So many designs of linear programs are kept, so that their files can be downloaded.
-MOST_FOUND = 20
 
 
 def _content(found: Designed, fields: DesignFields) -> dict[str, Any]:

@@ -19,15 +19,13 @@ from starlette.routing import Route
 from ...errors import DiscreetError, InvalidInput
 from ...optimise.noise.ptable import DesignedTable, design_ptable
 from ...ptables.table import PTable
-from ..frame.answers import page, piece
-from ..frame.jobs import Job, Jobs, Step
-from ..frame.rendering import refusal, render, report_body
+from ..frame.answers import page
+from ..frame.jobs import Jobs, Step
+from ..frame.rendering import render, report_body
+from ..frame.searches import Searches
 
 #: Layouts of files -> their endings.
 ENDINGS = {"ptable": ".csv", "sas": ".csv", "cellkey": ".yaml", "ons": ".csv", "superstar": ".pert"}
-
-#: So many tables are kept, so that their files can be downloaded.
-MOST_FOUND = 20
 
 
 @dataclass(frozen=True)
@@ -55,6 +53,11 @@ class PTableFields:
     def query(self) -> str:
         """The fields as the query of an address."""
         return urlencode(asdict(self))
+
+    @property
+    def address(self) -> str:
+        """The address of the page with these fields."""
+        return f"/design/p-table?{self.query}"
 
     @property
     def given(self) -> dict[str, str]:
@@ -120,46 +123,29 @@ class PTablePage:
     """``/design/p-table`` with its pieces and files."""
 
     def __init__(self, jobs: Jobs) -> None:
-        self._jobs = jobs
-        self._found: dict[PTableFields, PTable] = {}
+        self._searches: Searches[PTableFields, PTable] = Searches(
+            jobs, "/design/p-table/job", PTableFields.read, work_out, self._shown, lambda fields: fields.address
+        )
 
     def routes(self) -> list[Route]:
         return [
             Route("/design/p-table", self.page),
-            Route("/design/p-table/job", self.start, methods=["POST"]),
-            Route("/design/p-table/job/{name}", self.watch),
-            Route("/design/p-table/job/{name}/cancel", self.cancel, methods=["POST"]),
             Route("/design/p-table/file/{layout}", self.file),
+            *self._searches.routes(),
         ]
 
     def page(self, request: Request) -> Response:
         """The form and, if it was found before, the table."""
         fields = PTableFields.read(request.query_params)
-        shown = self._shown(fields) if fields in self._found else None
+        shown = self._shown(fields) if self._searches.get(fields) else None
         return page(
             request, "ptable.html", title="Design a p-table", eyebrow="Design", here="/design", charts=True,
             fields=fields, shown=shown, asked=bool(request.query_params),
         )  # fmt: skip
 
-    def start(self, request: Request) -> Response:
-        """Begin to look for the table."""
-        fields = PTableFields.read(request.query_params)
-        try:
-            return self._job(self._jobs.start(work_out, fields, request.state.session.cookie))
-        except DiscreetError as problem:
-            return piece("as_it_is.html", content=refusal(problem))
-
-    def watch(self, request: Request) -> Response:
-        """How far it is."""
-        return self._job(self._jobs.find(request.path_params["name"]))
-
-    def cancel(self, request: Request) -> Response:
-        """Stop it."""
-        return self._job(self._jobs.cancel(request.path_params["name"]))
-
     def file(self, request: Request) -> Response:
         """The table as a file in one of the layouts."""
-        table, layout = self._found.get(PTableFields.read(request.query_params)), request.path_params["layout"]
+        table, layout = self._searches.get(PTableFields.read(request.query_params)), request.path_params["layout"]
         if table is None or layout not in ENDINGS:
             return Response(status_code=404)
         with TemporaryDirectory(prefix="discreet-") as folder:
@@ -171,18 +157,7 @@ class PTablePage:
             return Response(written.read_bytes(), media_type="text/plain", headers=headers)
 
     def _shown(self, fields: PTableFields) -> str:
-        body = report_body(DesignedTable(self._found[fields]).report())
+        table = self._searches.get(fields)
+        assert table is not None  # it was found
+        body = report_body(DesignedTable(table).report())
         return render("ptable_result.html", fields=fields, body=body, layouts=list(ENDINGS))
-
-    def _job(self, job: Job | None) -> Response:
-        if job is None:
-            forgotten = InvalidInput("this work is no longer known.", "Start again.")
-            return piece("as_it_is.html", content=refusal(forgotten))
-        if job.problem is not None:
-            return piece("as_it_is.html", content=refusal(job.problem))
-        if job.found is None:
-            return piece("waiting.html", job=job, at="/design/p-table/job")
-        while len(self._found) >= MOST_FOUND:
-            del self._found[next(iter(self._found))]
-        self._found[job.asked] = job.found
-        return piece("as_it_is.html", f"/design/p-table?{job.asked.query}", content=self._shown(job.asked))
