@@ -173,6 +173,7 @@ def test_a_release_by_keyboard_alone(visitor: Visitor) -> None:
     page.keyboard.press("Enter")
     page.wait_for_url("**/release/bundles/**")
     expect(page.get_by_role("heading", level=1)).to_contain_text("Counts of visits by site")
+    visitor.settled()
     name = page.url.rstrip("/").rpartition("/")[2]
     assert dc.verify(pages.folder / "released" / name, ledger=pages.folder / "visits.ledger").holds
 

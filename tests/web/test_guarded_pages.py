@@ -92,10 +92,11 @@ def test_a_release_from_the_form_to_the_bundle(pages: RunningPages, who: Entered
     changed = pages.post(who, "/release/run", [*release_form(pages, "first", epsilon="2", edition="1"), ("key", key)])
     assert b"changed after you looked" in changed.body and book.left().epsilon == before
     done = pages.post(who, "/release/run", [*form, ("key", key)])
-    assert done.headers["hx-redirect"] == "/release/bundles/first/"
+    assert done.headers["hx-redirect"] == "/release/bundles/first"
     assert book.left().epsilon == before - 1
     assert dc.verify(pages.folder / "released" / "first", ledger=book).holds
-    page = pages.look(who, "/release/bundles/first/")
+    assert b"Download the bundle" in pages.look(who, "/release/bundles/first").body
+    page = pages.look(who, "/release/bundles/first/index.html")
     assert page.status == 200 and "script-src" not in page.headers["content-security-policy"]
     assert pages.look(who, "/release/bundles/first.zip").body[:2] == b"PK"
 
@@ -169,6 +170,13 @@ def test_what_is_missing_is_said_in_the_words_of_the_form(pages: RunningPages, w
         answer = pages.post(who, "/release/plan", release_form(pages, "third", **changed)).body.decode()
         assert words in answer, (changed, answer)
         assert "Traceback" not in answer and 'role="alert"' in answer
+
+
+def test_what_the_budget_does_not_pay_is_not_offered(pages: RunningPages, who: Entered) -> None:
+    form = release_form(pages, "sixth", epsilon="50")
+    plan = pages.post(who, "/release/plan", form).body.decode()
+    assert "Not enough budget" in plan and re.search(r'id="look"[^>]* disabled', plan)
+    assert b'role="alert"' in pages.post(who, "/release/review", form).body
 
 
 def test_two_people_release_at_once_and_the_budget_holds(pages: RunningPages) -> None:

@@ -63,8 +63,8 @@ def test_a_bundle_is_judged_from_its_files_or_its_archive(pages: RunningPages, w
     with zipfile.ZipFile(packed, "w") as archive:
         for name, content in files.items():
             archive.writestr(f"bundle/{name}", content)
-    for given in (files, {"bundle.zip": packed.getvalue()}):
-        assert "The bundle bundle holds" in judged(pages, who, given)
+    for given, named in ((files, "that was dropped"), ({"by_site.zip": packed.getvalue()}, "by_site")):
+        assert f"The bundle {named} holds" in judged(pages, who, given)
     files["counts.csv"] = files["counts.csv"].replace(b"1,", b"2,", 1)
     assert "DOES NOT HOLD" in judged(pages, who, files)
 

@@ -98,7 +98,9 @@ TITLES = {
     "n": "Largest count", "epsilon": "Epsilon", "delta": "Delta", "loss": "Loss", "properties": "Properties",
     "prior": "Prior", "worst_case": "Worst case", "reach": "Largest noise", "stay": "Chance of the truth",
     "max_groups": "Groups per person", "unit": "Who is protected", "domain": "Values", "bands": "Bands",
-    "level": "Coverage of intervals",
+    "level": "Coverage of intervals", "discover": "found in the data", "one_row_each": "each person has one row",
+    "totals": "with totals that add up", "where": "Only rows where", "ledger": "Ledger that pays", "edition": "Edition",
+    "mechanism": "Noise", "counts": "Counts", "out": "Name of the bundle",
 }  # fmt: skip
 
 

@@ -31,7 +31,7 @@ from ...optimise.families import FAMILIES
 from ...optimise.improve.priors import NAMES as PRIORS
 from ...optimise.improve.priors import named_prior
 from ...properties import PROPERTIES
-from ...report import Picture, Report, Table
+from ...report import Picture, Report, Table, Terms
 from ...spaces import Counts
 from ...wording import rounded
 from ..frame.answers import page, piece
@@ -234,7 +234,7 @@ def _content(found: Designed, fields: DesignFields) -> dict[str, Any]:
         for family in FAMILIES.offered("compare")
         if family.short in BESIDE
     }
-    drawn = n <= MOST_DRAWN
+    compared, drawn = compare(beside).report(), n <= MOST_DRAWN
     report = report_of_design(mechanism)
     return {
         "facts": (*report.facts, *explain(mechanism).report().facts[1:]),
@@ -242,7 +242,8 @@ def _content(found: Designed, fields: DesignFields) -> dict[str, Any]:
         "heat": chart(Picture("probabilities", {"mechanism": mechanism}, HEAT)) if drawn else None,
         "error": chart(Picture("error", {"mechanisms": beside, "measure": fields.loss}, ERROR)),
         "checks": [(code, result, _price(found, code)) for code, result in check(mechanism).items()] if drawn else [],
-        "beside": report_body(_tables_alone(compare(beside).report()), "beside"),
+        "beside": report_body(_tables_alone(compared), "beside"),
+        "meaning": report_body(_terms_alone(compared), "meaning"),
         "exact": report_body(_folded(report), "exact"),
     }
 
@@ -266,6 +267,14 @@ def _tables_alone(report: Report) -> Report:
     tables = [(one, tuple(part for part in one.parts if isinstance(part, Table))) for one in report.sections]
     sections = tuple(replace(one, parts=parts) for one, parts in tables if parts and one.depth != "folded")
     return replace(report, facts=(), sections=sections, notes=())
+
+
+def _terms_alone(report: Report) -> Report:
+    """What a report explains."""
+    terms = [(one, tuple(part for part in one.parts if isinstance(part, Terms))) for one in report.sections]
+    return replace(
+        report, facts=(), sections=tuple(replace(one, parts=parts) for one, parts in terms if parts), notes=()
+    )
 
 
 def _folded(report: Report) -> Report:

@@ -19,6 +19,7 @@ from ...engines.sources import open_source
 from ...errors import DiscreetError, InvalidInput
 from ...ledger.budget import amount_text
 from ...optimise.families import FAMILIES
+from ...release.auditing.bundles import open_bundle
 from ...release.counts import Outlook, foresee, open_ledger, release_counts
 from ...release.plan.plan import Plan
 from ...release.plan.planning import plan_request
@@ -70,7 +71,7 @@ class ReleasePage:
             Route("/release/review", self.review, methods=["POST"]),
             Route("/release/run", self.run, methods=["POST"]),
             Route("/release/bundles/{name}.zip", self.archive),
-            Route("/release/bundles/{name}/", self.bundle),
+            Route("/release/bundles/{name}", self.released),
             Route("/release/bundles/{name}/{file}", self.bundle),
         ]
 
@@ -118,6 +119,12 @@ class ReleasePage:
             found = await run_in_threadpool(self._reviewed, form)
             if found.outlook is None:
                 raise InvalidInput("no ledger was chosen.", "Choose the one that pays.", argument="ledger")
+            if found.outlook.verdict == "refused":
+                raise InvalidInput(
+                    f"the budget does not pay for this: {found.outlook}.",
+                    "Ask with a smaller epsilon.",
+                    argument="epsilon",
+                )
             self._place(form)
         except DiscreetError as problem:
             return piece("as_it_is.html", content=refusal(problem))
@@ -140,8 +147,10 @@ class ReleasePage:
         widths = {"noise": max(expected.half_width for expected in plan.expected)}
         error = Picture("noise by size", {"half_widths": widths, "level": float(plan.level)}, ERROR)
         left = None if found.outlook is None else amount_text(found.outlook.left)
+        refused = found.outlook is not None and found.outlook.verdict == "refused"
         return {
             "found": found, "plan": plan, "body": report_body(plan.report()), "error": chart(error), "left": left,
+            "refused": refused, "cost": amount_text(plan.cost, up=True),
             "command": form.command(data, ledger), "python": form.python(data, ledger),
             "file": form.request_file(data, ledger),
         }  # fmt: skip
@@ -156,7 +165,7 @@ class ReleasePage:
             name = await run_in_threadpool(self._run, form, key)
         except DiscreetError as problem:
             return piece("as_it_is.html", content=refusal(problem))
-        return Response(status_code=204, headers={"HX-Redirect": f"/release/bundles/{name}/"})
+        return Response(status_code=204, headers={"HX-Redirect": f"/release/bundles/{name}"})
 
     def _run(self, form: ReleaseForm, key: str) -> str:
         found = self._reviewed(form)
@@ -172,10 +181,23 @@ class ReleasePage:
 
     # ---------------------------------------------------------------- bundles
 
+    def released(self, request: Request) -> Response:
+        """What a bundle holds, re-checked on the way."""
+        folder = self._folder(request.path_params["name"])
+        if folder is None:
+            return page(
+                request, "message.html", title="There is no such bundle", eyebrow="Release", here="/release",
+                status=404, lines=("The page of releases lists them.",),
+            )  # fmt: skip
+        report = open_bundle(folder).report()
+        return page(
+            request, "released.html", title=report.title, eyebrow=f"Released as {folder.name}", here="/release",
+            charts=True, name=folder.name, body=report_body(report),
+        )  # fmt: skip
+
     def bundle(self, request: Request) -> Response:
         """A file of a bundle; its page by itself."""
-        folder = self._folder(request.path_params["name"])
-        file = request.path_params.get("file", "index.html")
+        folder, file = self._folder(request.path_params["name"]), request.path_params["file"]
         if folder is None or file not in {one.name for one in folder.iterdir() if one.is_file()}:
             return Response(status_code=404)
         kind = MEDIA_TYPES.get(Path(file).suffix, "text/plain")

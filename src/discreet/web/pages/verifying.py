@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -120,7 +121,8 @@ async def _files(form: FormData) -> dict[str, bytes]:
 def _folder(files: dict[str, bytes]) -> Iterator[Path]:
     """The files in a folder that only this process can read, and that is gone afterwards."""
     with TemporaryDirectory(prefix="discreet-") as made:
-        folder = Path(made) / "bundle"
+        archive = next((Path(name).stem for name in files if name.endswith(".zip")), "")
+        folder = Path(made) / (archive if re.fullmatch(r"[\w-][\w.-]{0,80}", archive) else "that was dropped")
         folder.mkdir()
         for name, content in _unpacked(files).items():
             (folder / name).write_bytes(content)
