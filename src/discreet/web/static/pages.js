@@ -16,7 +16,7 @@
   async function draw(place) {
     const spec = JSON.parse(tinted(place.dataset.chart));
     const options = {
-      actions: false, ast: true, defaultStyle: false, renderer: "canvas", tooltip: { disableDefaultStyle: true },
+      actions: false, logLevel: 1 /* errors alone */, ast: true, defaultStyle: false, renderer: "canvas", tooltip: { disableDefaultStyle: true },
     };
     try {
       const made = await vegaEmbed(place, spec, options);
