@@ -297,15 +297,25 @@ def matrix_from_text(text: str, path: str) -> tuple[Table, tuple[str, ...]]:
     return table, (*notes, *more)
 
 
+#: A probability with more letters than this is a mistake.
+LONGEST_NUMBER = 4000
+
+
 def _cells(text: str) -> list[list[str]]:
     """The cells of each line, separated by tabs, semicolons or commas, or by blanks where there is none of these."""
     separator = next((mark for mark in ("\t", ";", ",") if mark in text), None)
     if separator is None:
         return [line.split() for line in text.splitlines()]
-    return [[cell.strip() for cell in line] for line in csv.reader(text.splitlines(), delimiter=separator)]
+    try:
+        return [[cell.strip() for cell in line] for line in csv.reader(text.splitlines(), delimiter=separator)]
+    except csv.Error:
+        raise UnreadableFile("a cell is too long to be a probability.", "Write numbers alone.") from None
 
 
 def _is_number(cell: str) -> bool:
+    """Whether a cell is a number that can be worked with: writing out 1e99999999 would take forever."""
+    if len(cell) > LONGEST_NUMBER or re.search(r"[eE][+-]?0*\d{4,}\s*$", cell):
+        return False
     try:
         Fraction(cell)
     except (ValueError, ZeroDivisionError):

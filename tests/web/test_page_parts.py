@@ -166,7 +166,8 @@ def test_a_job_is_cancelled_and_its_process_ends() -> None:
     jobs = Jobs()
     job = jobs.start(_endless, None, "somebody")
     assert job.process.is_alive()
-    cancelled = jobs.cancel(job.name)
+    assert jobs.find(job.name, "somebody else") is None and jobs.cancel(job.name, "somebody else") is None
+    cancelled = jobs.cancel(job.name, "somebody")
     assert cancelled is not None and cancelled.problem is not None and "cancelled" in str(cancelled.problem)
     assert not job.process.is_alive()
     first, second = jobs.start(_endless, None, "ann"), jobs.start(_endless, None, "bob")
@@ -176,6 +177,16 @@ def test_a_job_is_cancelled_and_its_process_ends() -> None:
     assert not first.running and second.running and third.running
     jobs.close()
     assert not second.process.is_alive() and not third.process.is_alive()
+
+
+def test_a_job_that_nobody_waits_for_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("discreet.web.frame.jobs.UNSEEN", 0.5)
+    job = Jobs().start(_endless, None, "somebody")
+    for _ in range(100):
+        if not job.process.is_alive():
+            break
+        time.sleep(0.1)
+    assert not job.process.is_alive() and "nobody waited" in str(job.problem)
 
 
 def _endless(_: object):

@@ -6,10 +6,11 @@ import multiprocessing
 import secrets
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
-from threading import Lock
+from threading import Lock, Thread
 from typing import Any
 
 from ...errors import DiscreetError, InvalidInput
@@ -22,6 +23,12 @@ MOST_KEPT = 50
 
 #: After so many seconds a job is stopped.
 LONGEST = 900.0
+
+#: After so many seconds without anybody asking how far it is, a job is stopped: its page was closed.
+UNSEEN = 60.0
+
+#: So many bytes a job may take.
+MOST_MEMORY = 8 * 2**30
 
 #: A step of some work: how much is done, of how much, in words; and at the end what was found.
 Step = tuple[int, int, str, Any]
@@ -54,6 +61,7 @@ class Job:
     inbox: Connection
     name: str = field(default_factory=lambda: secrets.token_urlsafe(12))
     began: float = field(default_factory=time.monotonic)
+    seen: float = field(default_factory=time.monotonic)
     done: int = 0
     total: int = 1
     words: str = "Starting"
@@ -69,7 +77,7 @@ class Job:
         return int(time.monotonic() - self.began)
 
     def look(self) -> None:
-        """Take in what the process has said."""
+        """Take in what the process has said, and end it when it took too long or nobody waits for it any more."""
         while self.running:
             try:
                 if not self.inbox.poll():
@@ -86,6 +94,8 @@ class Job:
             self._close()
         elif time.monotonic() - self.began > LONGEST:
             self.end(InvalidInput(f"this took more than {LONGEST / 60:.0f} minutes.", "Ask for a smaller one."))
+        elif time.monotonic() - self.seen > UNSEEN:
+            self.end(InvalidInput("nobody waited for this any more.", "Start again."))
 
     def end(self, problem: DiscreetError) -> None:
         """Stop it, and say why."""
@@ -127,36 +137,57 @@ class Jobs:
             outbox.close()
             job = Job(asked, owner, process, inbox)
             self._jobs[job.name] = job
-            return job
+        Thread(target=self._mind, args=(job,), daemon=True).start()
+        return job
 
-    def find(self, name: str) -> Job | None:
-        """A job as it stands now."""
+    def _mind(self, job: Job) -> None:
+        """End a job that takes too long or that nobody waits for, whether or not anybody asks."""
+        while job.running:
+            time.sleep(1)
+            with self._lock:
+                job.look()
+
+    def find(self, name: str, owner: str) -> Job | None:
+        """A job of this owner as it stands now."""
         with self._lock:
-            job = self._jobs.get(name)
+            job = self._of(name, owner)
             if job is not None:
+                job.seen = time.monotonic()
                 job.look()
             return job
 
-    def cancel(self, name: str) -> Job | None:
-        """Stop a job because somebody said so."""
+    def _of(self, name: str, owner: str) -> Job | None:
+        job = self._jobs.get(name)
+        return job if job is not None and job.owner == owner else None
+
+    def cancel(self, name: str, owner: str) -> Job | None:
+        """Stop a job because its owner said so."""
         with self._lock:
-            job = self._jobs.get(name)
+            job = self._of(name, owner)
             if job is not None:
                 job.end(InvalidInput("cancelled.", "Change something, or start again."))
             return job
 
     def close(self) -> None:
         """Stop all of them."""
-        for name in list(self._jobs):
-            self.cancel(name)
+        for name, job in list(self._jobs.items()):
+            self.cancel(name, job.owner)
 
 
 def _do(work: Work, asked: Any, outbox: Connection) -> None:
-    """The work itself, in its own process."""
+    """The work itself, in its own process and within bounds."""
+    with suppress(ImportError, ValueError, OSError):  # where the system has none
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
     try:
         for step in work(asked):
             outbox.send(step)
     except DiscreetError as problem:
         outbox.send(type(problem)(str(problem)) if type(problem).__init__ is DiscreetError.__init__ else problem)
+    except MemoryError:
+        outbox.send(
+            InvalidInput("this takes more memory than a page may.", "Ask for a smaller one, or the command line.")
+        )
     finally:
         outbox.close()

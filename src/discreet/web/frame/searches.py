@@ -61,17 +61,20 @@ class Searches(Generic[Fields, Found]):
         return self._found.get(fields)
 
     def _start(self, request: Request) -> Response:
-        fields = self._read(request.query_params)
+        return self.begin(self._read(request.query_params), request)
+
+    def begin(self, fields: Fields, request: Request) -> Response:
+        """Look for what these fields ask for; gives the piece that shows how far it is."""
         try:
             return self._piece(self._jobs.start(self._work, fields, request.state.session.cookie))
         except DiscreetError as problem:
             return piece("as_it_is.html", content=refusal(problem))
 
     def _watch(self, request: Request) -> Response:
-        return self._piece(self._jobs.find(request.path_params["name"]))
+        return self._piece(self._jobs.find(request.path_params["name"], request.state.session.cookie))
 
     def _cancel(self, request: Request) -> Response:
-        return self._piece(self._jobs.cancel(request.path_params["name"]))
+        return self._piece(self._jobs.cancel(request.path_params["name"], request.state.session.cookie))
 
     def _piece(self, job: Job | None) -> Response:
         """How far it is, or what was found."""

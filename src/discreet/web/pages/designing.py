@@ -49,6 +49,9 @@ LOSSES = {
 #: Mechanisms beside which a design is shown.
 BESIDE = ("GM", "EM", "UM")
 
+#: The largest count that is designed for on a page.
+MOST_COUNT = 400
+
 #: Up to this n the page draws every probability.
 MOST_DRAWN = 100
 
@@ -91,6 +94,10 @@ class DesignFields:
         """What ``dc.design`` is called with."""
         if not self.n.isascii() or not self.n.isdigit():
             raise InvalidInput.must_be("n", "a whole number, such as 10", self.n)
+        if int(self.n[:9]) > MOST_COUNT:
+            raise InvalidInput.must_be(
+                "n", f"at most {MOST_COUNT} on a page", self.n[:9], "The command line and Python take more."
+            )
         worst = self.prior == "worst case"
         weights = None if worst or self.prior == "uniform" else named_prior(self.prior, int(self.n))
         if weights is None and self.prior not in ("uniform", "worst case"):
@@ -155,7 +162,7 @@ def work_out(fields: DesignFields) -> Iterator[Step]:
     yield total, total, "Done", Designed(mechanism, without)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=16)
 def at_once(fields: DesignFields) -> Designed | None:
     """The design and what its properties cost, where theorems give all of it; None where a linear program is needed."""
     codes = fields.options["properties"]
@@ -223,7 +230,10 @@ class DesignPage:
             return refusal(problem)
         if found is None:
             return render("design_offer.html", fields=fields)
-        return render("design_result.html", fields=fields, **_content(found, fields))
+        try:
+            return render("design_result.html", fields=fields, **_content(found, fields))
+        except DiscreetError as problem:
+            return refusal(problem)
 
 
 def _content(found: Designed, fields: DesignFields) -> dict[str, Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -27,7 +29,7 @@ class LedgersPage:
         self._ledgers = ledgers
 
     def routes(self) -> list[Route]:
-        return [Route("/ledgers", self.list), Route("/ledgers/{number:int}", self.page)]
+        return [Route("/ledgers", self.list), Route("/ledgers/{number}", self.page)]
 
     def list(self, request: Request) -> Response:
         """All of them, with what is left in each."""
@@ -36,7 +38,8 @@ class LedgersPage:
 
     def page(self, request: Request) -> Response:
         """One of them: its budget, its entries, and whether its chain holds."""
-        number = request.path_params["number"]
+        written = request.path_params["number"]
+        number = int(written) if re.fullmatch(r"[1-9][0-9]{0,3}", written) else 0
         if not 1 <= number <= len(self._ledgers):
             return page(
                 request, "message.html", title="There is no such ledger", eyebrow="Ledgers", here="/ledgers",

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
+from threading import Lock
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile
 
@@ -36,7 +37,10 @@ MOST_COLUMNS = 300
 MEDIA_TYPES = {".html": "text/html", ".json": "application/json", ".csv": "text/csv"}
 
 #: A bundle's own page has its style inside, and nothing else.
-BUNDLE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'; base-uri 'none'"
+BUNDLE_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'; base-uri 'none'; "
+    "form-action 'none'; sandbox"
+)
 
 
 @dataclass(frozen=True)
@@ -62,6 +66,7 @@ class ReleasePage:
 
     def __init__(self, data: Mapping[str, str], ledgers: Mapping[str, str], out: Path) -> None:
         self._data, self._ledgers, self._out = data, ledgers, out
+        self._turn = Lock()
 
     def routes(self) -> list[Route]:
         return [
@@ -168,6 +173,10 @@ class ReleasePage:
         return Response(status_code=204, headers={"HX-Redirect": f"/release/bundles/{name}"})
 
     def _run(self, form: ReleaseForm, key: str) -> str:
+        with self._turn:  # whoever confirms twice at once gets the recorded answer, and pays once
+            return self._run_alone(form, key)
+
+    def _run_alone(self, form: ReleaseForm, key: str) -> str:
         found = self._reviewed(form)
         if found.plan.key != key:
             raise InvalidInput("the form was changed after you looked at the plan.", "Look at it again, then release.")
