@@ -172,6 +172,18 @@ def test_what_is_missing_is_said_in_the_words_of_the_form(pages: RunningPages, w
         assert "Traceback" not in answer and 'role="alert"' in answer
 
 
+def test_whoever_confirms_several_times_at_once_pays_once(pages: RunningPages, who: Entered) -> None:
+    form = release_form(pages, "often", edition="often", epsilon="1/4")
+    review = pages.post(who, "/release/review", form).body.decode().replace("&#34;", '"')
+    key = re.findall(r'"key": "([0-9a-f]+)"', review)[0]
+    book = dc.Ledger.open(pages.folder / "visits.ledger")
+    before = book.left().epsilon
+    with ThreadPoolExecutor(4) as pool:
+        done = list(pool.map(lambda _: pages.post(who, "/release/run", [*form, ("key", key)]), range(4)))
+    assert all("hx-redirect" in one.headers for one in done)
+    assert book.left().epsilon == before - Fraction(1, 4)
+
+
 def test_what_the_budget_does_not_pay_is_not_offered(pages: RunningPages, who: Entered) -> None:
     form = release_form(pages, "sixth", epsilon="50")
     plan = pages.post(who, "/release/plan", form).body.decode()

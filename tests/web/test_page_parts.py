@@ -36,7 +36,7 @@ def judged(pages: RunningPages, who: Entered, files: dict[str, bytes], **fields:
     headers = {"Cookie": who.cookie, "X-Discreet-Session": who.word, **pages.here(), "Content-Type": kind}
     answer = pages.ask("POST", "/verify", body, headers=headers)
     assert answer.status == 200, answer
-    return answer.body.decode()
+    return _until_done(pages, who, answer.body.decode(), "/verify/job/")
 
 
 def test_a_matrix_a_mechanism_and_a_bundle_are_judged(pages: RunningPages, who: Entered) -> None:
@@ -67,6 +67,24 @@ def test_a_bundle_is_judged_from_its_files_or_its_archive(pages: RunningPages, w
         assert f"The bundle {named} holds" in judged(pages, who, given)
     files["counts.csv"] = files["counts.csv"].replace(b"1,", b"2,", 1)
     assert "DOES NOT HOLD" in judged(pages, who, files)
+
+
+def test_strangers_files_are_refused_and_the_server_goes_on(pages: RunningPages, who: Entered) -> None:
+    """Numbers that take forever to write out, cells of a megabyte, names that lead elsewhere."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("..", b"x")
+        archive.writestr("n" * 300, b"x")
+    for files in (
+        {"bad.csv": b"1e99999999,1\n1,0\n"}, {"bad.csv": b"1e-9999,1\n1,0\n"}, {"bad.csv": b"1," + b"9" * 200_000},
+        {"bad.zip": packed.getvalue()}, {"..": b"x", "a": b"y"}, {"request.json": b"{}", "counts.csv": b""},
+    ):  # fmt: skip
+        answer = judged(pages, who, files)
+        assert 'role="alert"' in answer or "DOES NOT HOLD" in answer, files
+        assert "/tmp/" not in answer
+    assert pages.ask("GET", "/health").status == 200
+    for path in ("/design?n=100000", "/design?n=" + "9" * 5000, "/ledgers/" + "9" * 5000):
+        assert pages.look(who, path).status in (200, 404)
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,7 @@ class Site:
             *ReleasePage(self._data, self._ledgers, self._out).routes(),
             *PTablePage(self._jobs).routes(),
             *DesignPage(self._jobs).routes(),
-            *VerifyPage(self._ledgers).routes(),
+            *VerifyPage(self._jobs, self._ledgers).routes(),
             *TradeoffPage().routes(),
             *LedgersPage(self._ledgers).routes(),
             *CollectionsPage(self._service.store, self._service.registry, self._service.answers).routes(),

@@ -179,7 +179,7 @@ def _do(work: Work, asked: Any, outbox: Connection) -> None:
     with suppress(ImportError, ValueError, OSError):  # where the system has none
         import resource
 
-        resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+        resource.setrlimit(resource.RLIMIT_DATA, (MOST_MEMORY, MOST_MEMORY))
     try:
         for step in work(asked):
             outbox.send(step)

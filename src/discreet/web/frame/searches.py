@@ -66,15 +66,18 @@ class Searches(Generic[Fields, Found]):
     def begin(self, fields: Fields, request: Request) -> Response:
         """Look for what these fields ask for; gives the piece that shows how far it is."""
         try:
-            return self._piece(self._jobs.start(self._work, fields, request.state.session.cookie))
+            return self._piece(self._jobs.start(self._work, fields, self._owner(request)))
         except DiscreetError as problem:
             return piece("as_it_is.html", content=refusal(problem))
 
     def _watch(self, request: Request) -> Response:
-        return self._piece(self._jobs.find(request.path_params["name"], request.state.session.cookie))
+        return self._piece(self._jobs.find(request.path_params["name"], self._owner(request)))
 
     def _cancel(self, request: Request) -> Response:
-        return self._piece(self._jobs.cancel(request.path_params["name"], request.state.session.cookie))
+        return self._piece(self._jobs.cancel(request.path_params["name"], self._owner(request)))
+
+    def _owner(self, request: Request) -> str:
+        return f"{self._at} {request.state.session.cookie}"
 
     def _piece(self, job: Job | None) -> Response:
         """How far it is, or what was found."""

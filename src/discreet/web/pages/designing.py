@@ -46,8 +46,8 @@ LOSSES = {
     "L2": "the square of how far off it is, on average",
 }
 
-#: Mechanisms beside which a design is shown.
-BESIDE = ("GM", "EM", "UM")
+#: So many of the mechanisms that are compared, the first ones, stand beside a design.
+BESIDE = 3
 
 #: The largest count that is designed for on a page.
 MOST_COUNT = 400
@@ -241,8 +241,7 @@ def _content(found: Designed, fields: DesignFields) -> dict[str, Any]:
     mechanism, n = found.mechanism, int(fields.n)
     beside = {"this design": mechanism} | {
         family.short: build_for_counts(family, n, read_alpha(None, fields.epsilon))
-        for family in FAMILIES.offered("compare")
-        if family.short in BESIDE
+        for family in FAMILIES.offered("compare")[:BESIDE]
     }
     compared, drawn = compare(beside).report(), n <= MOST_DRAWN
     report = report_of_design(mechanism)

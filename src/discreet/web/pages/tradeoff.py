@@ -24,10 +24,13 @@ from ...wording import rounded
 from ..frame.answers import page, piece
 from ..frame.rendering import refusal, render, report_body
 
+#: Short names of the mechanisms that are compared.
+COMPARED = [family.short for family in FAMILIES.offered("compare")]
+
 #: The questions of the page, with the usual values of their fields.
 QUESTIONS: dict[str, dict[str, str]] = {
     "curves": {"epsilons": "1, 2", "reaches": "3, 5", "kind": "optimal"},
-    "match": {"first": "GM", "second": "EM", "n": "10", "by": "epsilon", "amount": "1"},
+    "match": {"first": COMPARED[0], "second": COMPARED[1], "n": "10", "by": "epsilon", "amount": "1"},
     "wanted": {"family": "geometric", "n": "10", "target": "mean_error", "amount": "1", "chance": "0.95"},
 }
 
@@ -62,7 +65,7 @@ class TradeoffPage:
         return page(
             request, "tradeoff.html", title="What privacy costs", eyebrow="Trade-off", here="/trade-off", charts=True,
             fields=fields, asked=asked, kinds=KINDS, targets=TARGETS,
-            compared=[family.short for family in FAMILIES.offered("compare")],
+            compared=COMPARED,
             calibrated=[one for one in FAMILIES.written("calibrate") if not one.startswith("planar")],
             results={name: _shown(name, one) for name, one in fields.items()},
         )  # fmt: skip

@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from io import BytesIO
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from zipfile import BadZipFile, ZipFile
 
+from markupsafe import Markup
 from starlette.concurrency import run_in_threadpool
-from starlette.datastructures import FormData, UploadFile
+from starlette.datastructures import FormData, QueryParams, UploadFile
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -23,11 +24,13 @@ from ...explanation import explain
 from ...ledger.ledger import Ledger
 from ...mechanism import Mechanism
 from ...privacy.certificate import Certificate
-from ...report import Bullets, Picture, Report, Result, Section
+from ...report import Bullets, Picture, Report, Section
 from ...verification import FileVerdict, Refutation, verify, verify_text
 from ..frame.answers import page, piece
 from ..frame.guarding import MOST_BYTES
-from ..frame.rendering import refusal, report_body
+from ..frame.jobs import Jobs, Step
+from ..frame.rendering import refusal, render, report_body
+from ..frame.searches import Searches
 
 #: So many files a bundle may have, and so many bytes they may have when they are unpacked.
 MOST_FILES, MOST_UNPACKED = 400, 5 * MOST_BYTES
@@ -36,20 +39,46 @@ MOST_FILES, MOST_UNPACKED = 400, 5 * MOST_BYTES
 MOST_FOR_CURVE = 60
 
 
+@dataclass(frozen=True, eq=False)
+class Submitted:
+    """What was dropped, the claim to judge, and where the ledger is."""
+
+    files: dict[str, bytes]
+    epsilon: str
+    delta: str
+    ledger: str | None
+
+
+def judge(submitted: Submitted) -> Iterator[Step]:
+    """The verdict on what was dropped, as a piece of a page: a title and what stands under it."""
+    yield 0, 1, "Judging", None
+    report = _judged(submitted)
+    yield 1, 1, "Done", (report.title, str(report_body(report)))
+
+
 class VerifyPage:
-    """``/verify``.
+    """``/verify``: strangers' files are looked at in a process of their own, within bounds.
 
     Parameters
     ----------
+    jobs
+        Where they are looked at.
     ledgers
         The ledgers that this server was started with, by name: a bundle can be held against the one that paid for it.
     """
 
-    def __init__(self, ledgers: dict[str, str]) -> None:
+    def __init__(self, jobs: Jobs, ledgers: dict[str, str]) -> None:
         self._ledgers = ledgers
+        self._searches: Searches[Submitted, tuple[str, str]] = Searches(
+            jobs, "/verify/job", _nothing, judge, self._shown, lambda _: "/verify"
+        )
 
     def routes(self) -> list[Route]:
-        return [Route("/verify", self.page), Route("/verify", self.judge, methods=["POST"])]
+        return [
+            Route("/verify", self.page),
+            Route("/verify", self.judge, methods=["POST"]),
+            *self._searches.routes(),
+        ]
 
     def page(self, request: Request) -> Response:
         """The form."""
@@ -59,30 +88,46 @@ class VerifyPage:
         )  # fmt: skip
 
     async def judge(self, request: Request) -> Response:
-        """The verdict on what was dropped."""
+        """Begin to judge what was dropped."""
         try:
             async with request.form(max_files=MOST_FILES, max_fields=20) as form:
                 files = await _files(form)
                 fields = {name: str(form.get(name, "")).strip()[:200] for name in ("epsilon", "delta", "ledger")}
-                found = await run_in_threadpool(self._judged, files, fields)
         except DiscreetError as problem:
             return piece("as_it_is.html", content=refusal(problem))
-        return piece("verdict.html", report=found, body=report_body(found))
+        submitted = Submitted(files, fields["epsilon"], fields["delta"], self._ledgers.get(fields["ledger"]))
+        return await run_in_threadpool(self._searches.begin, submitted, request)
 
-    def _judged(self, files: dict[str, bytes], fields: dict[str, str]) -> Report:
-        if not files:
-            raise InvalidInput("no file was given.", "Drop one on the field, or choose it.")
-        name = next(iter(files))
-        if len(files) == 1 and not name.endswith(".zip"):
-            try:
-                found = verify_text(files[name], name, epsilon=fields["epsilon"] or None, delta=fields["delta"] or None)
-            except (Altered, NotPrivate) as problem:
-                return Refutation(name, name, str(problem)).report()
-            return _with_meaning(found)
-        with _folder(files) as folder:
-            ledger = self._ledgers.get(fields["ledger"])
-            bundle: Result = verify(folder, ledger=None if ledger is None else Ledger.open(ledger))
-            return replace(bundle.report(), title=bundle.report().title.replace(str(folder), folder.name))
+    def _shown(self, submitted: Submitted) -> str:
+        found = self._searches.get(submitted)
+        assert found is not None  # it was judged
+        submitted.files.clear()  # nobody needs them any more
+        return render("verdict.html", title=found[0], body=Markup(found[1]))
+
+
+def _nothing(_: QueryParams) -> Submitted:
+    """What an address alone asks to be judged."""
+    return Submitted({}, "", "", None)
+
+
+def _judged(submitted: Submitted) -> Report:
+    files = submitted.files
+    if not files:
+        raise InvalidInput("no file was given.", "Drop one on the field, or choose it.")
+    name = next(iter(files))
+    if len(files) == 1 and not name.endswith(".zip"):
+        claim = {"epsilon": submitted.epsilon or None, "delta": submitted.delta or None}
+        try:
+            return _with_meaning(verify_text(files[name], name, **claim))
+        except (Altered, NotPrivate) as problem:
+            return Refutation(name, name, str(problem)).report()
+    with _folder(files) as folder:
+        ledger = None if submitted.ledger is None else Ledger.open(submitted.ledger)
+        try:
+            report = verify(folder, ledger=ledger).report()
+        except DiscreetError as problem:
+            raise InvalidInput(str(problem).replace(str(folder), f"the bundle {folder.name}")) from None
+        return replace(report, title=report.title.replace(str(folder), folder.name))
 
 
 def _with_meaning(found: FileVerdict) -> Report:
@@ -110,11 +155,19 @@ async def _files(form: FormData) -> dict[str, bytes]:
     given = [one for one in form.getlist("files") if isinstance(one, UploadFile) and one.filename]
     found = {}
     for one in given:
-        name = PurePosixPath((one.filename or "").replace("\\", "/")).name
-        if not name or name in found or not name.isprintable():
-            raise InvalidInput("two files have one name, or one has none.", "Drop one bundle, or one file.")
+        name = _plain_name((one.filename or "").replace("\\", "/"))
+        if name in found:
+            raise InvalidInput("two files have one name.", "Drop one bundle, or one file.")
         found[name] = await one.read()
     return found
+
+
+def _plain_name(path: str) -> str:
+    """The name of a file without its folders, such as it may be called here."""
+    name = PurePosixPath(path).name
+    if not 0 < len(name.encode()) <= 200 or name in (".", "..") or not name.isprintable():
+        raise InvalidInput("a file has a name that cannot be used.", "Drop the files of a bundle as they were written.")
+    return name
 
 
 @contextmanager
@@ -141,6 +194,6 @@ def _unpacked(files: dict[str, bytes]) -> dict[str, bytes]:
                 raise InvalidInput(
                     f"{name} holds too much.", "Unpack it, and use the command line: discreet verify FOLDER."
                 )
-            return {PurePosixPath(entry.filename).name: archive.read(entry) for entry in entries}
+            return {_plain_name(entry.filename): archive.read(entry) for entry in entries}
     except (BadZipFile, NotImplementedError, RuntimeError, OSError, EOFError):
         raise UnreadableFile(f"{name} cannot be unpacked.", "Drop the files of the bundle themselves.") from None
