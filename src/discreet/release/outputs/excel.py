@@ -19,7 +19,6 @@ from ...plots.counts import label
 from ...wording import percent
 from ..publish.contents import COLUMN_MEANING
 from ..publish.frames import Column, columns
-from ..publish.levelled import TOTAL
 from ..publish.released import Release
 from ..publish.report import NOT_GUARANTEED, error_in_words
 from ..publish.tables import STATUS_MEANING
@@ -56,7 +55,7 @@ def write_excel(release: Release, path: Path) -> Path:
         }
         _guarantee(book.add_worksheet("Guarantee"), release, looks)
         for name, table in zip(names, release.tables, strict=True):
-            _table(book.add_worksheet(name), columns(table, TOTAL), looks)
+            _table(book.add_worksheet(name), columns(table), looks)
     return path
 
 
