@@ -74,12 +74,17 @@ def test_frames_of_several_tables_measures_and_a_total(book):
         several.to_pandas(2)
 
 
-def test_tables_with_totals_read_as_rollup_in_frames_and_as_total_in_sheets(book, tmp_path):
+def test_tables_with_totals_say_total_in_every_form(book, tmp_path):
     release = answered(book, totals="all")
     frame, rows = release.to_polars(), release.rows()
     assert list(frame.columns) == list(release.tables[0].headings) == list(release.to_pandas().columns)
     assert frame["grouping"].to_list() == [3, 2, 2, 1, 1, 1, *(0,) * 6]
-    assert frame["site"].to_list()[:6] == [None, None, None, 1, 2, 3] and str(frame["site"].dtype) == "Int64"
+    assert frame["site"].to_list()[:6] == ["Total", "Total", "Total", "1", "2", "3"]
+    assert str(frame["site"].dtype) == "String" and str(release.to_pandas()["site"].dtype) == "string"
+    for name in ("site", "health"):
+        said = [str(row[name]) for row in rows]
+        assert frame[name].to_list() == said == release.to_pandas()[name].tolist()
+        assert parquet.read_table(dc.export(release, tmp_path / "a.parquet")[0])[name].to_pylist() == said
     assert frame["count"].to_list() == pytest.approx([row["count"] for row in rows])
     assert frame["measured"].to_list() == [row["measured"] for row in rows]
     sheet = openpyxl.load_workbook(dc.export(release, tmp_path / "a.xlsx")[0]).worksheets[1]
@@ -218,6 +223,32 @@ def test_csvw_describes_the_csv_files(release, tmp_path):
     keys = schema["primaryKey"]
     assert keys == ["edition", "site", "health"] and set(keys) <= {column["name"] for column in schema["columns"]}
     assert len({tuple(row[key] for key in keys) for row in rows}) == len(rows)
+
+
+def test_csvw_data_is_named_after_its_metadata_and_replaces_no_other_file(book, release, tmp_path):
+    other = answered(book, questions=[BY_BOTH, "SELECT COUNT(*) FROM visits"], level="0.9")
+    assert [file.name for file in dc.export(release, tmp_path / "a.csv-metadata.json")] == [
+        "a.csv", "a.csv-metadata.json",
+    ]  # fmt: skip
+    written = dc.export(other, tmp_path / "b-metadata.json")
+    assert [file.name for file in written] == ["b_1.csv", "b_2.csv", "b-metadata.json"]
+    for name, level in (("a.csv", "95%"), ("b", "90%")):
+        metadata = json.loads((tmp_path / f"{name}-metadata.json").read_text(encoding="utf-8"))
+        for number, table in enumerate(metadata["tables"]):
+            text = (tmp_path / table["url"]).read_text(encoding="utf-8")
+            assert read_by_csvw(metadata, number, text) and f"a {level} interval" in table["dc:description"]
+            low = next(one for one in table["tableSchema"]["columns"] if one["name"] == "low")
+            assert f"the stated level, {level};" in low["dc:description"]
+    dc.export(release, tmp_path / "a.csv-metadata.json")  # once more: the same files
+    (tmp_path / "mine.csv").write_text("my own table")
+    (tmp_path / "c_2.csv").write_text("my own table")
+    for asked, name in ((release, "mine.csv-metadata.json"), (other, "c.csv-metadata.json")):
+        with pytest.raises(InvalidInput, match="exists already and holds something else"):
+            dc.export(asked, tmp_path / name)
+        assert not (tmp_path / name).exists() and not (tmp_path / "c_1.csv").exists()
+    assert (tmp_path / "mine.csv").read_text() == "my own table"
+    dc.export(answered(book, edition="q2"), tmp_path / "a.csv-metadata.json")  # what the metadata there describes
+    assert "q2" in (tmp_path / "a.csv").read_text(encoding="utf-8")
 
 
 def test_names_in_csvw_are_variables_of_uri_templates(book):
