@@ -23,6 +23,7 @@ from ...pages.pictures import chart_of
 from ...plots.chart import Chart
 from ...plots.counts import MOST_CELLS, label
 from ...questions.bands import Edge
+from ...questions.domains import REST, has_rest
 from ...questions.groups import Groups, Value
 from ...questions.question import Question
 from ...report import Picture
@@ -227,7 +228,10 @@ class ReleasedTable:
         return rows
 
     def select(self, cells: Mapping[str, object] | None) -> BoolArray:
-        """Which counts are meant by ``{"site": 1, "health": ["good", "poor"]}``, as a mask in the order of the rows."""
+        """Which counts are meant by ``{"site": 1, "health": ["good", "poor"]}``, as a mask in the order of the rows.
+
+        ``...`` is the group of all other values, where a domain has one.
+        """
         groups, many = self.groups, len(self.measures)
         chosen = np.ones((groups.size, many), dtype=bool)
         if cells is not None and not isinstance(cells, Mapping):
@@ -347,12 +351,15 @@ def _first(groups: Groups, column: int, most: int) -> list[Value]:
 
 
 def _several(value: Any, name: str, known: Sequence[Any]) -> list[Any]:
-    """One value or a list of them, each of which is declared."""
+    """One value or a list of them, each of which is declared; ``...`` for the rest."""
     one = value is None or isinstance(value, str | int) or not isinstance(value, Iterable)
     values = [value] if one else list(value)
+    if has_rest(known):
+        values = [REST if given is ... else given for given in values]
     for given in values:
         # True == 1 in Python, and is not the number of a site
         if isinstance(given, bool | float) or given not in known:
             shown = ", ".join(label(one) for one in known[:8]) + (", ..." if len(known) > 8 else "")
-            raise InvalidInput(f"{given!r} is not a declared value of {name!r}; those are {shown}.", argument="cells")
+            meant = "..." if given is ... else repr(given)
+            raise InvalidInput(f"{meant} is not a declared value of {name!r}; those are {shown}.", argument="cells")
     return values
