@@ -316,6 +316,59 @@ def test_the_record_has_the_fields_of_the_registry(release, tmp_path):
     assert loss["privacy_loss"]["privacy_parameters"]["delta"] <= 1.0000001e-6
 
 
+def test_the_record_of_totals_names_every_level_and_the_least_squares(book):
+    totals = answered(book, totals="all", split=[4, 3, 2, 1])
+    record = registry_record(totals)["deployment"]
+    done = record["accounting"]["post_processing"]
+    assert "combined by least squares, so that they add up" in done and "not negative" in done and "None" not in done
+    said = record["implementation"]["mechanisms"]
+    for share, epsilon in (("40%", "0.4"), ("30%", "0.3"), ("20%", "0.2"), ("10%", "0.1")):
+        assert re.search(rf"{share} of the budget; two-sided geometric with epsilon {epsilon} for each count", said)
+    assert record["accounting"]["composition"].startswith("Basic composition of 12 counts on 4 levels: One person")
+
+
+def test_the_record_of_rows_says_nothing_of_people_and_bounds(tmp_path):
+    (tmp_path / "visits.csv").write_text("site\n1\n2\n")
+    book = dc.Ledger.create(tmp_path / "visits.ledger", dataset="visits", unit="row", epsilon=9)
+    release = dc.release_counts(
+        "SELECT site, COUNT(*) FROM visits GROUP BY site", data=tmp_path / "visits.csv", unit="row", epsilon=1,
+        domain={"site": [1, 2]}, ledger=book, counts="clamped",
+    )  # fmt: skip
+    record = registry_record(release)["deployment"]
+    said = record["implementation"]
+    assert "Each row is counted once" in said["pre_processing_eda_hyperparameter_tuning"]
+    assert "person" not in said["pre_processing_eda_hyperparameter_tuning"]
+    assert said["justification"].endswith("why this epsilon and these groups.")
+    assert record["accounting"]["post_processing"].endswith("counts below 0 are raised to 0.")
+    assert record["accounting"]["composition"].startswith("Basic composition of 2 counts: One row changes at most one")
+
+
+def test_the_record_of_discovered_groups_does_not_call_them_public(tmp_path):
+    lines = "".join(f"p{k},{k % 3},{'cook' if k % 2 else 'nurse'}\n" for k in range(600))
+    (tmp_path / "staff.csv").write_text(f"person,site,job\n{lines}")
+    book = dc.Ledger.create(tmp_path / "staff.ledger", dataset="staff", unit="person", epsilon=9, delta="1e-5")
+    release = dc.release_counts(
+        "SELECT site, job, COUNT(*), COUNT_IF(site = 1) AS first FROM staff GROUP BY site, job", discover="job",
+        domain=["site=0..2"], data=tmp_path / "staff.csv", unit="person", max_groups=1, epsilon=2, delta="1e-6",
+        ledger=book,
+    )  # fmt: skip
+    record = registry_record(release)["deployment"]
+    public = record["dp_flavor"]["unprotected_quantities"]
+    assert "not protected: the questions and the declared groups." in public
+    assert (
+        f"The values of job come from the data: a group is named where its noisy count is above {reach(release)}"
+        in public
+    )
+    said = record["accounting"]
+    assert "0 counts" not in said["composition"] and "however many groups are found" in said["composition"]
+    assert "small counts are withheld is part of the mechanism. Further measures are raised" in said["post_processing"]
+    assert "range of a count" not in said["post_processing"]
+
+
+def reach(release):
+    return release.tables[0].plan.noise.reach
+
+
 # ------------------------------------------------------------------------------------------------ the command line
 
 
