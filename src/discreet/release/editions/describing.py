@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from ...engines.base import ROW
 from ...ledger.budget import short
 from ...plots.counts import label
 from ...plots.editions import MOST_LINES, MOST_PANELS
@@ -46,8 +47,12 @@ def _facts(found: EditionComparison) -> tuple[Fact, ...]:
             f"{beyond:,} of {looked:,}",
             f"changes are larger than the noise explains; up to {chance} would be so by chance, on average",
         ),
-        Fact(f"ε = {short(epsilon, up=True)}", "for a person who is in every edition"),
+        Fact(f"ε = {short(epsilon, up=True)}", f"for a {_who(found)} that is in every edition"),
     )
+
+
+def _who(found: EditionComparison) -> str:
+    return "row" if found.releases[0].plan.protection.unit == ROW else "person"
 
 
 def _beyond_noise(found: EditionComparison) -> tuple[int, int, str]:
@@ -167,14 +172,18 @@ def _reading(found: EditionComparison, level: str) -> Iterator[str]:
         f"Of {plural(looked, 'such interval')} a few miss: {percent(1 - found.level, 6)} of them at most, on average."
     )
     yield (
-        f"{beyond:,} of {plural(looked, 'change')} {'is' if beyond == 1 else 'are'} larger than the noise explains. If no "
-        f"true count had changed, up to {chance} would be so by chance, on average."
+        f"The noise does not explain {beyond:,} of {plural(looked, 'change')}. If no true count had changed, up to "
+        f"{chance} would be so by chance, on average."
     )
     yield (
         f"Growth is {UNDETERMINED} where the earlier count may be less than half of the published one: a percentage "
         "of so uncertain a number says nothing."
     )
+    if _who(found) == "person":
+        yield (
+            "The contribution bound is the same in every edition. People whom it leaves out are missing from both "
+            "counts."
+        )
     yield (
-        "The contribution bound is the same in every edition. People whom it leaves out are missing from both counts."
+        f"The privacy of the editions adds up for a {_who(found)} that is in several of them; the ledger keeps the sum."
     )
-    yield "The privacy of the editions adds up for a person who is in several of them; the ledger keeps the sum."

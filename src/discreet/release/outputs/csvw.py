@@ -6,7 +6,7 @@ columns name a count. The tables themselves are the CSV files of the bundle, nam
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from urllib.parse import quote
 
 from ...report import Json
@@ -15,7 +15,7 @@ from ..publish.contents import COLUMN_MEANING, table_files
 from ..publish.frames import Column, columns
 from ..publish.levelled import GROUPING_MEANING, LevelledTable
 from ..publish.released import Release
-from ..publish.tables import STATUS_MEANING, ReleasedTable
+from ..publish.tables import STATUS_MEANING, ReleasedTable, error_meanings
 
 _DATATYPES: dict[str, Json] = {"integer": "integer", "number": "number", "text": "string"}
 
@@ -49,19 +49,24 @@ def csvw_metadata(release: Release, files: Sequence[str] | None = None) -> dict[
         "dc:description": " ".join(release.guarantee),
         "dc:date": str(release.ledger["time"]),
         "dialect": {"@type": "Dialect", "encoding": "utf-8", "header": True, "delimiter": ",", "doubleQuote": True},
-        "tables": [_table(table, file) for table, file in zip(release.tables, files, strict=True)],
+        "tables": [
+            _table(table, file, release.plan.protection.unit) for table, file in zip(release.tables, files, strict=True)
+        ],
     }
 
 
-def _table(table: ReleasedTable, file: str) -> dict[str, Json]:
+def _table(table: ReleasedTable, file: str, unit: str) -> dict[str, Json]:
     made = columns(table)
+    meaning = {"measure": "which count it is", "grouping": GROUPING_MEANING, **COLUMN_MEANING}
+    meaning |= error_meanings(table.columns, unit)
+    meaning["low"] = meaning["low"].replace("the stated level", f"the stated level, {percent(table.level, 6)}")
     names = {column.name: variable(column.name) for column in made}
     keys = ["edition"] if table.edition else []
     keys += ["grouping"] if isinstance(table, LevelledTable) else []
     keys += [*table.by, *(["measure"] if len(table.measures) > 1 else [])]
     schema: dict[str, Json] = {
         "@type": "Schema",
-        "columns": [_column(column, names[column.name], table, column.name in keys) for column in made],
+        "columns": [_column(column, names[column.name], meaning, column.name in keys) for column in made],
     }
     if keys:
         schema["primaryKey"] = [names[key] for key in keys]
@@ -75,10 +80,7 @@ def _table(table: ReleasedTable, file: str) -> dict[str, Json]:
     }
 
 
-def _column(column: Column, name: str, table: ReleasedTable, key: bool) -> dict[str, Json]:
-    meaning = {"measure": "which count it is", "grouping": GROUPING_MEANING, **COLUMN_MEANING}
-    meaning |= {one.name: one.meaning for one in table.columns}
-    meaning["low"] = meaning["low"].replace("the stated level", f"the stated level, {percent(table.level, 6)}")
+def _column(column: Column, name: str, meaning: Mapping[str, str], key: bool) -> dict[str, Json]:
     said = meaning.get(column.name, "a value of the group; one apostrophe before a text is a mark: take it away")
     made: dict[str, Json] = {"@type": "Column", "name": name, "titles": column.name, "dc:description": said}
     if column.name == "status":

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...engines.base import ROW
 from ...errors import InvalidInput, InWords
 from ...exact.arrays import Array, BoolArray, IntArray
 from ...exact.rationals import Number
@@ -76,8 +77,7 @@ class ErrorColumn:
 ERRORS = (
     ErrorColumn(
         "low", "low",
-        "lower end of an interval that contains the true count at least as often as the stated level; the true count "
-        "is the one after the contribution bound",
+        "lower end of an interval that contains the true count at least as often as the stated level",
     ),
     ErrorColumn("high", "high", "upper end of that interval; an empty end means there is no bound"),
     ErrorColumn("sd", "sd", "standard deviation of the noisy count, the largest over true counts", ROUND_CEILING),
@@ -100,6 +100,17 @@ CERTAIN = (
     ErrorColumn("certain_low", "certain_low", "the true count is never below this"),
     ErrorColumn("certain_high", "certain_high", "the true count is never above this; empty if there is no such bound"),
 )
+
+
+def error_meanings(columns: Iterable[ErrorColumn], unit: str) -> dict[str, str]:
+    """What the columns mean for this unit: contributions of people are bounded, a row is in one group only.
+
+    >>> error_meanings(CERTAIN[:1], "row")
+    {'certain_low': 'the true count is never below this'}
+    """
+    bounded = "" if unit == ROW else "; the true count is the one after the contribution bound"
+    return {one.name: f"{one.meaning}{bounded if one.name == 'low' else ''}" for one in columns}
+
 
 #: The version of a bundle's files. Version 1 has no edition in the tables; version 3 states the template of the page.
 LAYOUT = 3
