@@ -100,6 +100,12 @@ def saved(save: Any) -> bytes:
 
 FOREIGN = {
     "m.xlsx": (archive("[Content_Types].xml", "xl/workbook.xml"), "is an Excel file.* Save the sheet as CSV.*: m.csv"),
+    "m.ods": (
+        archive("mimetype") + b"application/vnd.oasis.opendocument.spreadsheet",
+        "is a spreadsheet. Save the sheet as CSV",
+    ),
+    "m.zip": (archive("out/counts.csv", "out/SHA256SUMS"), "is a zip archive. Unpack it, then verify the folder"),
+    "n.zip": (archive("m.csv"), "is a zip archive. Unpack it first, and give what is in it"),
     "m.xls": (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(64), "is an Excel file. Save the sheet as CSV.*: m.csv"),
     "m.npz": (saved(lambda file: np.savez(file, matrix=M)), r"archive of NumPy arrays.*np\.save\('matrix\.npy'"),
     "m.parquet": (saved(lambda file: pd.DataFrame({"a": [1.0]}).to_parquet(file)), r"Parquet.*to_csv\('m\.csv'"),

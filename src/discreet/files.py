@@ -398,19 +398,28 @@ def _read_npy(file: Path) -> tuple[Table, tuple[str, ...]]:
         ) from None
 
 
+_AS_CSV = "Save the sheet as CSV, and give that: {csv}"
 _AS_TEXT = "Save the matrix as text: np.savetxt({csv!r}, matrix, fmt='%s', delimiter=',')"
 
 #: How the files of other programs begin, what they are, and what to do with them.
 _FOREIGN = (
     (b"\x93NUMPY", "is a NumPy array.", "Give it a name that ends in .npy"),
     (b"PAR1", "is a Parquet file.", "Save the matrix as text: df.to_csv({csv!r}, index=False, header=False)"),
-    (b"\xd0\xcf\x11\xe0", "is an Excel file.", "Save the sheet as CSV, and give that: {csv}"),
+    (b"\xd0\xcf\x11\xe0", "is an Excel file.", _AS_CSV),
     (b"\x80", "is a pickle, which can run code when it is read.", _AS_TEXT),
     (b"\x1f\x8b", "is compressed.", "Unpack it first: gunzip {name}"),
     (b"\x89HDF", "is an HDF5 file.", _AS_TEXT),
 )
 _ARRAYS = "is an archive of NumPy arrays.", "Save the matrix by itself: np.save('matrix.npy', arrays['matrix'])"
-_ARCHIVE = "is an Excel file, or another zip archive.", "Save the sheet as CSV, and give that: {csv}"
+_BUNDLE = "is a zip archive.", "Unpack it, then verify the folder: a bundle is re-checked as a folder"
+_ARCHIVE = "is a zip archive.", "Unpack it first, and give what is in it: a file, or the folder of a bundle"
+
+#: What stands in zip archives without being compressed, most of it names of files, and what such an archive is.
+_ZIPPED = (
+    (b"[Content_Types].xml", ("is an Excel file.", _AS_CSV)),
+    (b"opendocument.spreadsheet", ("is a spreadsheet.", _AS_CSV)),
+    (b"SHA256SUMS", _BUNDLE),
+)
 
 
 def refuse_foreign(data: bytes, name: str) -> None:
@@ -426,7 +435,14 @@ def refuse_foreign(data: bytes, name: str) -> None:
     csv_name = str(Path(name).with_suffix(".csv").name) if name.strip("-") else "matrix.csv"
     found = next(((what, advice) for begin, what, advice in _FOREIGN if data.startswith(begin)), None)
     if data.startswith(b"PK\x03\x04"):
-        found = _ARRAYS if b".npy" in data[:100] else _ARCHIVE
+        found = _zipped(data)
     if found is not None:
         what, advice = found
         raise UnreadableFile(f"{name} {what}", advice.format(csv=csv_name, name=name))
+
+
+def _zipped(data: bytes) -> tuple[str, str]:
+    """What a zip archive is."""
+    if b".npy" in data[:100]:
+        return _ARRAYS
+    return next((found for mark, found in _ZIPPED if mark in data), _ARCHIVE)

@@ -392,6 +392,40 @@ def test_a_plan_with_a_ledger_says_paid_recorded_or_refused_with_the_exit_code_o
     assert len(book.entries()) == 1
 
 
+@pytest.mark.parametrize("ledger", [True, False])
+@pytest.mark.parametrize("folder", [True, False])
+def test_a_plan_says_what_is_missing_to_release_and_nothing_else(
+    visits: Path, book, tmp_path, ledger: bool, folder: bool
+) -> None:
+    asked = words(visits, book, "--plan", *(["-o", tmp_path / "out"] if folder else []))
+    if not ledger:
+        place = asked.index("--ledger")
+        del asked[place : place + 2]
+    wanted = [option for option, given in (("--ledger", ledger), ("-o", folder)) if not given]
+    more = f" and give {' and '.join(wanted)}" if wanted else ""
+    said = run(*asked, "--write", tmp_path / "w.toml").splitlines()
+    assert said[-2] == f"no row was read and nothing was spent; to release, leave --plan out{more}"
+    line = f"to release: discreet release {tmp_path / 'w.toml'}"
+    assert said[-1].endswith(line + ("" if ledger else " --ledger PATH") + ("" if folder else " -o FOLDER"))
+    again = run("release", tmp_path / "w.toml", "--plan").splitlines()  # a file that says the same
+    assert again[-1] == said[-2]
+    # and the line releases, once its places are filled in
+    places = {"PATH": book.name, "FOLDER": tmp_path / "out"}
+    run(
+        "release",
+        tmp_path / "w.toml",
+        *(places.get(word, word) for word in said[-1].partition("w.toml;")[2].split()[5:]),
+    )
+    assert (tmp_path / "out" / "counts.csv").is_file()
+
+
+def test_a_plan_that_is_refused_names_no_way_to_release_it(visits: Path, book, tmp_path) -> None:
+    asked = words(visits, book, "--plan", "--write", tmp_path / "w.toml")
+    asked[asked.index("--epsilon") + 1] = 99
+    said = run(*asked, code=1)
+    assert "to release" not in said and said.splitlines()[-1] == f"written to {tmp_path / 'w.toml'}"
+
+
 def test_a_plan_says_which_files_are_missing(visits: Path, book, tmp_path) -> None:
     gone = tmp_path / "gone.csv"
     asked = [gone if word == visits else word for word in words(visits, book, "--plan")]

@@ -195,6 +195,46 @@ def test_request_files_hold_bands_and_stars(people: Path, tmp_path: Path) -> Non
     assert len(keys) == 1
 
 
+def test_a_star_that_ends_a_list_of_a_request_file_is_the_rest(people: Path, tmp_path: Path) -> None:
+    def asked(values: str) -> Any:
+        file = tmp_path / "r.toml"
+        file.write_text(
+            'questions = "SELECT sex, COUNT(*) FROM people GROUP BY sex"\n'
+            f'unit = "person"\nmax_groups = 1\nepsilon = 1\n[domain]\nsex = {values}\n'
+        )
+        return dc.plan_release(open_request(file).request, data=people)
+
+    starred = asked('["Female", "Male", "*"]')
+    assert starred.key == asked('"Female,Male,*"').key != asked('["Female", "Male"]').key
+    star = asked("\"Female,Male,'*'\"")
+    assert (
+        star.key == asked('["*", "Female", "Male"]').key != starred.key
+    )  # the text, of which a list says nothing else
+    with pytest.raises(DiscreetError, match=r"'\*' in quotes if it is one value"):
+        asked('["*"]')
+    # what Python means is what the file says
+    sql = "SELECT sex, COUNT(*) FROM people GROUP BY sex"
+    for k, values in enumerate((["Female", "Male", "*"], ["*"], ["Female", ...])):
+        file = dc.write_request(tmp_path / f"{k}.toml", sql, domain={"sex": values}, **ASK)
+        written, direct = open_request(file).request, dc.plan_release(sql, data=people, domain={"sex": values}, **ASK)
+        assert dc.plan_release(written, data=people).key == direct.key
+
+
+def test_the_rest_is_selected_by_three_dots(people: Path, tmp_path: Path) -> None:
+    book = dc.Ledger.create(tmp_path / "people.ledger", dataset="people", unit="person", epsilon=1000)
+    sql = "SELECT sex, COUNT(*) FROM people GROUP BY sex"
+    ask = {**ASK, "data": people, "ledger": book, "epsilon": 50}  # so much that there is no noise
+    same = dc.release_counts(sql, domain={"sex": ["Male", "Female", ...]}, **ask)
+    counts = [row["count"] for row in same.rows()]
+    assert [same.total({"sex": one}).estimate for one in ("Male", "Female", ...)] == counts == [3, 2, 1]
+    assert same.total({"sex": ["Female", ...]}).estimate == 3 and same.difference({"sex": ...}, None).estimate == -5
+    one = dc.release_counts(sql, domain={"sex": ["Female", ...]}, **ask)
+    assert one.total({"sex": "(all others)"}).estimate == one.total({"sex": ...}).estimate == 4
+    without = dc.release_counts(sql, domain={"sex": ["Female", "Male"]}, **ask)
+    with pytest.raises(InvalidInput, match=r"^\.\.\. is not a declared value of 'sex'; those are Female, Male"):
+        without.total({"sex": ...})
+
+
 def test_totals_frames_and_numbers_with_a_rest(people: Path, tmp_path: Path) -> None:
     book = dc.Ledger.create(tmp_path / "people.ledger", dataset="people", unit="person", epsilon=9)
     ask = {**ASK, "data": people, "ledger": book}

@@ -279,3 +279,29 @@ def test_folders_are_opened_and_checked(book, tmp_path, quarters):
         dc.compare_editions(folders)
     with pytest.raises(Altered, match="does not hold"):
         CliRunner().invoke(app, ["editions", *folders], catch_exceptions=False)
+
+
+def with_counts(release, counts):
+    """The same release with other noisy counts."""
+    table = release.tables[0]
+    return replace(release, tables=(replace(table, counts=np.reshape(counts, table.counts.shape)),))
+
+
+@pytest.mark.parametrize(("later", "explained"), [(56, True), (44, True), (50, False), (90, False), (10, False)])
+def test_a_growth_that_seems_to_contradict_its_change_is_explained(book, later, explained):
+    editions = [answered(book, edition=name) for name in ("q1", "q2")]
+    found = dc.compare_editions([with_counts(editions[0], [50] * 6), with_counts(editions[1], [later] + [50] * 5)])
+    row = found.rows()[0]
+    beyond = row["low"] > 0 or row["high"] < 0
+    assert explained == (beyond and row["growth_low"] <= 0 <= row["growth_high"])
+    assert ("growth allows for the error of both editions apart" in " ".join(str(found).split())) == explained
+
+
+def test_as_many_changes_as_chance_alone_explains_are_said_beside_those_found(book):
+    editions = [answered(book, edition=name) for name in ("q1", "q2", "q3")]
+    counts = ([50] * 6, [90, 90, *[50] * 4], [90, 90, *[50] * 4])
+    same = [with_counts(one, own) for one, own in zip(editions, counts, strict=True)]
+    for level, chance in (("0.95", "0.6"), ("0.9", "1.2")):
+        found = dc.compare_editions(same, level=level)
+        fact, said = found.report().facts[1], f"up to {chance} would be so by chance, on average"
+        assert fact.value == "2 of 12" and said in fact.meaning and said in " ".join(str(found).split())

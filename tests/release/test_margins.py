@@ -18,7 +18,7 @@ from discreet.exact.bits import SeededBits
 from discreet.exact.laws import Finite, Gaussian, GeometricTails, Law
 from discreet.release.noise import margins, sums
 from discreet.release.noise.cells import CellNoise, cell_noise
-from discreet.release.noise.margins import difference, exact_sum, percentage, total
+from discreet.release.noise.margins import Combined, difference, exact_sum, percentage, total
 from discreet.release.noise.sums import Part, moments, sum_quantile
 from discreet.spaces import Counts
 
@@ -381,3 +381,36 @@ def test_higher_levels_never_give_shorter_intervals():
         tops = [math.inf if end.high is None else end.high for end in ends]
         assert [end.low for end in ends] == sorted((end.low for end in ends), reverse=True)
         assert tops == sorted(tops)
+
+
+# ------------------------------------------------------------------------------------------------ in words
+
+
+def combined(estimate: float | None, low: float | None, high: float | None) -> Combined:
+    return Combined(estimate, low, high, Fraction(19, 20), None, None, None, 1, "")
+
+
+@pytest.mark.parametrize(
+    ("figures", "words"),
+    [
+        ((32560.123, 32552, 32568), "32,560 (95% interval 32,552 to 32,568)"),
+        ((24.08701, 24.0571, 24.1149), "24.087 (95% interval 24.057 to 24.115)"),
+        ((-1234.56, -1240, -1232), "-1,234.6 (95% interval -1,240 to -1,232)"),
+        ((5, 4, None), "5 (95% interval 4 to unknown)"),
+        ((None, 0.0, 100.0), "unknown (95% interval 0 to 100)"),
+        ((0.0, 0.0, 0.0), "0 (95% interval 0 to 0)"),
+    ],
+)
+def test_figures_have_as_many_digits_as_their_interval_needs(figures: tuple[float, ...], words: str) -> None:
+    assert str(combined(*figures)) == words
+
+
+@given(st.lists(st.floats(-1e9, 1e9), min_size=3, max_size=3).map(sorted), st.booleans())
+def test_a_written_estimate_lies_in_its_written_interval(figures: list[float], whole: bool) -> None:
+    low, estimate, high = figures
+    ends = (math.floor(low), math.ceil(high)) if whole else (low, high)
+    words = str(combined(estimate, *ends)).replace(",", "")
+    shown, first, last = (Fraction(words.replace(")", "").split(" ")[k]) for k in (0, 3, 5))
+    assert first <= shown <= last and first <= ends[0] and ends[1] <= last  # no end is moved inwards
+    if ends[1] - ends[0] > 1e-4:
+        assert first < last and last - first <= Fraction(5, 4) * Fraction(ends[1] - ends[0]) + Fraction(2, 10**6)

@@ -74,12 +74,17 @@ def test_frames_of_several_tables_measures_and_a_total(book):
         several.to_pandas(2)
 
 
-def test_tables_with_totals_read_as_rollup_in_frames_and_as_total_in_sheets(book, tmp_path):
+def test_tables_with_totals_say_total_in_every_form(book, tmp_path):
     release = answered(book, totals="all")
     frame, rows = release.to_polars(), release.rows()
     assert list(frame.columns) == list(release.tables[0].headings) == list(release.to_pandas().columns)
     assert frame["grouping"].to_list() == [3, 2, 2, 1, 1, 1, *(0,) * 6]
-    assert frame["site"].to_list()[:6] == [None, None, None, 1, 2, 3] and str(frame["site"].dtype) == "Int64"
+    assert frame["site"].to_list()[:6] == ["Total", "Total", "Total", "1", "2", "3"]
+    assert str(frame["site"].dtype) == "String" and str(release.to_pandas()["site"].dtype) == "string"
+    for name in ("site", "health"):
+        said = [str(row[name]) for row in rows]
+        assert frame[name].to_list() == said == release.to_pandas()[name].tolist()
+        assert parquet.read_table(dc.export(release, tmp_path / "a.parquet")[0])[name].to_pylist() == said
     assert frame["count"].to_list() == pytest.approx([row["count"] for row in rows])
     assert frame["measured"].to_list() == [row["measured"] for row in rows]
     sheet = openpyxl.load_workbook(dc.export(release, tmp_path / "a.xlsx")[0]).worksheets[1]
@@ -220,6 +225,32 @@ def test_csvw_describes_the_csv_files(release, tmp_path):
     assert len({tuple(row[key] for key in keys) for row in rows}) == len(rows)
 
 
+def test_csvw_data_is_named_after_its_metadata_and_replaces_no_other_file(book, release, tmp_path):
+    other = answered(book, questions=[BY_BOTH, "SELECT COUNT(*) FROM visits"], level="0.9")
+    assert [file.name for file in dc.export(release, tmp_path / "a.csv-metadata.json")] == [
+        "a.csv", "a.csv-metadata.json",
+    ]  # fmt: skip
+    written = dc.export(other, tmp_path / "b-metadata.json")
+    assert [file.name for file in written] == ["b_1.csv", "b_2.csv", "b-metadata.json"]
+    for name, level in (("a.csv", "95%"), ("b", "90%")):
+        metadata = json.loads((tmp_path / f"{name}-metadata.json").read_text(encoding="utf-8"))
+        for number, table in enumerate(metadata["tables"]):
+            text = (tmp_path / table["url"]).read_text(encoding="utf-8")
+            assert read_by_csvw(metadata, number, text) and f"a {level} interval" in table["dc:description"]
+            low = next(one for one in table["tableSchema"]["columns"] if one["name"] == "low")
+            assert f"the stated level, {level};" in low["dc:description"]
+    dc.export(release, tmp_path / "a.csv-metadata.json")  # once more: the same files
+    (tmp_path / "mine.csv").write_text("my own table")
+    (tmp_path / "c_2.csv").write_text("my own table")
+    for asked, name in ((release, "mine.csv-metadata.json"), (other, "c.csv-metadata.json")):
+        with pytest.raises(InvalidInput, match="exists already and holds something else"):
+            dc.export(asked, tmp_path / name)
+        assert not (tmp_path / name).exists() and not (tmp_path / "c_1.csv").exists()
+    assert (tmp_path / "mine.csv").read_text() == "my own table"
+    dc.export(answered(book, edition="q2"), tmp_path / "a.csv-metadata.json")  # what the metadata there describes
+    assert "q2" in (tmp_path / "a.csv").read_text(encoding="utf-8")
+
+
 def test_names_in_csvw_are_variables_of_uri_templates(book):
     sql = 'SELECT "a b-c", COUNT(*), COUNT_IF(x = 1) AS "_ü" FROM visits GROUP BY "a b-c"'
     metadata = csvw_metadata(answered(book, questions=sql, domain={"a b-c": [1, 2]}))
@@ -283,6 +314,59 @@ def test_the_record_has_the_fields_of_the_registry(release, tmp_path):
     loss = registry_record(gaussian)["deployment"]
     assert loss["dp_flavor"]["name"] == "Zero-concentrated DP"
     assert loss["privacy_loss"]["privacy_parameters"]["delta"] <= 1.0000001e-6
+
+
+def test_the_record_of_totals_names_every_level_and_the_least_squares(book):
+    totals = answered(book, totals="all", split=[4, 3, 2, 1])
+    record = registry_record(totals)["deployment"]
+    done = record["accounting"]["post_processing"]
+    assert "combined by least squares, so that they add up" in done and "not negative" in done and "None" not in done
+    said = record["implementation"]["mechanisms"]
+    for share, epsilon in (("40%", "0.4"), ("30%", "0.3"), ("20%", "0.2"), ("10%", "0.1")):
+        assert re.search(rf"{share} of the budget; two-sided geometric with epsilon {epsilon} for each count", said)
+    assert record["accounting"]["composition"].startswith("Basic composition of 12 counts on 4 levels: One person")
+
+
+def test_the_record_of_rows_says_nothing_of_people_and_bounds(tmp_path):
+    (tmp_path / "visits.csv").write_text("site\n1\n2\n")
+    book = dc.Ledger.create(tmp_path / "visits.ledger", dataset="visits", unit="row", epsilon=9)
+    release = dc.release_counts(
+        "SELECT site, COUNT(*) FROM visits GROUP BY site", data=tmp_path / "visits.csv", unit="row", epsilon=1,
+        domain={"site": [1, 2]}, ledger=book, counts="clamped",
+    )  # fmt: skip
+    record = registry_record(release)["deployment"]
+    said = record["implementation"]
+    assert "Each row is counted once" in said["pre_processing_eda_hyperparameter_tuning"]
+    assert "person" not in said["pre_processing_eda_hyperparameter_tuning"]
+    assert said["justification"].endswith("why this epsilon and these groups.")
+    assert record["accounting"]["post_processing"].endswith("counts below 0 are raised to 0.")
+    assert record["accounting"]["composition"].startswith("Basic composition of 2 counts: One row changes at most one")
+
+
+def test_the_record_of_discovered_groups_does_not_call_them_public(tmp_path):
+    lines = "".join(f"p{k},{k % 3},{'cook' if k % 2 else 'nurse'}\n" for k in range(600))
+    (tmp_path / "staff.csv").write_text(f"person,site,job\n{lines}")
+    book = dc.Ledger.create(tmp_path / "staff.ledger", dataset="staff", unit="person", epsilon=9, delta="1e-5")
+    release = dc.release_counts(
+        "SELECT site, job, COUNT(*), COUNT_IF(site = 1) AS first FROM staff GROUP BY site, job", discover="job",
+        domain=["site=0..2"], data=tmp_path / "staff.csv", unit="person", max_groups=1, epsilon=2, delta="1e-6",
+        ledger=book,
+    )  # fmt: skip
+    record = registry_record(release)["deployment"]
+    public = record["dp_flavor"]["unprotected_quantities"]
+    assert "not protected: the questions and the declared groups." in public
+    assert (
+        f"The values of job come from the data: a group is named where its noisy count is above {reach(release)}"
+        in public
+    )
+    said = record["accounting"]
+    assert "0 counts" not in said["composition"] and "however many groups are found" in said["composition"]
+    assert "small counts are withheld is part of the mechanism. Further measures are raised" in said["post_processing"]
+    assert "range of a count" not in said["post_processing"]
+
+
+def reach(release):
+    return release.tables[0].plan.noise.reach
 
 
 # ------------------------------------------------------------------------------------------------ the command line

@@ -13,11 +13,14 @@ from made_sources import Ready
 import discreet as dc
 from discreet.exact.bits import SeededBits
 from discreet.exact.rationals import text_up
+from discreet.pages.html import page
 from discreet.plots.counts import MOST_CELLS
 from discreet.release.auditing.audit import verify_bundle
 from discreet.release.counts import _release
+from discreet.release.outputs.csvw import csvw_metadata
 from discreet.release.plan.planning import plan_release
 from discreet.release.publish.guarantee import guarantee_text
+from discreet.release.publish.report import columns_in_words
 
 BY_BOTH = "SELECT site, health, COUNT(*) FROM visits WHERE year = 1 GROUP BY site, health"
 DOMAIN = {"site": range(1, 7), "health": ["excellent", "good", "fair", "poor"]}
@@ -235,3 +238,41 @@ def test_where_rows_are_protected_no_person_is_spoken_of():
     page = plan_release("SELECT site, COUNT(*) FROM visits GROUP BY site", **ask).report().page()
     assert "What a reader can learn about one row" in page and "How many rows are there in visits" in page
     assert "one person" not in Reader(page).text
+
+
+def reading(release) -> str:
+    """The section on how to read the numbers, in one line."""
+    text = Reader(page(release.report())).text
+    return " ".join(text[text.index("How to read the numbers") :].split())
+
+
+@pytest.mark.parametrize("counts", ["signed", "clamped", "in-range"])
+def test_only_where_a_count_can_be_negative_the_page_says_so(make, counts):
+    said = reading(make(counts=counts, **({"bound": 1000} if counts == "in-range" else {})))
+    assert ("negative count" in said) == (counts == "signed")
+    assert "otal that differs from the sum of its parts" in said and "comes from the noise and is not a mistake" in said
+
+
+@pytest.mark.parametrize("totals", [None, "all"])
+@pytest.mark.parametrize("unit", ["row", "person"])
+def test_the_contribution_bound_is_mentioned_where_there_is_one(tmp_path, unit, totals):
+    (tmp_path / "visits.csv").write_text("person,site\nann,1\nbob,2\n")
+    book = dc.Ledger.create(tmp_path / "b.ledger", dataset="visits", unit=unit, epsilon=9)
+    asked = {"max_groups": 1} if unit == "person" else {}
+    release = dc.release_counts(
+        "SELECT site, COUNT(*) FROM visits GROUP BY site", data=tmp_path / "visits.csv", unit=unit, epsilon=1,
+        domain={"site": [1, 2]}, ledger=book, totals=totals, **asked,
+    )  # fmt: skip
+    release.save(tmp_path / "out")
+    assert verify_bundle(tmp_path / "out", book).holds
+    for text in (reading(release), (tmp_path / "out" / "release.json").read_text(), str(csvw_metadata(release))):
+        assert ("after the contribution bound" in text) == (unit == "person")
+
+
+def test_the_page_explains_every_column_of_a_table_with_totals(make):
+    for totals in (None, "all"):
+        release = make(totals=totals, edition="q1")
+        terms = dict(columns_in_words(release))
+        assert set(release.tables[0].headings) - {"edition", "site", "health", "status"} == set(terms)
+        assert all(meaning in reading(release) for meaning in terms.values())
+        assert ("grouping" in terms) == (totals is not None)

@@ -153,7 +153,9 @@ def release(
         verdict = _show_plan(planned, data, ledger, out, page, json)
         if write is not None:
             _write(context, write, questions)
-            typer.echo(f"written to {write}; to release: discreet release {write}", err=json)
+            places = f"{'' if ledger else ' --ledger PATH'}{'' if out else ' -o FOLDER'}"
+            released_by = "" if verdict == "refused" else f"; to release: discreet release {write}{places}"
+            typer.echo(f"written to {write}{released_by}", err=json)
         if verdict is not None:
             decide(verdict != "refused")
         return
@@ -299,9 +301,10 @@ def _show_plan(
         print_json(content)
     else:
         say(report.text())
-        verdict = None if outlook is None else outlook.verdict
-        how = {None: "; to release, leave --plan out and give --ledger and -o", "refused": ""}
-        say(f"no row was read and nothing was spent{how.get(verdict, '; to release, leave --plan out and give -o')}")
+        wanted = [option for option, given in (("--ledger", ledger), ("-o", out)) if given is None]
+        missing = f" and give {' and '.join(wanted)}" if wanted else ""
+        refused = outlook is not None and outlook.verdict == "refused"
+        say(f"no row was read and nothing was spent{'' if refused else f'; to release, leave --plan out{missing}'}")
         if page is not None:
             say(f"written to {page}")
     return None if outlook is None else outlook.verdict

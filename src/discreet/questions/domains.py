@@ -30,7 +30,7 @@ class Rest(str):
 REST = Rest("(all others)")
 
 
-def has_rest(values: Values) -> bool:
+def has_rest(values: Sequence[object]) -> bool:
     """Whether all other values of a column are a group too.
 
     >>> has_rest(domain_values("sex", "Female,Male,*")), has_rest(("Female", "Male"))

@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from ...engines.base import ROW
 from ...ledger.budget import short
 from ...plots.counts import label
 from ...plots.editions import MOST_LINES, MOST_PANELS
 from ...report import Bullets, Fact, Json, Part, Picture, Prose, Report, Section, Table
-from ...wording import listed, percent, plural
+from ...wording import listed, percent, plural, rounded
 
 if TYPE_CHECKING:
     from .compare import EditionComparison
@@ -38,14 +39,27 @@ def comparison_report(found: EditionComparison, most: int) -> Report:
 
 
 def _facts(found: EditionComparison) -> tuple[Fact, ...]:
-    beyond = sum(int(change.beyond_noise.sum()) for pairs in found.changes for change in pairs)
-    looked = sum(int(change.seen.sum()) for pairs in found.changes for change in pairs)
+    beyond, looked, chance = _beyond_noise(found)
     epsilon = sum((release.cost.epsilon for release in found.releases), Fraction(0))
     return (
         Fact(f"{len(found.names)}", "editions"),
-        Fact(f"{beyond:,} of {looked:,}", "changes are larger than the noise explains"),
-        Fact(f"ε = {short(epsilon, up=True)}", "for a person who is in every edition"),
+        Fact(
+            f"{beyond:,} of {looked:,}",
+            f"changes are larger than the noise explains; up to {chance} would be so by chance, on average",
+        ),
+        Fact(f"ε = {short(epsilon, up=True)}", f"for a {_who(found)} that is in every edition"),
     )
+
+
+def _who(found: EditionComparison) -> str:
+    return "row" if found.releases[0].plan.protection.unit == ROW else "person"
+
+
+def _beyond_noise(found: EditionComparison) -> tuple[int, int, str]:
+    """How many changes the noise does not explain, of how many, and how many would be so if nothing had changed."""
+    beyond = sum(int(change.beyond_noise.sum()) for pairs in found.changes for change in pairs)
+    looked = sum(int(change.seen.sum()) for pairs in found.changes for change in pairs)
+    return beyond, looked, rounded(looked * (1 - found.level))
 
 
 def editions_picture(found: EditionComparison, table: int) -> Picture:
@@ -68,7 +82,8 @@ def _table(found: EditionComparison, table: int, most: int) -> Iterator[Section]
     shown = len(rows) // len(found.pairs)
     for k, (a, b) in enumerate(found.pairs):
         own = rows[k * shown : (k + 1) * shown]
-        parts: tuple[Part, ...] = (_changes(found, table, own, size), *_total(found, a, b, table))
+        beside = (*_disagreeing(own), *_total(found, a, b, table))
+        parts: tuple[Part, ...] = (_changes(found, table, own, size), *beside)
         yield Section(f"From {found.names[a]} to {found.names[b]}", parts)
 
 
@@ -82,6 +97,26 @@ def _changes(found: EditionComparison, table: int, rows: list[dict[str, Json]], 
         cells.append((*(label(group[key], _LONGEST_LABEL) for key in keys), *_figures(row)))
     numbers = tuple(range(len(keys), len(headings)))
     return Table(headings, tuple(cells), numbers=numbers, strong=(len(keys) + 2,), total=size)
+
+
+def _disagreeing(rows: list[dict[str, Json]]) -> Iterator[Prose]:
+    """One sentence where a change is larger than the noise explains and its growth does not seem to be."""
+    if any(_excludes_zero(row["low"], row["high"]) and _includes_zero(row) for row in rows):
+        yield Prose(
+            "Where the interval of a change excludes 0 and that of its growth does not, go by the change: growth "
+            "allows for the error of both editions apart, so its interval is wider.",
+            tone="note",
+        )
+
+
+def _excludes_zero(low: Json, high: Json) -> bool:
+    return (isinstance(low, int) and low > 0) or (isinstance(high, int) and high < 0)
+
+
+def _includes_zero(row: Mapping[str, Json]) -> bool:
+    low, high = row["growth_low"], row["growth_high"]
+    above = high is None or (isinstance(high, int | float) and high >= 0)
+    return row["growth"] is not None and isinstance(low, int | float) and low <= 0 and above
 
 
 def _figures(row: Mapping[str, Json]) -> tuple[str, ...]:
@@ -127,7 +162,7 @@ def _total(found: EditionComparison, earlier: int, later: int, table: int) -> It
 
 
 def _reading(found: EditionComparison, level: str) -> Iterator[str]:
-    looked = sum(int(change.seen.sum()) for pairs in found.changes for change in pairs)
+    beyond, looked, chance = _beyond_noise(found)
     yield (
         f"Each interval contains the change of the true counts at least {level} of the time, whatever they are. The "
         "noise of the editions is independent; both noises are in the interval."
@@ -137,10 +172,18 @@ def _reading(found: EditionComparison, level: str) -> Iterator[str]:
         f"Of {plural(looked, 'such interval')} a few miss: {percent(1 - found.level, 6)} of them at most, on average."
     )
     yield (
+        f"The noise does not explain {beyond:,} of {plural(looked, 'change')}. If no true count had changed, up to "
+        f"{chance} would be so by chance, on average."
+    )
+    yield (
         f"Growth is {UNDETERMINED} where the earlier count may be less than half of the published one: a percentage "
         "of so uncertain a number says nothing."
     )
+    if _who(found) == "person":
+        yield (
+            "The contribution bound is the same in every edition. People whom it leaves out are missing from both "
+            "counts."
+        )
     yield (
-        "The contribution bound is the same in every edition. People whom it leaves out are missing from both counts."
+        f"The privacy of the editions adds up for a {_who(found)} that is in several of them; the ledger keeps the sum."
     )
-    yield "The privacy of the editions adds up for a person who is in several of them; the ledger keeps the sum."

@@ -17,6 +17,7 @@ part of the probability to miss, and the smaller counts. Lower ends mirror this.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -27,7 +28,7 @@ from ...exact.arrays import BoolArray, IntArray
 from ...exact.laws import Law
 from ...exact.rationals import float_down, float_up
 from ...spaces import LARGEST_INTEGER
-from ...wording import percent, rounded
+from ...wording import percent
 from .accuracy import FREE_ABOVE, FREE_BELOW, NO_END, mirrored, quantile, read_level
 from .cells import CellNoise
 from .sums import Part, sum_quantile
@@ -69,12 +70,31 @@ class Combined:
     how: str
 
     def __str__(self) -> str:
-        shown, low, high = (_shown(value) for value in (self.estimate, self.low, self.high))
+        places = _decimals(self)
+        shown = "unknown" if self.estimate is None else _written(self.estimate, places, round)
+        low = "unknown" if self.low is None else _written(self.low, places, math.floor)
+        high = "unknown" if self.high is None else _written(self.high, places, math.ceil)
         return f"{shown} ({percent(self.level, 6)} interval {low} to {high})"
 
 
-def _shown(value: int | float | None) -> str:
-    return "unknown" if value is None else f"{value:,}" if isinstance(value, int) else rounded(value)
+#: No figure is written with more decimals.
+_MOST_DECIMALS = 6
+
+
+def _decimals(found: Combined) -> int:
+    """So many that the length of the interval has two digits: its ends differ, and the estimate lies between them."""
+    figures = [one for one in (found.estimate, found.low, found.high) if one is not None]
+    length = None if found.low is None or found.high is None else found.high - found.low
+    if length is None or length <= 0:
+        return 0 if all(one == int(one) for one in figures) else 3
+    return min(_MOST_DECIMALS, max(0, 1 - math.floor(math.log10(length))))
+
+
+def _written(value: int | float, places: int, towards: Callable[[Fraction], int]) -> str:
+    """A figure with so many decimals, rounded in a direction; whole numbers as they are."""
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{towards(Fraction(value) * 10**places) / 10**places:,.{places}f}"
 
 
 def total(

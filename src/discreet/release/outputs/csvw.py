@@ -1,26 +1,47 @@
 """Metadata of the published tables for the web: CSVW (W3C, Metadata Vocabulary for Tabular Data, 2015).
 
 A program that reads it knows the type and the meaning of every column, what stands for a missing value, and which
-columns name a count. The tables themselves are the CSV files of the bundle.
+columns name a count. The tables themselves are the CSV files of the bundle, named after the metadata beside them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from urllib.parse import quote
 
 from ...report import Json
+from ...wording import percent
 from ..publish.contents import COLUMN_MEANING, table_files
 from ..publish.frames import Column, columns
-from ..publish.levelled import GROUPING_MEANING, TOTAL, LevelledTable
+from ..publish.levelled import GROUPING_MEANING, LevelledTable
 from ..publish.released import Release
-from ..publish.tables import STATUS_MEANING, ReleasedTable
+from ..publish.tables import STATUS_MEANING, ReleasedTable, error_meanings
 
 _DATATYPES: dict[str, Json] = {"integer": "integer", "number": "number", "text": "string"}
 
 
-def csvw_metadata(release: Release) -> dict[str, Json]:
-    """The metadata of all tables of a release, for a file beside its CSV files."""
-    files = table_files(len(release.tables))
+#: How the name of a metadata file ends.
+ENDING = "-metadata.json"
+
+
+def data_files(metadata: str, tables: int) -> list[str]:
+    """The names of the CSV files beside a metadata file, after its own name.
+
+    >>> data_files("by_site.csv-metadata.json", 1), data_files("year-metadata.json", 2)
+    (['by_site.csv'], ['year_1.csv', 'year_2.csv'])
+    >>> data_files("csv-metadata.json", 1)
+    ['counts.csv']
+    """
+    stem = metadata[: -len(ENDING)]
+    if stem.lower().endswith(".csv"):
+        stem = stem[: -len(".csv")]
+    own = "counts" if stem.lower() in ("", "csv") else stem  # csv-metadata.json is CSVW's name for a whole folder
+    return [own + name.removeprefix("counts") for name in table_files(tables)]
+
+
+def csvw_metadata(release: Release, files: Sequence[str] | None = None) -> dict[str, Json]:
+    """The metadata of all tables of a release, for a file beside these CSV files; by default, named as in a bundle."""
+    files = table_files(len(release.tables)) if files is None else files
     return {
         "@context": ["http://www.w3.org/ns/csvw", {"@language": "en"}],
         "@type": "TableGroup",
@@ -28,19 +49,24 @@ def csvw_metadata(release: Release) -> dict[str, Json]:
         "dc:description": " ".join(release.guarantee),
         "dc:date": str(release.ledger["time"]),
         "dialect": {"@type": "Dialect", "encoding": "utf-8", "header": True, "delimiter": ",", "doubleQuote": True},
-        "tables": [_table(table, file) for table, file in zip(release.tables, files, strict=True)],
+        "tables": [
+            _table(table, file, release.plan.protection.unit) for table, file in zip(release.tables, files, strict=True)
+        ],
     }
 
 
-def _table(table: ReleasedTable, file: str) -> dict[str, Json]:
+def _table(table: ReleasedTable, file: str, unit: str) -> dict[str, Json]:
     made = columns(table)
+    meaning = {"measure": "which count it is", "grouping": GROUPING_MEANING, **COLUMN_MEANING}
+    meaning |= error_meanings(table.columns, unit)
+    meaning["low"] = meaning["low"].replace("the stated level", f"the stated level, {percent(table.level, 6)}")
     names = {column.name: variable(column.name) for column in made}
     keys = ["edition"] if table.edition else []
     keys += ["grouping"] if isinstance(table, LevelledTable) else []
     keys += [*table.by, *(["measure"] if len(table.measures) > 1 else [])]
     schema: dict[str, Json] = {
         "@type": "Schema",
-        "columns": [_column(column, names[column.name], table, column.name in keys) for column in made],
+        "columns": [_column(column, names[column.name], meaning, column.name in keys) for column in made],
     }
     if keys:
         schema["primaryKey"] = [names[key] for key in keys]
@@ -48,14 +74,13 @@ def _table(table: ReleasedTable, file: str) -> dict[str, Json]:
         "@type": "Table",
         "url": file,
         "dc:title": table.title,
-        "dc:description": f"The answer to: {table.question.text}",
+        "dc:description": f"The answer to: {table.question.text}. The columns low and high are the ends of a "
+        f"{percent(table.level, 6)} interval for each count.",
         "tableSchema": schema,
     }
 
 
-def _column(column: Column, name: str, table: ReleasedTable, key: bool) -> dict[str, Json]:
-    meaning = {"measure": "which count it is", "grouping": GROUPING_MEANING, **COLUMN_MEANING}
-    meaning |= {one.name: one.meaning for one in table.columns}
+def _column(column: Column, name: str, meaning: Mapping[str, str], key: bool) -> dict[str, Json]:
     said = meaning.get(column.name, "a value of the group; one apostrophe before a text is a mark: take it away")
     made: dict[str, Json] = {"@type": "Column", "name": name, "titles": column.name, "dc:description": said}
     if column.name == "status":
@@ -66,8 +91,7 @@ def _column(column: Column, name: str, table: ReleasedTable, key: bool) -> dict[
             "dc:description": f"the flag of the count (SDMX, CL_OBS_STATUS). {flags}",
         }
     made["datatype"] = _DATATYPES[column.type]
-    summed = isinstance(table, LevelledTable) and column.name in table.by and column.type == "integer"
-    made["null"] = ["NULL", TOTAL] if summed else "NULL" if key else ""
+    made["null"] = "NULL" if key else ""
     return made
 
 

@@ -19,9 +19,8 @@ from ...plots.counts import label
 from ...wording import percent
 from ..publish.contents import COLUMN_MEANING
 from ..publish.frames import Column, columns
-from ..publish.levelled import TOTAL
 from ..publish.released import Release
-from ..publish.report import NOT_GUARANTEED, error_in_words
+from ..publish.report import columns_in_words, error_in_words, not_guaranteed
 from ..publish.tables import STATUS_MEANING
 
 #: What a sheet holds at most, and a cell.
@@ -56,7 +55,7 @@ def write_excel(release: Release, path: Path) -> Path:
         }
         _guarantee(book.add_worksheet("Guarantee"), release, looks)
         for name, table in zip(names, release.tables, strict=True):
-            _table(book.add_worksheet(name), columns(table, TOTAL), looks)
+            _table(book.add_worksheet(name), columns(table), looks)
     return path
 
 
@@ -113,13 +112,12 @@ def _lines(release: Release) -> Iterator[tuple[str, str]]:
         yield "edition", plan.edition
     yield "privacy", f"epsilon = {short(plan.cost.epsilon, up=True)}{delta}, for all tables together"
     yield from (("guarantee" if k == 0 else "", sentence) for k, sentence in enumerate(release.guarantee))
-    yield from (("not guaranteed" if k == 0 else "", sentence) for k, sentence in enumerate(NOT_GUARANTEED))
+    yield from (("not guaranteed" if k == 0 else "", sentence) for k, sentence in enumerate(not_guaranteed(plan)))
     yield "The tables", ""
     for table in release.tables:
         yield table.title, f"{table.question.text}. {error_in_words(table)}"
     yield "The columns", ""
-    yield "count", "the noisy count; empty if suppressed"
-    yield from ((column.name, column.meaning) for column in release.tables[0].columns)
+    yield from columns_in_words(release)
     yield "level", f"of the intervals: {percent(plan.level, 6)}"
     yield "The flags in status", ""
     yield from STATUS_MEANING.items()

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ...errors import InvalidInput
-from ..publish.contents import SUMS, csv_text, table_files
+from ..publish.contents import MALFORMED, SUMS, csv_text
 from ..publish.frames import to_arrow
 from ..publish.released import Release
-from .csvw import csvw_metadata
+from .csvw import ENDING, csvw_metadata, data_files
 from .excel import write_excel
 from .registry import registry_record, yaml_text
 
@@ -19,7 +19,7 @@ from .registry import registry_record, yaml_text
 FORMS = {
     ".xlsx": "an Excel workbook: a sheet for each table, and one with the guarantee (extra excel)",
     ".parquet": "one table as Parquet (extra frames)",
-    "-metadata.json": "the metadata of the CSV files (W3C CSVW), and copies of the CSV files beside it",
+    ENDING: "the metadata of the CSV files (W3C CSVW), and copies of these beside it, named after it",
     ".yaml": "a record for the public registry of deployments of differential privacy",
 }
 
@@ -33,7 +33,7 @@ def export(release: Release, path: str | Path, *, table: int = 0) -> list[Path]:
         The release: of :func:`discreet.release_counts`, or a bundle that :func:`discreet.open_bundle` opened.
     path
         The file: .xlsx, .parquet, counts.csv-metadata.json or .yaml. It is replaced if it exists. It must not lie in a
-        bundle, which would no longer hold.
+        bundle, which would no longer hold. The CSV files beside metadata are named after it, and replace no other file.
     table
         For .parquet, which holds one table: its number, from 0.
 
@@ -85,11 +85,29 @@ def _parquet(release: Release, file: Path, table: int) -> list[Path]:
 
 
 def _csvw(release: Release, file: Path, table: int) -> list[Path]:
-    tables = [file.with_name(name) for name in table_files(len(release.tables))]
-    for place, one in zip(tables, release.tables, strict=True):
-        place.write_text(csv_text(one), encoding="utf-8", newline="")
-    file.write_text(json.dumps(csvw_metadata(release), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    names = data_files(file.name, len(release.tables))
+    tables = [file.with_name(name) for name in names]
+    texts = [csv_text(one).encode() for one in release.tables]
+    described = _described(file)
+    for place, text in zip(tables, texts, strict=True):
+        if place.exists() and place.name not in described and place.read_bytes() != text:
+            raise InvalidInput(
+                f"{place} exists already and holds something else.",
+                f"Choose another name for {file.name}: the CSV files are named after it.",
+                argument="path",
+            )
+    for place, text in zip(tables, texts, strict=True):
+        place.write_bytes(text)
+    file.write_text(json.dumps(csvw_metadata(release, names), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     return [*tables, file]
+
+
+def _described(file: Path) -> set[str]:
+    """The CSV files that the metadata describes which stands there now: those it may replace."""
+    try:
+        return {str(table["url"]) for table in json.loads(file.read_text(encoding="utf-8"))["tables"]}
+    except (OSError, *MALFORMED):
+        return set()
 
 
 def _registry(release: Release, file: Path, table: int) -> list[Path]:
@@ -98,5 +116,5 @@ def _registry(release: Release, file: Path, table: int) -> list[Path]:
 
 
 _WRITERS: dict[str, Callable[[Release, Path, int], list[Path]]] = {
-    ".xlsx": _excel, ".parquet": _parquet, "-metadata.json": _csvw, ".yaml": _registry,
+    ".xlsx": _excel, ".parquet": _parquet, ENDING: _csvw, ".yaml": _registry,
 }  # fmt: skip

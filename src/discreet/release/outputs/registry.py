@@ -15,7 +15,11 @@ from ...exact.rationals import float_up
 from ...ledger.budget import RELATIONS
 from ...report import Json
 from ...wording import listed, plural
-from ..plan.describing import noise_in_words, question_in_words
+from ..noise.discovered import DiscoveredNoise
+from ..plan.describing import OUTPUT_IN_WORDS, levels_in_words, noise_in_words, question_in_words
+from ..plan.plan import TablePlan
+from ..publish.contents import ROUNDED_MEANING
+from ..publish.levelled import LevelledTable
 from ..publish.released import Release
 
 _TODO = "TODO: "
@@ -43,8 +47,8 @@ def registry_record(release: Release) -> dict[str, Json]:
             "model": _model(release),
             "accounting": {
                 "post_processing": _post_processing(release),
-                "composition": f"Basic composition of {plural(plan.cells, 'count')}: {plan.sensitivity_text} A ledger "
-                "adds up the cost of every release from this data and refuses what its budget does not pay for.",
+                "composition": f"{_composition(release)}: {plan.sensitivity_text} A ledger adds up the cost of every "
+                "release from this data and refuses what its budget does not pay for.",
             },
             "implementation": _implementation(release),
             "additional_information": f"Bundle {slug}: re-check it with `discreet verify`. Ledger "
@@ -60,15 +64,38 @@ def _flavour(release: Release) -> dict[str, Json]:
         name = "Zero-concentrated DP" if plan.cost.rho is not None else "Approximate DP"
     zeros = sum(len(table.groups.zeros) for table in release.tables)
     sizes = [table.title for table in release.tables if table.plan.noise.known]
-    public = ["the questions and the groups"]
+    public = ["the questions and the declared groups" if plan.open else "the questions and the groups"]
     public += [f"{plural(zeros, 'structural zero')}, declared as public facts"] if zeros else []
     public += [f"the sizes of the groups of {listed(sizes)}"] if sizes else []
     return {
         "name": name,
         "data_domain": f"All tables with the columns of {plan.dataset}, with any number of rows and any values.",
         "unprotected_quantities": f"Public, and not protected: {listed(public)}. No statistic of the data is released "
-        "without noise.",
+        f"without noise.{_named_groups(release)}",
     }
+
+
+def _named_groups(release: Release) -> str:
+    """How names come from the data; nothing where all groups are declared."""
+    said = [
+        f" The values of {listed(table.plan.discovery.columns)} come from the data: a group is named where its noisy "
+        f"count is above {table.plan.noise.reach:,}, and delta bounds the probability that a group of one is."
+        for table in release.tables
+        if table.plan.discovery is not None and isinstance(table.plan.noise, DiscoveredNoise)
+    ]
+    return "".join(said)
+
+
+def _composition(release: Release) -> str:
+    plan = release.plan
+    if plan.open:
+        return (
+            "Basic composition of the counts that one unit can change, however many groups are found; delta is for all "
+            "draws that may name a group of theirs"
+        )
+    levels = sum(len(table.plan.levels) for table in release.tables)
+    cells = f"{plural(plan.cells, 'count')}{f' on {levels} levels' if levels else ''}"
+    return f"Composition of {cells}, with a proved delta" if plan.cost.delta else f"Basic composition of {cells}"
 
 
 def _loss(release: Release) -> dict[str, Json]:
@@ -108,25 +135,44 @@ def _model(release: Release) -> dict[str, Json]:
 def _post_processing(release: Release) -> str:
     said = []
     for table in release.tables:
-        if table.plan.noise.output != "signed":
-            said.append(f"{table.title}: reports are clamped to the range of a count.")
+        if table.plan.discovery is not None:
+            further = " Further measures are raised to 0 where they are below." if len(table.measures) > 1 else ""
+            said.append(f"{table.title}: none; that small counts are withheld is part of the mechanism.{further}")
+        elif isinstance(table, LevelledTable):
+            said.append(
+                f"{table.title}: the noisy counts of all levels are combined by least squares, so that they add up. "
+                f"Beside them: {ROUNDED_MEANING}."
+            )
+        elif table.plan.noise.output != "signed":
+            said.append(f"{table.title}: {OUTPUT_IN_WORDS[table.plan.noise.output]}.")
         if table.plan.suppress_below is not None:
             said.append(f"{table.title}: noisy counts below {table.plan.suppress_below} are withheld.")
     return " ".join(said) or "None."
 
 
 def _implementation(release: Release) -> dict[str, Json]:
-    noise = [f"{table.title}: {noise_in_words(table.plan)}." for table in release.tables]
+    noise = [f"{table.title}: {_noise(table.plan)}." for table in release.tables]
+    row = release.plan.protection.unit == ROW
+    rule = (
+        "Each row is counted once in each table, or not at all."
+        if row
+        else f"{release.guarantee[0]} The rule that bounds contributions looks at each person alone."
+    )
     return {
         "pre_processing_eda_hyperparameter_tuning": f"The question: "
-        f"{' ; '.join(table.question.text for table in release.tables)}. Each person is counted in at most "
-        f"{release.plan.protection.max_groups} of the groups; which ones does not depend on other people. "
+        f"{' ; '.join(table.question.text for table in release.tables)}. {rule} "
         f"{_TODO}whether parameters were chosen by looking at the data.",
         "mechanisms": f"{' '.join(noise)} Drawn by discreet {release.version} from the exact law in integer arithmetic "
         "with bits of the operating system: no floating point is in the noise, and the guarantee is proved in exact "
         "numbers for the law that is sampled. Timing is not protected.",
-        "justification": f"{_TODO}why this epsilon, these groups and this contribution bound.",
+        "justification": f"{_TODO}why this epsilon{' and' if row else ','} these groups"
+        f"{'' if row else ' and this contribution bound'}.",
     }
+
+
+def _noise(plan: TablePlan) -> str:
+    """The noise of a table in words; with totals, that of each level with its part of the budget."""
+    return "; ".join(text for _, text in levels_in_words(plan)) if plan.levels else noise_in_words(plan)
 
 
 # ------------------------------------------------------------------------------------------------ YAML

@@ -210,6 +210,8 @@ def _declared(text: object, folder: Path) -> tuple[str, object]:
 
 
 def _domain(column: str, values: object, folder: Path) -> object:
+    if isinstance(values, list) and values[-1:] == ["*"]:  # a list of TOML has no quotes that tell the star from a text
+        return [*values[:-1], ...] if values[1:] else domain_values(column, "*")
     if not isinstance(values, str):
         return values
     body = values.strip()
@@ -371,7 +373,7 @@ def _written_values(column: str, values: Any) -> Json:
         return f"{values[0]}..{values[-1]}"
     listed = list(values)
     words = {id(None): "NULL", id(...): "*"}  # for which TOML has no word
-    if any(id(one) in words for one in listed):
+    if any(id(one) in words for one in listed) or listed[-1:] == ["*"]:  # there, a list would mean all others
         texts = [words.get(id(one)) or (str(one) if type(one) is int else _quoted(str(one))) for one in listed]
         domain_values(column, ",".join(texts))  # what would be questioned when it is read is questioned now
         return ",".join(texts)

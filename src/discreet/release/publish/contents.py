@@ -34,7 +34,7 @@ from ...pages.html import page
 from ..noise.accuracy import NO_END
 from .guarantee import guarantee_text
 from .levelled import GROUPING_MEANING, TOTAL, LevelledTable
-from .tables import STATUS_MEANING, SUPPRESSED, ReleasedTable
+from .tables import STATUS_MEANING, SUPPRESSED, ReleasedTable, error_meanings
 
 if TYPE_CHECKING:
     from .released import Release
@@ -278,7 +278,7 @@ def statement(release: Release) -> dict[str, Any]:
 def column_meaning(release: Release) -> dict[str, str]:
     """What every column of the tables means."""
     levelled = any(isinstance(table, LevelledTable) for table in release.tables)
-    columns = {one.name: one.meaning for table in release.tables for one in table.columns}
+    columns = error_meanings((one for table in release.tables for one in table.columns), release.plan.protection.unit)
     return {**COLUMN_MEANING, **columns, **({"grouping": GROUPING_MEANING} if levelled else {})}
 
 

@@ -47,14 +47,14 @@ class Column:
     values: Sequence[Value | float]
 
 
-def columns(table: ReleasedTable, total: str | None = None) -> list[Column]:
+def columns(table: ReleasedTable) -> list[Column]:
     """The columns of a released table, as its CSV file has them.
 
-    ``total`` stands where a table with totals is summed over a column. By default nothing does, as in SQL's ROLLUP: the
-    column ``grouping`` tells such a line from the rows without a value.
+    A column that a count is summed over reads "Total", so that such columns are texts; ``grouping`` tells it from a
+    value of that name.
     """
     if isinstance(table, LevelledTable):
-        return _levelled(table, total)
+        return _levelled(table)
     many, size = len(table.measures), table.counts.size
     flags = table.status.reshape(-1)
     unseen = flags == SUPPRESSED
@@ -73,13 +73,12 @@ def columns(table: ReleasedTable, total: str | None = None) -> list[Column]:
     return found
 
 
-def _levelled(table: LevelledTable, total: str | None) -> list[Column]:
-    rows, last = table.rows(), len(table.by) - 1
+def _levelled(table: LevelledTable) -> list[Column]:
+    rows = table.rows()
     found = [Column("edition", "text", [table.edition] * len(rows))] if table.edition else []
     found.append(Column("grouping", "integer", [row["grouping"] for row in rows]))
     for k, name in enumerate(table.by):
-        labels = [total if row["grouping"] >> (last - k) & 1 else row[name] for row in rows]
-        found.append(_group_column(name, table.groups.kinds[k], labels))
+        found.append(_group_column(name, table.groups.kinds[k], [row[name] for row in rows]))
     if len(table.measures) > 1:
         found.append(Column("measure", "text", [row["measure"] for row in rows]))
     found.append(Column("count", "number", [row["count"] for row in rows]))

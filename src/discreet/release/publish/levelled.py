@@ -36,8 +36,7 @@ TOTAL = "Total"
 LEVEL_ERRORS = (
     ErrorColumn(
         "low", "low",
-        "lower end of an interval that contains the true count at least as often as the stated level; the true count "
-        "is the one after the contribution bound",
+        "lower end of an interval that contains the true count at least as often as the stated level",
     ),
     ErrorColumn("high", "high", "upper end of that interval"),
     ErrorColumn("sd", "sd", "standard deviation of the count around the true count", ROUND_CEILING),

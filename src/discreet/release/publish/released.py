@@ -113,8 +113,8 @@ class Release(Result):
     def total(self, cells: Mapping[str, object] | None = None, *, table: int = 0) -> Combined:
         """The sum of the selected cells, with an interval that covers the true sum whatever it is.
 
-        ``cells`` selects by group columns, ``{"site": 1, "health": ["good", "poor"]}``; None is all of them. In a table
-        with several measures it says which: ``{"measure": "count"}``.
+        ``cells`` selects by group columns, ``{"site": 1, "health": ["good", "poor"]}``, with ``...`` for the group of
+        all others; None is all of them. In a table with several measures it says which: ``{"measure": "count"}``.
         """
         return self.table(table).total(cells)
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from ...engines.base import ROW
 from ...exact.rationals import text_down, text_up
 from ...plots.counts import MOST_CELLS, label
 from ...report import Bar, Bullets, Code, Part, Picture, Prose, Report, Section, Table, Terms
@@ -16,8 +17,8 @@ from ...wording import percent, plural
 from ..plan.describing import learning, plan_facts, question_in_words
 from .cross import count_and_interval, cross_table
 from .discovered import named_counts_in_words
-from .levelled import LevelledTable
-from .tables import IMPOSSIBLE, NORMAL, STATUS_MEANING, SUPPRESSED, ReleasedTable
+from .levelled import GROUPING_MEANING, LevelledTable
+from .tables import IMPOSSIBLE, NORMAL, STATUS_MEANING, SUPPRESSED, ReleasedTable, error_meanings
 
 if TYPE_CHECKING:
     from ..plan.plan import Plan
@@ -162,17 +163,29 @@ NO_SUMS = (
 def _counts_in_words(release: Release) -> str:
     """What a count is, and what of it is not a mistake."""
     columns = "The CSV files have these columns:"
+    bounded = "" if release.plan.protection.unit == ROW else ", after the contribution bound"
     if not any(isinstance(table, LevelledTable) for table in release.tables):
+        negative = any(table.plan.noise.output == "signed" for table in release.tables)
+        odd = "A negative count, or a total" if negative else "A total"
         return (
-            "Each count is the true count, after the contribution bound, plus random noise. A negative count, or a "
-            f"total that differs from the sum of its parts, comes from the noise and is not a mistake. {columns}"
+            f"Each count is the true count{bounded and f'{bounded},'} plus random noise. {odd} that differs from the "
+            f"sum of its parts{',' if negative else ''} comes from the noise and is not a mistake. {columns}"
         )
     return (
-        "Every group and every total was counted with random noise of its own, after the contribution bound. The "
-        "counts combine all of these by least squares, so that they add up. A negative count, or one that is not "
-        "whole, comes from this and is not a mistake; counts_rounded.csv has whole counts that are not negative, with "
-        f"a bias. {columns}"
+        f"Every group and every total was counted with random noise of its own{bounded}. The counts combine all of "
+        "these by least squares, so that they add up. A negative count, or one that is not whole, comes from this and "
+        "is not a mistake; counts_rounded.csv has whole counts that are not negative, with a bias. "
+        f"{columns}"
     )
+
+
+def columns_in_words(release: Release) -> Iterator[tuple[str, str]]:
+    """What the columns of the published tables mean that are not the groups' own."""
+    if any(isinstance(table, LevelledTable) for table in release.tables):
+        yield "grouping", GROUPING_MEANING
+    yield "count", "the noisy count"
+    columns = (column for table in release.tables for column in table.columns)
+    yield from error_meanings(columns, release.plan.protection.unit).items()
 
 
 def _reading(release: Release) -> Iterator[Section]:
@@ -181,9 +194,7 @@ def _reading(release: Release) -> Iterator[Section]:
         "How to read the numbers",
         (
             Prose(_counts_in_words(release)),
-            Terms(
-                (("count", "the noisy count"), *((column.name, column.meaning) for column in release.tables[0].columns))
-            ),
+            Terms(tuple(columns_in_words(release))),
             Prose("The column `status` has these flags (SDMX, CL_OBS_STATUS):"),
             Terms(tuple((flag, STATUS_MEANING[flag]) for flag in flags)),
             Prose(NO_SUMS if release.plan.open else SUMS),

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...engines.base import ROW
 from ...errors import InvalidInput, InWords
 from ...exact.arrays import Array, BoolArray, IntArray
 from ...exact.rationals import Number
@@ -23,6 +24,7 @@ from ...pages.pictures import chart_of
 from ...plots.chart import Chart
 from ...plots.counts import MOST_CELLS, label
 from ...questions.bands import Edge
+from ...questions.domains import REST, has_rest
 from ...questions.groups import Groups, Value
 from ...questions.question import Question
 from ...report import Picture
@@ -75,8 +77,7 @@ class ErrorColumn:
 ERRORS = (
     ErrorColumn(
         "low", "low",
-        "lower end of an interval that contains the true count at least as often as the stated level; the true count "
-        "is the one after the contribution bound",
+        "lower end of an interval that contains the true count at least as often as the stated level",
     ),
     ErrorColumn("high", "high", "upper end of that interval; an empty end means there is no bound"),
     ErrorColumn("sd", "sd", "standard deviation of the noisy count, the largest over true counts", ROUND_CEILING),
@@ -99,6 +100,17 @@ CERTAIN = (
     ErrorColumn("certain_low", "certain_low", "the true count is never below this"),
     ErrorColumn("certain_high", "certain_high", "the true count is never above this; empty if there is no such bound"),
 )
+
+
+def error_meanings(columns: Iterable[ErrorColumn], unit: str) -> dict[str, str]:
+    """What the columns mean for this unit: contributions of people are bounded, a row is in one group only.
+
+    >>> error_meanings(CERTAIN[:1], "row")
+    {'certain_low': 'the true count is never below this'}
+    """
+    bounded = "" if unit == ROW else "; the true count is the one after the contribution bound"
+    return {one.name: f"{one.meaning}{bounded if one.name == 'low' else ''}" for one in columns}
+
 
 #: The version of a bundle's files. Version 1 has no edition in the tables; version 3 states the template of the page.
 LAYOUT = 3
@@ -227,7 +239,10 @@ class ReleasedTable:
         return rows
 
     def select(self, cells: Mapping[str, object] | None) -> BoolArray:
-        """Which counts are meant by ``{"site": 1, "health": ["good", "poor"]}``, as a mask in the order of the rows."""
+        """Which counts are meant by ``{"site": 1, "health": ["good", "poor"]}``, as a mask in the order of the rows.
+
+        ``...`` is the group of all other values, where a domain has one.
+        """
         groups, many = self.groups, len(self.measures)
         chosen = np.ones((groups.size, many), dtype=bool)
         if cells is not None and not isinstance(cells, Mapping):
@@ -347,12 +362,15 @@ def _first(groups: Groups, column: int, most: int) -> list[Value]:
 
 
 def _several(value: Any, name: str, known: Sequence[Any]) -> list[Any]:
-    """One value or a list of them, each of which is declared."""
+    """One value or a list of them, each of which is declared; ``...`` for the rest."""
     one = value is None or isinstance(value, str | int) or not isinstance(value, Iterable)
     values = [value] if one else list(value)
+    if has_rest(known):
+        values = [REST if given is ... else given for given in values]
     for given in values:
         # True == 1 in Python, and is not the number of a site
         if isinstance(given, bool | float) or given not in known:
             shown = ", ".join(label(one) for one in known[:8]) + (", ..." if len(known) > 8 else "")
-            raise InvalidInput(f"{given!r} is not a declared value of {name!r}; those are {shown}.", argument="cells")
+            meant = "..." if given is ... else repr(given)
+            raise InvalidInput(f"{meant} is not a declared value of {name!r}; those are {shown}.", argument="cells")
     return values
