@@ -119,9 +119,9 @@ def plan_facts(plan: Plan) -> tuple[Fact, ...]:
     words = explained(plan.cost)
     several = _steps_between_values(plan) > 1
     about = f"that one {_who(plan)} is in the table" if several else f"about one {_who(plan)}"
-    epsilon = f"ε = {text_up(words.epsilon, 4)}"
+    epsilon = f"ε = {text_up(plan.cost.epsilon, 4)}"
     if plan.cost.delta:
-        facts = [Fact(epsilon, f"privacy of the whole release, with δ = {text_up(words.delta, 3)}")]
+        facts = [Fact(epsilon, f"privacy of the whole release, with δ = {text_up(plan.cost.delta, 3)}")]
     else:
         facts = [
             Fact(f"× {fold(words.odds_ratio)}", f"the most the odds {about} can change"),
