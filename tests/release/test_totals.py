@@ -135,7 +135,10 @@ REFUSED = {
     "table": ({"mechanism": "explicit-fair"}, "largest count|geometric"),
     "split": ({"split": [1, 2]}, "as there are levels, 3"),
     "twice": ({"totals": "all"}, "already"),
-    "discovery": ({"domain": {"site": range(1, 4)}, "discover": "health", "delta": "1e-6"}, r"declared, and discover=\.\.\. finds them"),
+    "discovery": (
+        {"domain": {"site": range(1, 4)}, "discover": "health", "delta": "1e-6"},
+        r"declared, and discover=\.\.\. finds them",
+    ),
 }
 
 

@@ -127,10 +127,10 @@ def plan_facts(plan: Plan) -> tuple[Fact, ...]:
             Fact(f"× {fold(words.odds_ratio)}", f"the most the odds {about} can change"),
             Fact(epsilon, "privacy of the whole release"),
         ]
-    reach = max(expected.half_width for expected in plan.expected)
+    widest = max(plan.expected, key=lambda expected: expected.half_width)
     return (
         *facts,
-        Fact(f"noise ± {reach:,}", f"or less, {percent(plan.level, 6)} of the time"),
+        Fact(f"noise ± {widest.half_width:,}", widest.how_often),
         _how_many(plan),
     )
 
