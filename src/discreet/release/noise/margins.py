@@ -74,7 +74,11 @@ class Combined:
 
 
 def _shown(value: int | float | None) -> str:
-    return "unknown" if value is None else f"{value:,}" if isinstance(value, int) else rounded(value)
+    if value is None:
+        return "unknown"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return rounded(value) if abs(value) < 100 else f"{value:,.1f}"  # a combined count may be large and not whole
 
 
 def total(
