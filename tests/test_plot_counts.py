@@ -190,3 +190,23 @@ def test_the_figure_of_the_longest_bar_keeps_clear_of_the_frame(names, top):
     else:
         assert float(x) + 6.2 * len(f"{top:,}") < width
     assert 0 < float(y) < height
+
+
+def test_counts_that_are_not_whole_are_rounded_not_cut() -> None:
+    rows = [
+        {"site": site, "count": count, "low": 0, "high": 9000, "status": "A"}
+        for site, count in ((1, 8826.79), (2, -2.76), (3, 12))
+    ]
+    chart = plots.counts(rows, ["site"])
+    assert [row["count"] for row in chart.spec["data"]["values"]] == [8827, -3, 12]
+    assert ">8,827</text>" in chart.svg()
+
+
+def test_labels_have_room_in_a_wide_font() -> None:
+    """The reader's font may be a sixth wider than the one the picture was measured with."""
+    countries = ["Dominican-Republic", *(f"Country {k}" for k in range(20))]
+    rows = cells({"native_country": countries})
+    svg = plots.counts(rows, ["native_country"]).svg()
+    left = re.search(r'stroke-miterlimit="10" transform="translate\((\d+),', svg)
+    assert left is not None
+    assert int(left[1]) - 5 >= 6.5 * len("Dominican-Republic") + 5  # a letter of DejaVu Sans at 11 pixels: 6.4

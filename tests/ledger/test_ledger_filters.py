@@ -61,6 +61,22 @@ def test_delta_adds_up_beside_epsilon(tmp_path: Path) -> None:
     assert ledger.left() == Cost(Fraction(1), Fraction(0))
 
 
+def test_a_refusal_names_only_what_is_short(tmp_path: Path) -> None:
+    ledger = make(tmp_path, epsilon=5, delta="1e-6")
+    pay(ledger, "a", 2, delta=MILLIONTH / 100)
+
+    def refused(epsilon: int, delta: Fraction) -> str:
+        with pytest.raises(BudgetExceeded) as problem:
+            pay(ledger, "b", epsilon, delta=delta)
+        return str(problem.value).partition(": ")[2].partition(". Nothing")[0]
+
+    of_epsilon = "you asked for epsilon 9, and 3 of 5 is left"
+    of_delta = "you asked for delta 2e-06, and 9.9e-07 of 1e-06 is left"
+    assert refused(9, Fraction(0)) == of_epsilon
+    assert refused(3, 2 * MILLIONTH) == of_delta
+    assert refused(9, 2 * MILLIONTH) == f"{of_epsilon}; {of_delta}"
+
+
 def test_a_budget_without_delta_pays_for_none(ledger: Ledger) -> None:
     with pytest.raises(BudgetExceeded, match="you asked for delta"):
         pay(ledger, "a", 1, delta=Fraction(1, 10**30))

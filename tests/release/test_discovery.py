@@ -167,6 +167,18 @@ def test_the_plan_says_what_discovery_means_and_reads_no_row(tmp_path: Path) -> 
     assert "A value that only one person has is printed as it stands with probability at most 1.86e-09" in words
     assert "A group of 179 people or more is always named" in words
     assert "too high on average, by up to 89" in words and "Rows without a value of person or job" in words
+    assert "unbiased, zero at least" not in words  # that is the noise before groups are selected
+    assert "never exceeds ± 89; in groups of fewer than 179 counts are too high on average, by at most 89;" in words
+    assert "± 89at most; ± 15, 95% of the time, in groups of 179 or more" in page(plan.report()).replace(
+        "</b><span>", ""
+    )
+    error: Any = plan.to_json()["tables"][0]["error"]  # type: ignore[index, call-overload]
+    assert (error["half_width"], error["bias_high"], error["exact"], error["half_width_when_unbiased"]) == (
+        89,
+        89,
+        0,
+        15,
+    )
     assert plan.to_json()["cells"] is None and plan.cost.delta <= Fraction(1, 10**8)
     assert dc.plan_release(SQL, data="visits.csv", **{**ASK, "relation": "substitution"}).tables[0].sensitivity == 2
 

@@ -179,7 +179,8 @@ def test_intervals_cover_given_that_the_group_is_named(epsilon: str, delta: str,
     """Exactly, for every true count: at the level, given that it is published, and always for the certain ones."""
     noise = discovered_noise(Fraction(epsilon), Fraction(delta), draws=1, measures=1)
     law, reach, share = noise.law, noise.reach, Fraction(level)
-    unselected = Fraction(0)
+    unselected, expected = Fraction(0), noise.expected(share)
+    assert (expected.half_width, expected.bias_low, expected.bias_high, expected.exact) == (reach, 0, reach, 0)
     for n in range(1, 4 * reach + 4):
         reports = [y for y in range(n - reach, n + reach + 1) if y > reach]
         accuracy = noise.accuracy(np.array(reports), share)
@@ -192,16 +193,20 @@ def test_intervals_cover_given_that_the_group_is_named(epsilon: str, delta: str,
         assert covered >= share * sum(weights), n
         bias = sum((w * (y - n) for w, y in zip(weights, reports, strict=True)), Fraction(0)) / sum(weights)
         assert 0 <= bias <= reach and (n != 1 or bias == reach) and (n <= 2 * reach or bias == 0)
-        half = noise.expected(share).half_width
+        assert all(abs(y - n) <= expected.half_width for y in reports)
+        half = expected.half_width_when_unbiased
         plain = sum((w for w, y in zip(weights, reports, strict=True) if abs(y - n) <= half), Fraction(0))
+        assert n <= 2 * reach or plain >= share
         unselected = max(unselected, share - plain / sum(weights))
+        spread = sum((w * (y - n - bias) ** 2 for w, y in zip(weights, reports, strict=True)), Fraction(0))
+        assert spread / sum(weights) <= Fraction(expected.sd) ** 2 * (1 + Fraction(1, 10**9))
     assert unselected > 0  # the interval of the noise alone would not cover: selection matters
 
 
 def test_the_interval_of_a_large_count_is_that_of_the_noise() -> None:
     noise = discovered_noise(Fraction(1), Fraction(1, 10**8), draws=1, measures=1)
     accuracy = noise.accuracy(np.array([5000]), Fraction(19, 20))
-    half = noise.expected().half_width
+    half = noise.expected().half_width_when_unbiased
     assert (accuracy.low[0], accuracy.high[0]) == (5000 - half, 5000 + half)
     low, high = conditional_intervals(noise.law, Fraction(19, 20))
     assert low[0] == 1 and (np.diff(low) >= 0).all() and (np.diff(high) >= 0).all()

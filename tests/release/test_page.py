@@ -87,6 +87,13 @@ def test_the_page_has_the_question_the_picture_every_count_and_the_guarantee(mak
     assert release.ledger["head"] in page.text and "discreet verify" in page.text
 
 
+@pytest.mark.parametrize("epsilon", ["0.1", "0.3", "0.6", "0.7", "1.1", "0.0123"])
+def test_epsilon_is_shown_as_it_was_typed(make, epsilon):
+    """The double at or above 3/10 is above it: rounded up, it would read 0.3001."""
+    text = Reader(make("SELECT COUNT(*) FROM visits", domain=None, epsilon=epsilon).report().page()).text
+    assert set(re.findall(r"ε = ([\d.]+)privacy", text)) == {epsilon}
+
+
 def test_the_page_loads_nothing_and_runs_nothing(make):
     page = make().report().page()
     assert not {"script", "link", "img", "iframe", "object"} & set(Reader(page).tags)

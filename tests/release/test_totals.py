@@ -135,7 +135,10 @@ REFUSED = {
     "table": ({"mechanism": "explicit-fair"}, "largest count|geometric"),
     "split": ({"split": [1, 2]}, "as there are levels, 3"),
     "twice": ({"totals": "all"}, "already"),
-    "discovery": ({"domain": {"site": range(1, 4)}, "discover": "health", "delta": "1e-6"}, "declared"),
+    "discovery": (
+        {"domain": {"site": range(1, 4)}, "discover": "health", "delta": "1e-6"},
+        r"declared, and discover=\.\.\. finds them",
+    ),
 }
 
 
@@ -327,7 +330,8 @@ def test_two_columns_are_crossed_with_their_totals(book) -> None:
     table = cross_table(release.table())
     assert table.headings == ("site", "Total", "NULL", "Total")  # a value of that name, and the sum
     assert [row[0] for row in table.rows] == ["1", "2", "Total"]
-    shown = {(row["grouping"], row["site"], row["health"]): f"{row['count']:,}" for row in release.rows()}
+    shown = {(row["grouping"], row["site"], row["health"]): f"{row['count']:,.1f}" for row in release.rows()}
+    assert all(row["sd"] < 10 and isinstance(row["count"], float) for row in release.rows())
     assert table.rows[2][3].split("\n")[0] == shown[3, "Total", "Total"]
     assert table.rows[0][1].split("\n")[0] == shown[0, 1, "Total"]
     assert table.rows[0][3].split("\n")[0] == shown[1, 1, "Total"]
@@ -387,3 +391,14 @@ def test_the_command_line_asks_for_totals() -> None:
     ]
     found = json.loads(run(*asked, "--epsilon", 1, "--plan", "--json", "--totals", "health", "--split", "3,1").stdout)
     assert found["request"]["tables"][0]["levels"]["shares"] == ["3/4", "1/4"] and found["cells"] == 9
+
+
+def test_people_read_as_many_digits_as_the_error_warrants(book, tmp_path) -> None:
+    release = answered(book, tmp_path / "out", questions=ROLLUP)
+    exact = [row["count"] for row in read(tmp_path / "out" / "counts.csv")]
+    assert any(len(count.partition(".")[2]) > 2 for count in exact)  # the file keeps them all
+    for text in (release.describe(), (tmp_path / "out" / "index.html").read_text(encoding="utf-8")):
+        assert all(count not in text for count in exact if len(count.partition(".")[2]) > 1)
+        assert all(f"{round(float(count), 1):,.1f}" in text for count in exact)
+    whole = str(release.total())
+    assert whole.startswith(f"{round(float(exact[0]), 1):,.1f} (95% interval"), whole

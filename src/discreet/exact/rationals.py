@@ -246,15 +246,19 @@ def claimed(bound: float) -> Fraction:
     return min(Fraction(bound), as_fraction(bound))
 
 
-def text_up(value: float, digits: int = 6) -> str:
+def text_up(value: float | Fraction, digits: int = 6) -> str:
     """A bound for people to read, rounded up to this many significant digits.
+
+    A rational number is shown as it is: the double at or above 3/10 is above it, and would be shown as 0.300001.
 
     >>> text_up(0.6931471805599454), text_up(1.1, 3), text_up(2.718281828, 3)
     ('0.693148', '1.1', '2.72')
+    >>> text_up(Fraction(3, 10)), text_up(bound_up(Fraction(3, 10)))
+    ('0.3', '0.300001')
     """
-    if math.isinf(value):
+    if not isinstance(value, Fraction) and math.isinf(value):
         return "infinity"
-    exact = as_fraction(float(value))  # what the double stands for
+    exact = value if isinstance(value, Fraction) else as_fraction(float(value))  # what the double stands for
     if not exact:
         return "0"
     unit = Fraction(10) ** (Decimal(float(value)).adjusted() - digits + 1)

@@ -463,16 +463,17 @@ class Terms:
         return Cost(max(cost.epsilon - left.epsilon, Fraction(0)), max(cost.delta - left.delta, Fraction(0)))
 
     def refusal(self, total: Cost, cost: Cost) -> str:
-        """Asked and left, in words."""
+        """Asked and left, in words, of what there is not enough of."""
         left = self.left(total)
         if self.rho is not None and left.rho is not None:
             asked = cost.concentrated() or Fraction(0)
             room = f" (a pure epsilon of {short(left.epsilon, up=False)})"
             return _account("rho", self.rho, asked, left.rho) + room
-        said = _account("epsilon", self.epsilon, cost.epsilon, left.epsilon)
-        if cost.delta or self.delta:
-            said += "; " + _account("delta", self.delta, cost.delta, left.delta)
-        return said
+        lines = (
+            ("epsilon", self.epsilon, cost.epsilon, left.epsilon),
+            ("delta", self.delta, cost.delta, left.delta),
+        )
+        return "; ".join(_account(*line) for line in lines if line[2] > line[3])
 
 
 def _account(what: str, budget: Fraction, asked: Fraction, left: Fraction) -> str:

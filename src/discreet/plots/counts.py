@@ -21,6 +21,9 @@ FILLS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#777
 _WIDE = 640
 _MOST_BARS, _MOST_PANELS, _MOST_ROWS_IN_A_COLUMN = 40, 12, 64
 
+#: The width of a letter of a label, in pixels: of a wide font, as the reader's may be wider than the drawing program's.
+_LETTER = 6.8
+
 #: What stands where no count is: a cell that cannot exist, and one that was held back.
 _MARKS = {"M": "×", "Q": "?"}
 
@@ -172,7 +175,9 @@ def _datum(cell: Mapping[str, Any], layout: _Layout, names: Mapping[str, Mapping
     }
     if status == "A":
         shown = {name: cell[name] for name in ("count", "low", "high")}
-        return datum | {name: int(value) for name, value in shown.items() if value is not None and math.isfinite(value)}
+        return datum | {
+            name: round(value) for name, value in shown.items() if value is not None and math.isfinite(value)
+        }
     return datum | {"mark": _MARKS.get(status, "?"), "zero": 0}
 
 
@@ -258,7 +263,7 @@ def _lines(
         "field": "along", "type": "ordinal", "title": heading or None if columns == 1 else None, "sort": along,
         "scale": {"paddingInner": 0.2, "paddingOuter": 0.1},
         "axis": {"ticks": False, "domain": False, "grid": not bars, "labels": bool(heading),
-                 "labelLimit": 0,
+                 "labelLimit": 0, "minExtent": round(_LETTER * max(map(_width, along))) if heading else 0,
                  "labelFontSize": 11 if step > 20 else 10, "titleAngle": 0, "titleAlign": "right",
                  "titleAnchor": "start", "titleY": -10, "titleX": -6},
     }  # fmt: skip

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from ...errors import InvalidInput
-from ...exact.rationals import as_fraction, bound_up, text_up
+from ...exact.rationals import as_fraction, text_up
 from ...mechanism import Mechanism
 from ...mechanisms.families import Family, resolve
 from ...optimise.families import FAMILIES
@@ -115,7 +115,7 @@ def shown(epsilon: Fraction) -> str:
     ('0.346', '0.3334')
     """
     decimal = f"{float(epsilon):.6g}"
-    return decimal if Fraction(decimal) == epsilon else text_up(bound_up(epsilon), 4)
+    return decimal if Fraction(decimal) == epsilon else text_up(epsilon, 4)
 
 
 def typed(epsilon: float) -> Fraction:

@@ -42,7 +42,7 @@ class Trial:
     def __str__(self) -> str:
         near_one = 0 < 1 - self.value < 1e-9
         shown = f"1 - {float(1 - self.value):.3g}" if near_one else f"{float(self.value):.9g}"
-        return f"{shown} at epsilon = {text_up(bound_up(self.epsilon), 9)}"
+        return f"{shown} at epsilon = {text_up(self.epsilon, 9)}"
 
 
 @dataclass(frozen=True)
@@ -119,10 +119,10 @@ class Calibration(Result):
         terms.append(("proved", str(self.mechanism.certificate)))
         once = "The family is not monotone: this is the best epsilon found, by bisection between a few."
         return Report(
-            f"{self.family}: epsilon = {text_up(bound_up(self.epsilon), 9)}",
+            f"{self.family}: epsilon = {text_up(self.epsilon, 9)}",
             "Calibration",
             (
-                Fact(text_up(bound_up(self.epsilon), 3), f"epsilon: the {which} that meets the target"),
+                Fact(text_up(self.epsilon, 3), f"epsilon: the {which} that meets the target"),
                 Fact(rounded(self.achieved), f"reached: {self.target}"),
             ),
             (

@@ -1,9 +1,14 @@
 """Counts that are whole, not negative, and still add up: for readers who need such, at the price of a bias.
 
-From the coarsest level down, each node's whole count is divided among its children: their combined counts are moved by
-one amount, and none below zero, so that they add up to it (the projection on a simplex), then rounded down, and what is
-left goes to the largest remainders. Where levels overlap, the grand total is divided among all leaves at once and every
-other count is a sum of leaves.
+From the coarsest level down, each node's whole count is divided among its children. They are rounded down, and what is
+left goes to the largest remainders: every count is then next to the combined one. Where that is not possible, as
+negative counts were raised to zero, the others are first moved by one amount, and none below zero, so that they add up
+(the projection on a simplex).
+
+Where two levels overlap, as the totals of the rows and of the columns of a table, the counts are made not negative with
+the totals as they are, by projections on the rows and on the columns in turn, and then have a controlled rounding
+(:mod:`.controlled`). Where more levels overlap, as in a cube of three columns, such a rounding need not exist: the
+grand total is divided among all leaves at once, and every other total is a sum of leaves.
 """
 
 from __future__ import annotations
@@ -11,7 +16,14 @@ from __future__ import annotations
 import numpy as np
 
 from ...exact.arrays import Array, IntArray
+from .controlled import controlled_rounding
 from .shape import Shape
+
+#: Tables of two overlapping levels with more counts of leaves than this are rounded like those of more levels.
+MOST_CONTROLLED = 100_000
+
+#: How often counts are projected on rows and columns, at most, and on how many leaves in all.
+_MOST_TURNS, _MOST_PROJECTED = 200, 4_000_000
 
 
 def rounded_leaves(shape: Shape, leaves: Array, unit: int) -> IntArray:
@@ -30,9 +42,49 @@ def rounded_leaves(shape: Shape, leaves: Array, unit: int) -> IntArray:
     found: IntArray = np.zeros(flat.shape, np.int64)
     largest = max(int(flat.max()), -int(flat.min()))
     kind = np.int64 if largest * len(flat) < 2**62 else object
+    margins = _two_margins(shape) if flat.size <= MOST_CONTROLLED else None
     for measure in range(flat.shape[1]):
-        found[live, measure] = _rounded(shape, flat[:, measure].astype(kind), unit)[live]
+        column = flat[:, measure].astype(kind)
+        if margins is None:
+            found[live, measure] = _rounded(shape, column, unit)[live]
+        else:
+            rows, columns = (np.unique(nodes[live], return_inverse=True)[1] for nodes in margins)
+            values = _not_negative(column[live], rows, columns)
+            found[live, measure] = controlled_rounding(values, rows, columns, unit)
     return found.reshape(leaves.shape)
+
+
+def _two_margins(shape: Shape) -> tuple[IntArray, IntArray] | None:
+    """The two nodes that each leaf is in, where there are two overlapping levels beside the total; else None."""
+    between = [k for k, columns in enumerate(shape.levels) if k and columns]
+    if shape.is_tree or len(between) != 2:
+        return None
+    first, second = between
+    return shape.node_of_leaf[first], shape.node_of_leaf[second]
+
+
+def _not_negative(values: Array, rows: IntArray, columns: IntArray) -> Array:
+    """Values that are not negative, with the sums of rows and columns that the given ones have.
+
+    Sums that are negative are raised to zero at the cost of the others. Projections on the rows and on the columns in
+    turn come close to all sums; where cells that cannot exist leave no way to have them, the last are those of the
+    columns.
+    """
+    if (values >= 0).all():
+        return values
+    total = np.array([max(values.sum(), 0)], dtype=values.dtype)
+    wanted = []
+    for nodes in (rows, columns):
+        sums: Array = np.zeros(int(nodes.max()) + 1, dtype=values.dtype)
+        np.add.at(sums, nodes, values)
+        wanted.append((nodes, _divided(sums, np.zeros(len(sums), np.int64), total, 1)))
+    for _ in range(max(1, min(_MOST_TURNS, _MOST_PROJECTED // len(values)))):
+        before = values
+        for nodes, sums in wanted:
+            values = _divided(values, nodes, sums, 1)
+        if np.array_equal(values, before):
+            break
+    return values
 
 
 def _rounded(shape: Shape, leaves: Array, unit: int) -> Array:
@@ -58,7 +110,7 @@ def _rounded(shape: Shape, leaves: Array, unit: int) -> Array:
 
 
 def _divided(values: Array, parent: IntArray, totals: Array, unit: int) -> Array:
-    """Whole numbers near ``values / unit`` that add up to the total of each parent."""
+    """Whole numbers near ``values / unit`` that add up to the total of each parent: next to them where possible."""
     order = np.lexsort((-values, parent))
     own, group = values[order], parent[order]
     begins = np.flatnonzero(np.diff(group, prepend=-1))
@@ -71,6 +123,11 @@ def _divided(values: Array, parent: IntArray, totals: Array, unit: int) -> Array
     kept |= rank == 1
     last = starts + np.add.reduceat(kept.astype(np.int64), begins)[np.searchsorted(begins, starts)] - 1
     number, moved = rank[last], excess[last]
+    raised = np.maximum(own, 0)
+    least, most = (np.add.reduceat(one, begins) for one in (raised // unit, -(-raised // unit)))
+    near = (least <= totals[group[begins]]) & (totals[group[begins]] <= most)  # next to the values adds up
+    near = np.repeat(near.astype(bool), np.diff(np.append(begins, len(own))))
+    number, moved = np.where(near, 1, number), np.where(near, 0, moved)
     scaled = np.maximum(own * number - moved, 0)
     floor, remainder = scaled // (number * unit), scaled % (number * unit)
     short = totals[group[begins]] - np.add.reduceat(floor, begins)

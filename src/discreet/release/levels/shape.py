@@ -95,7 +95,8 @@ class Shape:
         if self.groups.cells is None:
             axes = tuple(k for k in range(len(self.lengths)) if k not in columns)
             summed = leaves.reshape(*self.lengths, *leaves.shape[1:]).sum(axis=axes)
-            return np.asarray(summed).reshape(self.sizes[level], *leaves.shape[1:])
+            kind = object if leaves.dtype == object else None  # the sum of all of them comes back as a plain integer
+            return np.asarray(summed, dtype=kind).reshape(self.sizes[level], *leaves.shape[1:])
         order, starts = self._order(level)
         return np.add.reduceat(leaves[order], starts, axis=0)
 

@@ -88,6 +88,11 @@ class Expected:
     bias_high: float
     exact: float
 
+    @property
+    def how_often(self) -> str:
+        """How often the noise is at most ``half_width``, as it is said after that number."""
+        return f"or less, {percent(self.level, 6)} of the time"
+
     def __str__(self) -> str:
         bias = max(abs(self.bias_low), abs(self.bias_high))
         about = "unbiased" if bias < 1e-9 else f"bias at most {text_up(bias, 2)}"

@@ -29,6 +29,7 @@ from ...mechanisms.geometric import bounded_geometric, two_sided_geometric
 from ...privacy.certificate import Privacy
 from ...privacy.partition_selection import least_reach, naming_delta_up
 from ...report import Json
+from ...wording import percent
 from .accuracy import NO_END, Accuracy, Expected, read_level
 from .cells import CellNoise
 
@@ -48,6 +49,45 @@ class SelectedAccuracy(Accuracy):
 
     certain_low: IntArray
     certain_high: IntArray
+
+
+@dataclass(frozen=True)
+class ExpectedSelected(Expected):
+    """What can be said of published counts before the data is read: those of groups that are named.
+
+    Attributes
+    ----------
+    reach
+        D: what the noise of the count that names a group never exceeds, and its largest bias.
+    half_width_when_unbiased
+        The same as ``half_width``, for groups of 2D + 1 or more, whose counts are unbiased.
+    half_width_of_others
+        The same for the further measures of a table; None where there are none.
+    """
+
+    reach: int
+    half_width_when_unbiased: int
+    half_width_of_others: int | None
+
+    @property
+    def how_often(self) -> str:
+        if self.half_width_of_others is not None:  # their noise has no end
+            return super().how_often
+        return (
+            f"at most; ± {self.half_width_when_unbiased:,}, {percent(self.level, 6)} of the time, in groups of "
+            f"{2 * self.reach + 1:,} or more"
+        )
+
+    def __str__(self) -> str:
+        often = f"{percent(self.level, 6)} of the time"
+        said = (
+            f"the noise of a published count never exceeds ± {self.reach:,}; in groups of fewer than "
+            f"{2 * self.reach + 1:,} counts are too high on average, by at most {self.reach:,}; in larger ones they "
+            f"are unbiased, noise ± {self.half_width_when_unbiased:,}, {often}"
+        )
+        if self.half_width_of_others is None:
+            return said
+        return f"{said}; further measures: noise ± {self.half_width_of_others:,}, {often}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -169,9 +209,19 @@ class DiscoveredNoise(CellNoise):
             figures[:, :, 1:] = np.stack(self._further.figures(1))[:, :, None]
         return tuple(figures.reshape(4, -1))  # type: ignore[return-value]
 
-    def expected(self, level: object = Fraction(19, 20)) -> Expected:
-        """The noise itself, whatever is then withheld."""
-        return CellNoise(self.mechanisms[:1]).expected(level)
+    def expected(self, level: object = Fraction(19, 20)) -> ExpectedSelected:
+        """The worst case over the true counts of groups that are named, given that they are.
+
+        It is a group of one person: given that it is named, its count is D + 1, and so D too high. From 2D + 1 on
+        groups are always named, and their counts have the noise as it is.
+        """
+        share, sizes = read_level(level), CellNoise(self.mechanisms[:1]).expected(level)
+        sd, bias_low, bias_high, exact = self.figures(self.measures)
+        other = None if self._further is None else self._further.expected(level).half_width
+        return ExpectedSelected(
+            share, max(self.reach, other or 0), float(sd.max()), float(bias_low.min()), float(bias_high.max()),
+            float(exact.min()), self.reach, sizes.half_width, other,
+        )  # fmt: skip
 
     # ---------------------------------------------------------------- files
 

@@ -119,18 +119,18 @@ def plan_facts(plan: Plan) -> tuple[Fact, ...]:
     words = explained(plan.cost)
     several = _steps_between_values(plan) > 1
     about = f"that one {_who(plan)} is in the table" if several else f"about one {_who(plan)}"
-    epsilon = f"ε = {text_up(words.epsilon, 4)}"
+    epsilon = f"ε = {text_up(plan.cost.epsilon, 4)}"
     if plan.cost.delta:
-        facts = [Fact(epsilon, f"privacy of the whole release, with δ = {text_up(words.delta, 3)}")]
+        facts = [Fact(epsilon, f"privacy of the whole release, with δ = {text_up(plan.cost.delta, 3)}")]
     else:
         facts = [
             Fact(f"× {fold(words.odds_ratio)}", f"the most the odds {about} can change"),
             Fact(epsilon, "privacy of the whole release"),
         ]
-    reach = max(expected.half_width for expected in plan.expected)
+    widest = max(plan.expected, key=lambda expected: expected.half_width)
     return (
         *facts,
-        Fact(f"noise ± {reach:,}", f"or less, {percent(plan.level, 6)} of the time"),
+        Fact(f"noise ± {widest.half_width:,}", widest.how_often),
         _how_many(plan),
     )
 

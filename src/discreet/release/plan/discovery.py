@@ -332,9 +332,9 @@ def sentences(
     without = [] if protection.unit == ROW else [protection.unit]
     outside = "outside WHERE" + (" or the declared groups" if groups.columns else "")
     by = f" by {question.aggregates[0].name}" if len(question.aggregates) > 1 else ""
-    reach, one = noise.reach, text_up(bound_up(noise.delta), 3)
+    reach, one = noise.reach, text_up(noise.delta, 3)
     draws = naming_draws(protection)
-    together = text_up(bound_up(lost_by_any(noise.delta, draws)), 3)
+    together = text_up(lost_by_any(noise.delta, draws), 3)
     of_all = "" if draws == 1 else f" ({together} for the {draws} draws of one {who})"
     said = [
         f"The values of {listed(discovery.columns)} come from the data. A group is named{by} only if its noisy count "

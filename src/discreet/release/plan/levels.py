@@ -82,7 +82,10 @@ def refuse_with_totals(request: ReleaseRequest, questions: Sequence[Question]) -
             f"Leave {arg('counts', request.counts)} out; the file of rounded counts has none below zero.",
         )
     if request.discover:
-        raise InvalidInput("totals need groups that are declared.", f"Give {arg('domain')} or {arg('groups')} instead.")
+        raise InvalidInput(
+            f"totals need groups that are declared, and {arg('discover')} finds them in the data.",
+            f"Give {arg('domain')} or {arg('groups')} instead of it, or leave the totals out.",
+        )
     if isinstance(request.mechanism, Mechanism) or request.designed or request.error is not None:
         raise InvalidInput(
             "with totals the noise of each level follows from its part of epsilon.",

@@ -65,8 +65,9 @@ COLUMN_MEANING = {
 
 #: What the rounded counts beside a table with totals are.
 ROUNDED_MEANING = (
-    "the counts made whole and not negative so that they still add up. They are biased, small counts upwards: work "
-    "with the counts of the table itself"
+    "the counts made whole and not negative so that they still add up: each next to the count itself, unless negative "
+    "counts were raised to 0 or more than two totals overlap. They are biased, small counts upwards: work with the "
+    "counts of the table itself"
 )
 
 

@@ -67,6 +67,22 @@ def figure(row: Mapping[str, object]) -> str:
     return f"{count}\n{_WHY.get(str(row['status']), interval)}"
 
 
+def count_in_figures(row: Mapping[str, object]) -> str:
+    """A count with the digits that its error warrants: none after the point, or one where the error is below ten.
+
+    >>> count_in_figures({"count": 24717.3921, "sd": 2.8}), count_in_figures({"count": 24717.3921, "sd": 12.5})
+    ('24,717.4', '24,717')
+    >>> count_in_figures({"count": -0.0312, "sd": 2.8}), count_in_figures({"count": 24717, "sd": 2.8})
+    ('0.0', '24,717')
+    """
+    count, sd = row["count"], row["sd"]
+    if isinstance(count, int):
+        return f"{count:,}"
+    assert isinstance(count, float) and isinstance(sd, float)
+    digits = 1 if sd < 10 else 0
+    return f"{round(count, digits) + 0.0:,.{digits}f}"  # no minus before zero
+
+
 def count_and_interval(row: Mapping[str, object]) -> tuple[str, str]:
     """A count as people read it, and its interval."""
     if row["status"] == IMPOSSIBLE:
@@ -74,4 +90,4 @@ def count_and_interval(row: Mapping[str, object]) -> tuple[str, str]:
     if row["status"] == SUPPRESSED:
         return "–", "–"
     low, high = row["low"], row["high"]
-    return f"{row['count']:,}", f"{low:,} or more" if high is None else f"{low:,} to {high:,}"
+    return count_in_figures(row), f"{low:,} or more" if high is None else f"{low:,} to {high:,}"
