@@ -126,7 +126,8 @@ def _judged(submitted: Submitted) -> Report:
         try:
             report = verify(folder, ledger=ledger).report()
         except DiscreetError as problem:
-            raise InvalidInput(str(problem).replace(str(folder), f"the bundle {folder.name}")) from None
+            said = str(problem).replace(str(folder), f"the bundle {folder.name}")
+            raise InvalidInput(said, argument="files") from None
         return replace(report, title=report.title.replace(str(folder), folder.name))
 
 
