@@ -401,4 +401,4 @@ def test_people_read_as_many_digits_as_the_error_warrants(book, tmp_path) -> Non
         assert all(count not in text for count in exact if len(count.partition(".")[2]) > 1)
         assert all(f"{round(float(count), 1):,.1f}" in text for count in exact)
     whole = str(release.total())
-    assert whole.startswith(f"{round(float(exact[0]), 1):,.1f} (95% interval"), whole
+    assert whole.startswith(f"{round(float(exact[0])):,} (95% interval"), whole
