@@ -169,9 +169,9 @@ def _counts_in_words(release: Release) -> str:
         )
     return (
         "Every group and every total was counted with random noise of its own, after the contribution bound. The "
-        "counts combine all of these by least squares, so that they add up. A negative count, or one that is not "
-        "whole, comes from this and is not a mistake; counts_rounded.csv has whole counts that are not negative, with "
-        f"a bias. {columns}"
+        "counts combine all of these by least squares, so that they add up. Here they are shown rounded; the CSV files "
+        "have all digits. A negative count, or one that is not whole, comes from this and is not a mistake; "
+        f"counts_rounded.csv has whole counts that are not negative, with a bias. {columns}"
     )
 
 
