@@ -68,9 +68,11 @@ def figure(row: Mapping[str, object]) -> str:
 
 
 def count_in_figures(row: Mapping[str, object]) -> str:
-    """A count with the digits that its error warrants: none after the point, or one where the error is below ten.
+    """A count with the digits that its error warrants: one after the point where its standard deviation is below 3.
 
-    >>> count_in_figures({"count": 24717.3921, "sd": 2.8}), count_in_figures({"count": 24717.3921, "sd": 12.5})
+    From there on, rounding to whole numbers adds less than 1% to the variance.
+
+    >>> count_in_figures({"count": 24717.3921, "sd": 2.8}), count_in_figures({"count": 24717.3921, "sd": 4.5})
     ('24,717.4', '24,717')
     >>> count_in_figures({"count": -0.0312, "sd": 2.8}), count_in_figures({"count": 24717, "sd": 2.8})
     ('0.0', '24,717')
@@ -79,7 +81,7 @@ def count_in_figures(row: Mapping[str, object]) -> str:
     if isinstance(count, int):
         return f"{count:,}"
     assert isinstance(count, float) and isinstance(sd, float)
-    digits = 1 if sd < 10 else 0
+    digits = 1 if sd < 3 else 0
     return f"{round(count, digits) + 0.0:,.{digits}f}"  # no minus before zero
 
 

@@ -173,9 +173,9 @@ def _counts_in_words(release: Release) -> str:
         )
     return (
         f"Every group and every total was counted with random noise of its own{bounded}. The counts combine all of "
-        "these by least squares, so that they add up. A negative count, or one that is not whole, comes from this and "
-        "is not a mistake; counts_rounded.csv has whole counts that are not negative, with a bias. "
-        f"{columns}"
+        "these by least squares, so that they add up. Here they are shown rounded; the CSV files have all digits. A "
+        "negative count, or one that is not whole, comes from this and is not a mistake; counts_rounded.csv has whole "
+        f"counts that are not negative, with a bias. {columns}"
     )
 
 
