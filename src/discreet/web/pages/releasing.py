@@ -153,9 +153,11 @@ class ReleasePage:
         error = Picture("noise by size", {"half_widths": widths, "level": float(plan.level)}, ERROR)
         left = None if found.outlook is None else amount_text(found.outlook.left)
         refused = found.outlook is not None and found.outlook.verdict == "refused"
+        # by the name that the page has for it, not by its place on the disk
+        decision = str(found.outlook or "").replace(ledger, form.ledger) if ledger else ""
         return {
             "found": found, "plan": plan, "body": report_body(plan.report()), "error": chart(error), "left": left,
-            "refused": refused, "cost": amount_text(plan.cost, up=True),
+            "refused": refused, "decision": decision, "cost": amount_text(plan.cost, up=True),
             "command": form.command(data, ledger), "python": form.python(data, ledger),
             "file": form.request_file(data, ledger),
         }  # fmt: skip
