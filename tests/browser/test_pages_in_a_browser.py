@@ -189,6 +189,7 @@ def test_dragging_redraws_a_closed_form_and_the_address_follows(visitor: Visitor
     visitor.settled()
     assert page.locator(".chart").first.get_attribute("data-chart") != first
     expect(page.locator("#command")).to_contain_text("design -n 12")
+    expect(page.get_by_text("What these mechanisms and columns are")).to_be_visible()
     again = visitor.page.url
     page.goto(again)
     expect(page.locator("#n")).to_have_value("12")

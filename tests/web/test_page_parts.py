@@ -110,6 +110,8 @@ def test_the_address_reproduces_the_design(pages: RunningPages, who: Entered) ->
     fields = DesignFields(n="12", epsilon="0.5", properties=("F",), loss="L0")
     page = pages.look(who, fields.address).body.decode()
     assert 'value="12"' in page and "design -n 12 --epsilon 0.5 --loss L0 --properties F" in page
+    beside = pages.look(who, f"/design/beside?{fields.query}").body.decode()
+    assert "this design" in beside and "explicit fair" in beside
     saved = pages.look(who, f"/design/file/mechanism.json?{fields.query}").body
     loaded = dc.design(12, epsilon="0.5", properties=["F"])
     assert json.loads(saved) == json.loads(json.dumps(loaded.to_json()))

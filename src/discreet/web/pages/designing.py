@@ -190,6 +190,7 @@ class DesignPage:
         return [
             Route("/design", self.page),
             Route("/design/result", self.result),
+            Route("/design/beside", self.beside),
             Route("/design/file/{kind}", self.file),
             *self._searches.routes(),
         ]
@@ -208,6 +209,19 @@ class DesignPage:
         fields = DesignFields.read(request.query_params)
         words = epsilon_in_words(fields.epsilon)
         return piece("design_piece.html", fields.address, content=self._shown(fields), words=words)
+
+    def beside(self, request: Request) -> Response:
+        """Costs and properties beside other mechanisms; asked for when nobody drags any more."""
+        fields = DesignFields.read(request.query_params)
+        try:
+            found = self._known(fields)
+            if found is None:
+                return Response(status_code=404)
+            compared = compare(_beside(found, fields)).report()
+        except DiscreetError as problem:
+            return piece("as_it_is.html", content=refusal(problem))
+        tables, terms = report_body(_tables_alone(compared), "beside"), report_body(_terms_alone(compared), "meaning")
+        return piece("design_beside.html", beside=tables, meaning=terms)
 
     def file(self, request: Request) -> Response:
         """The mechanism as a file, the Python that makes it, or its table of probabilities."""
@@ -239,22 +253,24 @@ class DesignPage:
 def _content(found: Designed, fields: DesignFields) -> dict[str, Any]:
     """What the page shows of a design."""
     mechanism, n = found.mechanism, int(fields.n)
-    beside = {"this design": mechanism} | {
-        family.short: build_for_counts(family, n, read_alpha(None, fields.epsilon))
-        for family in FAMILIES.offered("compare")[:BESIDE]
-    }
-    compared, drawn = compare(beside).report(), n <= MOST_DRAWN
+    drawn = n <= MOST_DRAWN
     report = report_of_design(mechanism)
     return {
         "facts": (*report.facts, *explain(mechanism).report().facts[1:]),
         "explained": report_body(replace(explain(mechanism).report(), facts=()), "explained"),
         "heat": chart(Picture("probabilities", {"mechanism": mechanism}, HEAT)) if drawn else None,
-        "error": chart(Picture("error", {"mechanisms": beside, "measure": fields.loss}, ERROR)),
+        "error": chart(Picture("error", {"mechanisms": _beside(found, fields), "measure": fields.loss}, ERROR)),
         "checks": [(code, result, _price(found, code)) for code, result in check(mechanism).items()] if drawn else [],
-        "beside": report_body(_tables_alone(compared), "beside"),
-        "meaning": report_body(_terms_alone(compared), "meaning"),
         "exact": report_body(_folded(report), "exact"),
     }
+
+
+def _beside(found: Designed, fields: DesignFields) -> dict[str, Mechanism]:
+    """The design and the mechanisms beside it, at the same epsilon."""
+    alpha = read_alpha(None, fields.epsilon)
+    others = FAMILIES.offered("compare")[:BESIDE]
+    made = {family.short: build_for_counts(family, int(fields.n), alpha) for family in others}
+    return {"this design": found.mechanism} | made
 
 
 def epsilon_in_words(epsilon: str) -> str:
