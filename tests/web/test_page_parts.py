@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import time
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ import discreet as dc
 from discreet.web.frame.jobs import Jobs
 from discreet.web.pages.designing import DesignFields, at_once
 from discreet.web.pages.ptables import ENDINGS, PTableFields
+from discreet.web.site import Site
 
 pytestmark = pytest.mark.xdist_group("pages")
 
@@ -197,6 +200,23 @@ def test_a_job_is_cancelled_and_its_process_ends() -> None:
     assert not first.running and second.running and third.running
     jobs.close()
     assert not second.process.is_alive() and not third.process.is_alive()
+
+
+def test_jobs_end_when_the_server_stops() -> None:
+    class Quiet:
+        """A service that stops at once."""
+
+        store = registry = answers = None
+
+        async def __call__(self, *_: object) -> None:
+            return
+
+    site = Site(Quiet(), ["127.0.0.1:1"], lambda _: None)  # type: ignore[arg-type]
+    job = site._jobs.start(_endless, None, "somebody")
+    assert job.process.is_alive()
+    with ThreadPoolExecutor(1) as pool:  # a loop of its own
+        pool.submit(lambda: asyncio.run(site({"type": "lifespan"}, None, None))).result()  # type: ignore[arg-type]
+    assert not job.process.is_alive()
 
 
 def test_a_job_that_nobody_waits_for_ends(monkeypatch: pytest.MonkeyPatch) -> None:

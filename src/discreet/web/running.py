@@ -9,7 +9,7 @@ from dataclasses import replace
 from ..collect.service.running import Settings
 from ..collect.service.running import serve as serve_application
 from ..errors import InvalidInput, MissingExtra, arg
-from .frame.settings import LOOPBACK, PageSettings, is_loopback
+from .frame.settings import PageSettings, host_names
 
 
 def serve(settings: Settings, ledgers: tuple[str, ...] = (), data: tuple[str, ...] = (), out: str = "releases") -> None:
@@ -23,8 +23,7 @@ def serve(settings: Settings, ledgers: tuple[str, ...] = (), data: tuple[str, ..
     except ImportError as missing:
         raise MissingExtra(missing.name or "python_multipart", "server") from None
     settings = replace(settings, port=settings.port or _free_port(settings.host))
-    names = LOOPBACK if is_loopback(settings.host) else (settings.host, *LOOPBACK)
-    pages = PageSettings(tuple(f"{name}:{settings.port}" for name in names), ledgers, data, (out,))
+    pages = PageSettings(host_names(settings.host, settings.port), ledgers, data, (out,))
     os.environ.update(pages.to_environment())
     serve_application(settings, "discreet.web.site:from_environment")
 

@@ -45,10 +45,8 @@ REFUSED = {
     "not found": ("There is no such page", ("The menu has them all.",)),
 }
 
-
 #: The first parts of the pages' paths; all others are the service's.
 OWN = ("", "enter", "session", "assets", "release", "design", "verify", "trade-off", "collections", "ledgers")
-
 
 #: What is shown without a session.
 OPENED = ("/enter", "/session", "/assets/")
@@ -84,14 +82,18 @@ class Site:
         self._jobs = Jobs()
         self._out = out
         self._data, self._ledgers = _by_name(data), _by_name(ledgers)
-        self._guarded = Guard(
-            self._pages(), self._sessions, cookie, hosts, ("/enter", "/session", "/assets/"), _refused
-        )
+        self._guarded = Guard(self._pages(), self._sessions, cookie, hosts, OPENED, _refused)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        parts = scope["path"].split("/") if scope["type"] == "http" else []
-        mine = parts[1:2] and parts[1] in OWN and parts[-1] != "answer"  # that one is for everybody
-        await (self._guarded if mine else self._service)(scope, receive, send)
+        if scope["type"] != "http":
+            try:
+                await self._service(scope, receive, send)
+            finally:
+                self._jobs.close()  # the server stops
+            return
+        first, last = scope["path"].split("/")[1:2], scope["path"].rpartition("/")[2]
+        answers = first == ["collections"] and last == "answer"  # the page for everybody
+        await (self._guarded if first and first[0] in OWN and not answers else self._service)(scope, receive, send)
 
     def _pages(self) -> Starlette:
         routes = [

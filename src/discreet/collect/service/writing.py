@@ -112,7 +112,7 @@ class GroupCommit:
 
 
 def _resolve(group: Sequence[_Waiting], outcomes: Sequence[Outcome] | None) -> None:
-    """Tell everybody who waits; whoever left meanwhile is not told."""
+    """Wake everybody who waits for a batch; those who left meanwhile are passed over."""
     if outcomes is None:
         for one in group:
             if not one.outcome.done():

@@ -45,6 +45,16 @@ class PageSettings:
         return cls(**{name: tuple(value) for name, value in json.loads(environment[VARIABLE]).items()})
 
 
+def host_names(host: str, port: int) -> tuple[str, ...]:
+    """The names, with their port, that pages answer to: the one they listen on first, which is printed.
+
+    >>> host_names("::1", 80)
+    ('[::1]:80', '127.0.0.1:80', 'localhost:80')
+    """
+    own = f"[{host}]" if ":" in host else host
+    return tuple(f"{name}:{port}" for name in dict.fromkeys((own, *LOOPBACK)))
+
+
 def is_loopback(host: str) -> bool:
     """Whether only this computer can reach it.
 

@@ -28,7 +28,7 @@ from ...release.plan.request import ReleaseRequest, read_request
 from ...report import Picture
 from ..frame.answers import page, piece
 from ..frame.rendering import chart, refusal, report_body
-from .release_form import NAME, PLAIN, WAYS, ReleaseForm
+from .release_form import NAME, WAYS, ReleaseForm
 
 #: So many columns have a place in the form.
 MOST_COLUMNS = 300
@@ -103,7 +103,7 @@ class ReleasePage:
         return page(
             request, "release.html", title=f"Count {table}", eyebrow="Release", here="/release", charts=True,
             data=name, table=table, columns=dict(list(columns.items())[:MOST_COLUMNS]), ledgers=list(self._ledgers),
-            mechanisms=FAMILIES.written("release"), usual=PLAIN, ways=WAYS, folder=self._free_name(table),
+            mechanisms=FAMILIES.written("release"), ways=WAYS, folder=self._free_name(table),
         )  # fmt: skip
 
     # ---------------------------------------------------------------- planning
