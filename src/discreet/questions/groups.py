@@ -1,4 +1,4 @@
-"""The public groups: declared beforehand, in the order they are published in, never found in the data.
+"""The public groups, in the order they are published in: declared beforehand, or named by a private selection.
 
 A group is one value for each GROUP BY column. Either every combination is a group (a cross product of domains), or
 the groups are listed. A whole number v matches a row whose column, read as a number, equals v; a text matches a row

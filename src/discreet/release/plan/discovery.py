@@ -15,7 +15,7 @@ from ...errors import InvalidInput, arg
 from ...exact.arrays import Array, IntArray
 from ...exact.bits import Bits
 from ...exact.rationals import bound_up, claimed, read_alpha, text_up
-from ...ledger.budget import RELATIONS, Cost, short
+from ...ledger.budget import RELATIONS, Cost
 from ...privacy.compose import compose
 from ...privacy.partition_selection import lost_by_any
 from ...questions.domains import has_rest
@@ -352,8 +352,3 @@ def sentences(
             "named for certain."
         )
     return (*general, *said)
-
-
-def cost_in_detail(noise: DiscoveredNoise) -> str:
-    """The threshold and the delta of one draw."""
-    return f"groups are named above {noise.reach:,}; delta of one draw {short(noise.delta, up=True, digits=3)}"
