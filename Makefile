@@ -2,56 +2,69 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-READY  := $(VENV)/.ready
-# discreet alone, without what only its tests need
+# One environment, which grows with what is asked of it: discreet alone, with what Python can test, with everything.
 ALONE  := $(VENV)/.alone
+TESTED := $(VENV)/.tested
+READY  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup packages demo test test-slow test-cores lint types check format bench docs screenshots clean
+.PHONY: help setup packages demo test test-all test-rest test-cores test-long test-times lint types check format bench docs screenshots clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
 
-$(READY): pyproject.toml
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,plots,docs,accounting]'
-	@touch $@
+INSTALL = @test -x $(BIN)/python || $(PYTHON) -m venv $(VENV); \
+  echo "installing $(1) into $(VENV)"; $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '$(1)'; touch $@
 
 $(ALONE): pyproject.toml
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
-	@touch $@
+	$(call INSTALL,.)
 
-setup: $(READY)  ## create the environment in .venv and install discreet into it
+$(TESTED): pyproject.toml
+	$(call INSTALL,.[test])
+
+$(READY): pyproject.toml
+	$(call INSTALL,.[dev])
+	@touch $(TESTED)
+
+setup: $(READY)  ## create the environment in .venv and install discreet into it, with all its tools
 
 demo: $(ALONE)  ## release private counts from real data, from the question to the page
 	$(BIN)/discreet demo
 
 packages:
-	@.ci/system-packages || echo "Without them, the tests of Spark, of Debian's PostgreSQL, in a browser and behind nginx are skipped." >&2
+	@.ci/system-packages
 
 # One thread per worker: two workers already fill two cores.
-PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadgroup -q --durations=40 --durations-min=4
+PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadgroup -q --durations=20 --durations-min=1
 
-test: $(READY) packages  ## run the tests (under 15 minutes on two cores)
-	$(PYTEST) -m "not slow"
+test: $(TESTED)  ## run the fast tests (about five minutes on two cores; nothing but Python is needed)
+	$(PYTEST) --ignore=tests/full --ignore=tests/long -m "not full and not long"
 
-# Kernels of OpenBLAS that other processors choose: no test may depend on the one it runs on. Which tests: tests/numerical.py
+test-all: test test-rest  ## run everything: also Spark, browsers, servers, kills, documentation, studies (about half an hour)
+
+test-rest: $(READY) packages test-cores  ## run what `make test-all` has beyond `make test`
+	DISCREET_NO_SKIPS=1 $(PYTEST) --ignore=tests/long -m "full and not long"
+
+# Kernels of OpenBLAS that other processors choose: no test may depend on the one it runs on. Which tests:
+# tests/support/numerical.py
 CORES_x86_64 := Prescott Haswell
 CORES_aarch64 := ARMV8 NEOVERSEN1
 CORES = $(CORES_$(subst arm64,aarch64,$(shell uname -m)))
 
-test-slow: $(READY) packages test-cores  ## run the slow tests, and the numerical ones as on other processors (under 45 minutes)
-	$(PYTEST) -m slow
-
-test-cores: $(READY)  ## run the numerical tests with the linear algebra of two other processors
+test-cores: $(TESTED)  ## run the tests of linear algebra as on two other processors
 	@for core in $(CORES); do \
 	  echo "numerical tests, OPENBLAS_CORETYPE=$$core"; \
-	  OPENBLAS_CORETYPE=$$core $(PYTEST) -m "numerical and not slow" || exit 1; \
+	  OPENBLAS_CORETYPE=$$core $(PYTEST) --ignore=tests/full --ignore=tests/long -m "numerical and not full and not long" || exit 1; \
 	done
 
+test-long: $(READY) packages  ## run the largest batteries, and every property on ten times as many examples (hours)
+	DISCREET_NO_SKIPS=1 $(PYTEST) --hypothesis-profile=long -m "long or hypothesis"
+
+test-times: $(TESTED)  ## run the fast tests and write tests/times.md: the slowest tests, files and fixtures
+	$(PYTEST) --ignore=tests/full --ignore=tests/long -m "not full and not long" --times=tests/times.md
+
 screenshots: $(READY) packages  ## take the pictures of the pages for the documentation
-	DISCREET_SCREENSHOTS=$(CURDIR)/docs/_static/pages $(BIN)/python -m pytest -q -k accessible tests/browser/test_pages_in_a_browser.py
+	DISCREET_SCREENSHOTS=$(CURDIR)/docs/_static/pages $(BIN)/python -m pytest -q -k accessible tests/full/browser/test_pages_in_a_browser.py
 
 lint: $(READY)  ## style
 	$(BIN)/ruff check src tests benchmarks

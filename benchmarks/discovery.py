@@ -6,7 +6,6 @@ Both go the whole path in one run: plan, ledger, counts, noise, and the answer r
 from __future__ import annotations
 
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,33 +14,31 @@ import duckdb
 
 import discreet as dc
 import measure
-from measure import Line
+from measure import FULL, Line, Scale
 
-GROUPS, PEOPLE, ROWS = 1_000_000, 500_000, 3_000_000
 QUESTION = "SELECT g, COUNT(*) FROM wide GROUP BY g"
 
 
-def write_rows(file: Path, label: str) -> None:
-    """Rows of people in groups, of which most have a few people, each with several groups."""
-    group = label.format(f"hash(7 * i + 3) % {GROUPS}")
+def write_rows(file: Path, label: str, groups: int) -> None:
+    """Write rows of people in groups, of which most have a few people, each with several groups."""
+    group = label.format(f"hash(7 * i + 3) % {groups}")
     with duckdb.connect() as engine:
         engine.execute(
             f"""
-            COPY (SELECT CAST(hash(i) % {PEOPLE} AS INTEGER) AS person, {group} AS g
-                  FROM range({ROWS}) AS r(i)) TO '{file}' (FORMAT parquet)
+            COPY (SELECT CAST(hash(i) % {groups // 2} AS INTEGER) AS person, {group} AS g
+                  FROM range({3 * groups}) AS r(i)) TO '{file}' (FORMAT parquet)
             """
         )
 
 
 def seconds(file: Path, ledger: Path, edition: str, k: int, **options: Any) -> float:
-    start = time.perf_counter()
-    dc.release_counts(
-        QUESTION, data=file, unit="person", max_groups=k, epsilon=1, ledger=ledger, edition=edition, **options
-    )
-    return time.perf_counter() - start
+    """Return the seconds of one release."""
+    options |= {"data": file, "unit": "person", "max_groups": k, "epsilon": 1, "ledger": ledger, "edition": edition}
+    return measure.seconds(lambda: dc.release_counts(QUESTION, **options))
 
 
-def lines() -> Iterator[Line]:
+def lines(scale: Scale = FULL) -> Iterator[Line]:
+    groups = scale.pick(1_000_000, 1000)
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         ledger = folder / "wide.ledger"
@@ -49,23 +46,15 @@ def lines() -> Iterator[Line]:
         labels = {"texts": "'group ' || CAST({} AS VARCHAR)", "whole numbers": "CAST({} AS INTEGER)"}
         for what, label in labels.items():
             file = folder / "wide.parquet"
-            write_rows(file, label)
-            domain = {"g": range(GROUPS) if what != "texts" else [f"group {i}" for i in range(GROUPS)]}
+            write_rows(file, label, groups)
+            domain = {"g": range(groups) if what != "texts" else [f"group {i}" for i in range(groups)]}
             for k in (1, 3):
                 declared, found = [], []
-                for run in range(2):
+                for run in range(scale.pick(2, 1)):
                     name = f"{what} {k} {run}"
                     declared.append(seconds(file, ledger, f"{name} declared", k, domain=domain))
                     found.append(seconds(file, ledger, f"{name} found", k, discover="g", delta="1e-8"))
                 yield measure.at_most(
-                    f"find a million groups of {what}, {k} of each person",
+                    f"find {groups:.0e} groups of {what}, {k} of each person",
                     f"{min(found):.3g} s", f"declared {min(declared):.3g} s", min(found) / min(declared), 2.0,
                 )  # fmt: skip
-
-
-if __name__ == "__main__":
-    for line in lines():
-        print(
-            f"{line.what:60} {line.ours:>9} {line.theirs:>24} {line.ratio:6.2f} {line.wanted:8} {line.holds}",
-            flush=True,
-        )

@@ -12,11 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import measure
-from counting import GROUPS, PEOPLE, write_rows
-from discreet.engines.sources import Counting, open_source
+from counting import PEOPLE, count, write_rows
 from discreet.plots.chart import STROKES, WIDTH, Chart, finish, series
-from discreet.questions.groups import groups_from
-from discreet.questions.question import read_question
 
 WHERE = Path(__file__).parents[1] / "docs" / "_static"
 ENGINES = {"DuckDB": "{}", "Spark": "spark:local[2]?parquet={}"}
@@ -35,10 +32,7 @@ def measured(largest: int) -> Iterator[Figure]:
             write_rows(file, rows)
             for engine, address in ENGINES.items():
                 for what, (unit, by) in COUNTED.items():
-                    question = read_question(f"SELECT {by}, COUNT(*) FROM t GROUP BY {by}", unit=unit)
-                    counting = Counting(question, groups_from({by: GROUPS[by]}, (by,)), unit, 1, bytes(16))
-                    source = open_source(address.format(file))
-                    (best,) = measure.in_turn(lambda: source.count([counting]), rounds=2)  # noqa: B023
+                    (best,) = measure.in_turn(count(address.format(file), (by,), unit), rounds=2)
                     yield {"rows": rows, "name": f"{engine}: {what}", "seconds": round(best, 3)}
             rows *= 10
 

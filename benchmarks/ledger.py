@@ -14,28 +14,24 @@ import measure
 from discreet.ledger.books import Books
 from discreet.ledger.budget import Cost
 from discreet.ledger.stores.opening import open_store
-from measure import Line
-
-ENTRIES = 10_000
+from measure import FULL, Line, Scale
 
 
-def lines() -> Iterator[Line]:
+def lines(scale: Scale = FULL) -> Iterator[Line]:
+    entries = scale.pick(10_000, 50)
     with tempfile.TemporaryDirectory() as folder:
         table = Path(folder) / "visits.csv"
         table.write_text("person,site\n" + "".join(f"{person},{person % 3}\n" for person in range(100)))
-        short, long = _ledger(table, "short.ledger", 0), _ledger(table, "long.ledger", ENTRIES)
-        yield _more("a release of 1 cell", *measure.in_turn(_new(table, short), _new(table, long), rounds=5))
-        yield _more("a recorded answer", *measure.in_turn(_again(table, short), _again(table, long), rounds=5))
-
-
-def _more(what: str, none: float, many: float) -> Line:
-    """The difference in seconds, not a ratio."""
-    ours, theirs = f"{many * 1e3:.0f} ms", f"with none {none * 1e3:.0f} ms"
-    return measure.at_most(f"{what}, {ENTRIES:,} entries in the ledger: seconds more", ours, theirs, many - none, 0.2)
+        short, long = _ledger(table, "short.ledger", 0), _ledger(table, "long.ledger", entries)
+        for what, ask in {"a release of 1 cell": _new, "a recorded answer": _again}.items():
+            none, many = measure.in_turn(ask(table, short), ask(table, long), rounds=scale.pick(5, 1))
+            ours, theirs = f"{many * 1e3:.0f} ms", f"with none {none * 1e3:.0f} ms"
+            what = f"{what}, {entries:,} entries in the ledger: seconds more (not a ratio)"
+            yield measure.at_most(what, ours, theirs, many - none, 0.2)
 
 
 def _ledger(table: Path, name: str, entries: int) -> str:
-    """A ledger with one release, and after it so many questions and answers, written in one transaction."""
+    """Make a ledger with one release and then ``entries`` questions and answers, written in one transaction."""
     book = dc.Ledger.create(table.parent / name, dataset="visits", unit="person", epsilon=1000)
     _ask(table, book.name, "the first")
     cost, when = Cost(Fraction(1, 1000)).to_json(), "2026-01-01T00:00:00Z"

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 from scipy.sparse import csr_array
-from scipy.sparse.linalg import cg
+from scipy.sparse.linalg import LinearOperator, cg
 
 import measure
 from discreet.exact.laws import GeometricTails
@@ -15,16 +15,15 @@ from discreet.questions.groups import groups_from
 from discreet.release.levels.combining import Combination
 from discreet.release.levels.rounding import rounded_leaves
 from discreet.release.levels.shape import Shape
-from measure import Line
+from measure import FULL, Line, Scale
 
-#: A million leaves in four levels.
-LENGTHS = (10, 10, 100, 100)
 LEVELS = ((0, 1, 2, 3), (0, 1, 2), (0, 1), ())
 
 
-def lines() -> Iterator[Line]:
+def lines(scale: Scale = FULL) -> Iterator[Line]:
+    lengths = scale.pick((10, 10, 100, 100), (2, 3, 4, 5))
     columns = ["a", "b", "c", "d"]
-    groups = groups_from({name: range(length) for name, length in zip(columns, LENGTHS, strict=True)}, columns)
+    groups = groups_from({name: range(length) for name, length in zip(columns, lengths, strict=True)}, columns)
     shape = Shape(groups, LEVELS)
     law = GeometricTails(Fraction(1, 9), Fraction(4, 5))
     both = Combination(shape, (law,) * len(LEVELS))
@@ -38,9 +37,7 @@ def lines() -> Iterator[Line]:
     ]
 
     def gradients() -> np.ndarray:
-        """The same least squares in doubles, without forming the dense blocks of the normal matrix."""
-        from scipy.sparse.linalg import LinearOperator
-
+        """Solve the same least squares in doubles, without forming the dense blocks of the normal matrix."""
         normal = LinearOperator(
             (groups.size, groups.size), matvec=lambda x: sum(one.T @ (one @ x) for one in sums) / variance, dtype=float
         )
@@ -53,12 +50,7 @@ def lines() -> Iterator[Line]:
     combined = both.leaves(measured)
     np.testing.assert_allclose(combined[:, 0] / 10**both.digits, gradients(), atol=1e-4)
     peer = f"SciPy's gradients, doubles {theirs:.2f} s"
-    yield measure.at_least("a million leaves in 4 levels, exactly", f"{exact:.2f} s", peer, theirs / exact, 0.1)
+    yield measure.at_least(f"{groups.size:,} leaves in 4 levels, exactly", f"{exact:.2f} s", peer, theirs / exact, 0.1)
     yield measure.at_most("the same, in seconds", f"{exact:.2f} s", "3 s", exact / 3, 1)
     (whole,) = measure.in_turn(lambda: rounded_leaves(shape, combined, 10**both.digits), rounds=2)
     yield measure.at_most("made whole so that they add up", f"{whole:.2f} s", "5 s", whole / 5, 1)
-
-
-if __name__ == "__main__":
-    for line in lines():
-        print(line)

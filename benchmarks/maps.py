@@ -7,11 +7,8 @@ as the papers make; that of time, plain updates by ``scipy.signal.fftconvolve`` 
 from __future__ import annotations
 
 import csv
-import json
 import math
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,17 +18,11 @@ from threadpoolctl import threadpool_limits
 import discreet as dc
 import measure
 from discreet.privacy.lattice import TOLERANCE, metric_lattice
-from measure import Line
-
-PEOPLE = (500, 5_000, 100_000)
-UPDATES = 5000
-
-#: One survey of each truth and size for each of these.
-SEEDS = (1, 2)
+from measure import FULL, Line, Scale
 
 
 def clusters(side: int, seed: int = 1) -> np.ndarray:
-    """A dozen round crowds of different widths, and one person in twenty anywhere."""
+    """Return a dozen round crowds of different widths, and one person in twenty anywhere."""
     rng = np.random.default_rng(seed)
     y, x = (np.mgrid[:side, :side] + 0.5) / side
     p = np.full((side, side), 0.05 / side**2)
@@ -43,7 +34,7 @@ def clusters(side: int, seed: int = 1) -> np.ndarray:
 
 
 def streets(side: int, seed: int = 2) -> np.ndarray:
-    """Fourteen straight lines one cell wide, and one person in ten anywhere."""
+    """Return fourteen straight lines one cell wide, and one person in ten anywhere."""
     rng = np.random.default_rng(seed)
     lines = np.zeros((side, side))
     for _ in range(14):
@@ -60,7 +51,7 @@ def streets(side: int, seed: int = 2) -> np.ndarray:
 
 
 def check_ins() -> np.ndarray | None:
-    """Check-ins on 30 x 30 cells of Paris; None where the data is not there (``DISCREET_DATA``)."""
+    """Read check-ins on 30 x 30 cells of Paris; None where the data is not there (``DISCREET_DATA``)."""
     file = Path(os.environ.get("DISCREET_DATA", "data")) / "gowalla_paris_grid.csv"
     if not file.exists():
         return None
@@ -71,14 +62,15 @@ def check_ins() -> np.ndarray | None:
     return np.asarray(p / p.sum())
 
 
-def lines() -> Iterator[Line]:
-    yield from _nearness()
-    yield _proof()
-    yield _beside_updates()
-    yield from _city()
+def lines(scale: Scale = FULL) -> Iterator[Line]:
+    yield from _nearness(scale)
+    yield _proof(scale)
+    yield _beside_updates(scale)
+    yield from _city(scale)
 
 
-def _nearness() -> Iterator[Line]:
+def _nearness(scale: Scale) -> Iterator[Line]:
+    sizes, seeds, times = scale.pick(((500, 5_000, 100_000), (1, 2), 5000), ((500,), (1,), 10))
     grid = dc.Grid(30, 30, cell=150.0)
     mechanism = dc.planar_geometric(grid, epsilon="0.004")
     truths = {"clusters": clusters(30), "streets": streets(30), "check-ins": check_ins()}
@@ -86,10 +78,10 @@ def _nearness() -> Iterator[Line]:
         if truth is None:
             continue
         ratios = []
-        for people in PEOPLE:
-            for seed in SEEDS:
+        for people in sizes:
+            for seed in seeds:
                 counts = np.random.default_rng([people, seed]).multinomial(people, mechanism.forward(truth))
-                methods = ({"method": "smoothed"}, {"method": "ibu", "iterations": UPDATES})
+                methods = ({"method": "smoothed"}, {"method": "ibu", "iterations": times})
                 ours, plain = (
                     dc.kantorovich(truth, dc.estimate(counts, mechanism, **options).distribution, grid)
                     for options in methods
@@ -97,29 +89,30 @@ def _nearness() -> Iterator[Line]:
                 ratios.append(ours / plain)
         mean, worst = math.exp(np.log(ratios).mean()), max(ratios)
         what = f"smoothed map of {name}: Kantorovich distance, geometric mean"
-        yield measure.at_most(what, f"worst {worst:.2g}", f"{UPDATES} updates 1", mean, 0.85)
+        yield measure.at_most(what, f"worst {worst:.2g}", f"{times} updates 1", mean, 0.85)
 
 
-def _proof() -> Line:
-    """The judge's comparison with an exponential beside its search over steps, on the same weights."""
-    grid = dc.Grid(150, 150, cell=50.0)
+def _proof(scale: Scale) -> Line:
+    """Compare the judge's comparison with an exponential with its search over steps, on the same weights."""
+    side = scale.pick(150, 8)
+    grid = dc.Grid(side, side, cell=50.0)
     kernel = dc.planar_geometric(grid, epsilon="0.004").kernel
     ours, search = measure.in_turn(
         lambda: metric_lattice(kernel, grid, TOLERANCE), lambda: metric_lattice(kernel, grid, 0.0), rounds=1
     )
-    what = "proof of a 150 x 150 map by comparison"
+    what = f"proof of a {side} x {side} map by comparison"
     return measure.at_most(what, f"{ours:.3g} s", f"search {search:.3g} s", ours / search, 0.1)
 
 
-def _beside_updates() -> Line:
-    """The hardest truth here, streets, takes 400 plain updates to be as near."""
+def _beside_updates(scale: Scale) -> Line:
+    """Compare with 400 plain updates, which the hardest truth here, streets, takes to be as near."""
     from scipy.signal import fftconvolve
 
-    side, times = 300, 400
+    side, people, times = scale.pick((300, 10**6, 400), (12, 1000, 10))
     grid = dc.Grid(side, side, cell=100.0)
     mechanism = dc.planar_geometric(grid, epsilon="0.004")
     truth = streets(side)
-    q = np.random.default_rng(1).multinomial(10**6, mechanism.forward(truth)) / 10**6
+    q = np.random.default_rng(1).multinomial(people, mechanism.forward(truth)) / people
     y, x = np.mgrid[1 - side : side, 1 - side : side]
     law = np.exp(-0.4 * np.hypot(y, x))
 
@@ -130,38 +123,35 @@ def _beside_updates() -> Line:
             p = p * fftconvolve(q.reshape(side, side) / u, law, mode="same")
         return p
 
-    ours = measure.seconds(lambda: dc.estimate(np.rint(q * 10**6).astype(int), mechanism, method="smoothed"))
+    ours = measure.seconds(lambda: dc.estimate(np.rint(q * people).astype(int), mechanism, method="smoothed"))
     with threadpool_limits(1):
         plain = measure.seconds(lambda: updates(10)) * times / 10
-    what, peer = "smoothed map 300 x 300, 10^6 reports, cross-validated", f"{times} updates {plain:.3g} s"
-    return measure.at_most(what, f"{ours:.3g} s (5 s wanted)", peer, ours / plain, 0.5)
+    what = f"smoothed map {side} x {side}, {people:.0e} reports, cross-validated"
+    return measure.at_most(what, f"{ours:.3g} s (5 s wanted)", f"{times} updates {plain:.3g} s", ours / plain, 0.5)
 
 
-#: A process of its own: the most memory it ever held is what is measured.
 _CITY = """
-import json, resource, sys, time
+import time
 import numpy as np
-sys.path.insert(0, {folder!r})
 import discreet as dc, maps
 
-side = {side}
+side, people = {side}, {people}
 start = time.perf_counter()
 mechanism = dc.planar_geometric(dc.Grid(side, side, cell=50.0), epsilon="0.004")
 built = time.perf_counter() - start
-counts = np.random.default_rng(1).multinomial(10**6, mechanism.forward(maps.streets(side)))
+counts = np.random.default_rng(1).multinomial(people, mechanism.forward(maps.streets(side)))
 start = time.perf_counter()
-found = dc.estimate(counts, mechanism, method="smoothed")
-took = time.perf_counter() - start
-memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-print(json.dumps({{"built": built, "took": took, "memory": memory, "note": found.notes[0]}}))
+dc.estimate(counts, mechanism, method="smoothed")
+result = built, time.perf_counter() - start
 """
 
 
-def _city() -> Iterator[Line]:
-    script = _CITY.format(folder=str(Path(__file__).parent), side=1000)
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    found = json.loads(done.stdout)
-    built, took, memory = found["built"], found["took"], found["memory"] / 2**30
-    yield measure.at_most("map 1000 x 1000, made and proved", f"{built:.3g} s", "5 s", built / 5, 1)
-    yield measure.at_most("smoothed map 1000 x 1000, 10^6 reports", f"{took:.3g} s", "120 s", took / 120, 1)
+def _city(scale: Scale) -> Iterator[Line]:
+    side, people = scale.pick((1000, 10**6), (12, 1000))
+    (built, took), peak = measure.apart(_CITY.format(side=side, people=people))
+    memory = peak / 2**30
+    yield measure.at_most(f"map {side} x {side}, made and proved", f"{built:.3g} s", "5 s", built / 5, 1)
+    yield measure.at_most(
+        f"smoothed map {side} x {side}, {people:.0e} reports", f"{took:.3g} s", "120 s", took / 120, 1
+    )
     yield measure.at_most("the same, memory", f"{memory:.2g} GiB", "4 GiB", memory / 4, 1)

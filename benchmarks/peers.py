@@ -1,6 +1,6 @@
 """Peers: other people's libraries, in an environment of their own, measured in the same run.
 
-They never become dependencies of the project. One that cannot be installed is said so and left out.
+They never become dependencies of the project. One that cannot be installed is reported and left out.
 """
 
 from __future__ import annotations
@@ -12,17 +12,23 @@ import venv
 from pathlib import Path
 from typing import Any
 
+from measure import Scale
+
 HERE = Path(__file__).parent
 FOLDER = HERE / ".peers"
 PYTHON = FOLDER / "bin" / "python"
 
 
-def available(package: str, module: str | None = None) -> bool:
-    """Whether the peer is there (under the name it is imported by), installing it into their environment if need be."""
+def available(scale: Scale, package: str, module: str | None = None) -> bool:
+    """Return whether the peer can be imported (as ``module``), after installing it unless this is a smoke run."""
+    check = [PYTHON, "-c", f"import {module or package}"]
+    if PYTHON.exists() and subprocess.run(check, capture_output=True).returncode == 0:
+        return True
+    if scale.smoke:
+        print(f"peer not installed: {package}", flush=True)
+        return False
     if not PYTHON.exists():
         venv.create(FOLDER, with_pip=True)
-    if subprocess.run([PYTHON, "-c", f"import {module or package}"], capture_output=True).returncode == 0:
-        return True
     command = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", package]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import discreet as dc
-from measure import Line
+from measure import FULL, Line, Scale
 
 Floats = NDArray[np.float64]
 
@@ -137,13 +137,14 @@ def _value(statistic: object, p: Floats) -> float:
     return float(p[{"yes": 0, "never": 0, "often": 3}.get(statistic[1], statistic[1])])
 
 
-def lines(surveys: int = 40, seed: int = 11) -> Iterator[Line]:
-    """Each request: the realised error beside the wanted one."""
-    for name, request in REQUESTS.items():
+def lines(scale: Scale = FULL) -> Iterator[Line]:
+    """Compare, for each request, the realised error with the one asked for."""
+    for name in scale.pick(list(REQUESTS), ["share of 0 among counts", "four answers", "a map"]):
+        request = REQUESTS[name]
         plan = dc.plan_collection(request.space, request.wanted, **request.options)
-        found = realised(request, plan, surveys, seed)
+        found = realised(request, plan, surveys=scale.pick(40, 1), seed=11)
         ratio = found.error / request.error
         people = f"{plan.people:,} people, epsilon {float(plan.epsilon):g}"
-        wanted = f"{1 - WITHIN:g} to {1 + WITHIN:g}"
+        target = f"{1 - WITHIN:g} to {1 + WITHIN:g}"
         holds = abs(ratio - 1) <= WITHIN
-        yield Line(f"plan: {name}", f"{found.error:.4g} ({people})", f"{request.error:g} wanted", ratio, wanted, holds)
+        yield Line(f"plan: {name}", f"{found.error:.4g} ({people})", f"{request.error:g} wanted", ratio, target, holds)

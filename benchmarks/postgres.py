@@ -10,19 +10,16 @@ from typing import Any
 import psycopg
 
 import measure
-from counting import GROUPS, HEALTH, PEOPLE
-from discreet.engines.sources import Counting, open_source
-from discreet.questions.groups import groups_from
-from discreet.questions.question import read_question
-from measure import Line
+from counting import HEALTH, PEOPLE, count
+from measure import FULL, Line, Scale
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
-from postgres_server import Server, programs, start  # the tests' own server
+from support.postgres_server import Server, programs, start  # the tests' own server
 
 
 def _fill(server: Server, rows: int) -> str:
-    """People's rows in no order: every person, site, county and state of health comes up at random."""
+    """Make a table of people's rows in no order: every person, site, county and state of health comes up at random."""
     health = ", ".join(f"'{name}'" for name in HEALTH)
 
     def drawn(seed: int, of: int) -> str:
@@ -41,41 +38,28 @@ def _fill(server: Server, rows: int) -> str:
     )
 
 
-def _ours(address: str, by: tuple[str, ...], unit: str = "row", k: int = 1) -> Callable[[], Any]:
-    source = open_source(address)
-    question = read_question(f"SELECT {', '.join(by)}, COUNT(*) FROM public.t GROUP BY {', '.join(by)}", unit=unit)
-    counting = Counting(question, groups_from({name: GROUPS[name] for name in by}, by), unit, k, bytes(16))
-    return lambda: source.count([counting])
-
-
 def _bare(connection: psycopg.Connection[Any], by: tuple[str, ...], counted: str) -> Callable[[], Any]:
     sql = f"SELECT {', '.join(by)}, count({counted}) FROM public.t GROUP BY {', '.join(by)}"
     return lambda: connection.execute(sql.encode()).fetchall()
 
 
-def lines(rows: int = 10_000_000) -> Iterator[Line]:
-    server = start(programs(18), shared_buffers="2GB", log_statement="none")
+def lines(scale: Scale = FULL) -> Iterator[Line]:
+    rows = scale.pick(10_000_000, 20_000)
+    server = start(programs(18), shared_buffers=scale.pick("2GB", "64MB"), log_statement="none")
     try:
         name = _fill(server, rows)
         with server.connect(name) as connection:
             address = server.address(name)
             for by in (("site",), ("county", "health")):
-                ours, bare = measure.in_turn(_ours(address, by), _bare(connection, by, "*"), rounds=3)
+                rows_by = count(address, by, table="public.t")
+                ours, bare = measure.in_turn(rows_by, _bare(connection, by, "*"), rounds=scale.pick(3, 1))
                 what = f"PostgreSQL: count {rows:.0e} rows by {' and '.join(by)}"
                 yield measure.at_most(what, f"{ours:.3g} s", f"bare GROUP BY {bare:.3g} s", ours / bare, 1.3)
             for by in (("site",), ("county",), ("health",), ("year",)):
-                for k, wanted in ((1, 2.0), (3, 3.0)):
-                    people, distinct = _ours(address, by, "person", k), _bare(connection, by, "DISTINCT person")
-                    ours, bare = measure.in_turn(people, distinct, rounds=1)
+                for k, target in ((1, 2.0), (3, 3.0)):
+                    people = count(address, by, "person", k, table="public.t")
+                    ours, bare = measure.in_turn(people, _bare(connection, by, "DISTINCT person"), rounds=1)
                     what = f"PostgreSQL: bound {PEOPLE:.0e} people of {rows:.0e} rows to {k} by {by[0]}"
-                    yield measure.at_most(what, f"{ours:.3g} s", f"COUNT(DISTINCT) {bare:.3g} s", ours / bare, wanted)
+                    yield measure.at_most(what, f"{ours:.3g} s", f"COUNT(DISTINCT) {bare:.3g} s", ours / bare, target)
     finally:
         server.stop()
-
-
-if __name__ == "__main__":
-    for line in lines(int(sys.argv[1]) if len(sys.argv) > 1 else 10_000_000):
-        print(
-            f"{line.what:60} {line.ours:>9} {line.theirs:>24} {line.ratio:6.2f} {line.wanted:8} {line.holds}",
-            flush=True,
-        )

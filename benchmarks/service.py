@@ -2,8 +2,6 @@
 
 Batches of 100 come as JSON over HTTP on this computer alone, from one process with many connections, each of which
 waits for its answer before it sends the next batch. Beside that, the time of an estimate from many stored reports.
-
-    python benchmarks/service.py            # the table of this file alone
 """
 
 from __future__ import annotations
@@ -33,20 +31,17 @@ from discreet.collect.service.running import Settings, server_options
 from discreet.collect.service.tokens import new_token
 from discreet.collect.stores.base import Batch, Outcome
 from discreet.collect.stores.opening import report_store
-from measure import Line
+from measure import FULL, Line, Scale
 
 MECHANISM = dc.geometric(100, epsilon=1)
-BATCH, CONNECTIONS, ROUNDS = 100, 256, 3
+BATCH = 100
 
-#: Batches of a round, and how long it may take, in seconds.
-BATCHES, LONGEST = 15_000, 20.0
-
-#: Reports that an estimate is made from.
-STORED = 10_000_000
+#: Seconds that a round may take.
+LONGEST = 20.0
 
 
 class StoreNothing:
-    """Takes batches that were parsed and checked, and forgets them."""
+    """A writer that takes batches that were parsed and checked, and forgets them."""
 
     waiting = 0
 
@@ -60,7 +55,7 @@ class StoreNothing:
 
 
 def serve(kind: str, port: int, store: str) -> None:
-    """The process that answers."""
+    """Run the process that answers."""
     import uvicorn
 
     settings = Settings(store=store, port=port, requests_per_second=0, reports_per_second=0)
@@ -101,8 +96,8 @@ class _Client(asyncio.Protocol):
         self._send()
 
 
-async def _load(port: int, requests: list[bytes]) -> tuple[int, float]:
-    """How many batches were acknowledged, and in how many seconds."""
+async def _load(port: int, requests: list[bytes], connections: int) -> tuple[int, float]:
+    """Return how many batches were acknowledged, and in how many seconds."""
     loop = asyncio.get_running_loop()
     waiting, began = iter(requests), time.perf_counter()
 
@@ -113,7 +108,7 @@ async def _load(port: int, requests: list[bytes]) -> tuple[int, float]:
             yield request
 
     shared, clients, ends = in_time(), [], []
-    for _ in range(CONNECTIONS):
+    for _ in range(connections):
         end: asyncio.Future[None] = loop.create_future()
         _, client = await loop.create_connection(lambda end=end: _Client(shared, end), "127.0.0.1", port)
         clients.append(client)
@@ -122,9 +117,9 @@ async def _load(port: int, requests: list[bytes]) -> tuple[int, float]:
     return sum(one.acknowledged for one in clients), time.perf_counter() - began
 
 
-def _run(port: int, batches: int) -> tuple[int, float]:
+def _run(port: int, batches: int, connections: int) -> tuple[int, float]:
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(asyncio.wait_for(_load(port, _requests(batches)), 3 * LONGEST))
+        return runner.run(asyncio.wait_for(_load(port, _requests(batches), connections), 3 * LONGEST))
 
 
 def _requests(number: int) -> list[bytes]:
@@ -145,7 +140,7 @@ def _service(kind: str, store: str, token: str) -> Iterator[int]:
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         port: int = one.getsockname()[1]
-    command = [sys.executable, __file__, "serve", kind, str(port), store]
+    command = [sys.executable, __file__, kind, str(port), store]
     process = subprocess.Popen(command, env={**os.environ, "OMP_NUM_THREADS": "1"})
     try:
         described = {
@@ -172,8 +167,8 @@ def ask(port: int, method: str, path: str, token: str, body: object = None) -> t
     return found.status, content
 
 
-def lines() -> Iterator[Line]:
-    """The table."""
+def lines(scale: Scale = FULL) -> Iterator[Line]:
+    rounds, warmup, batches, connections = scale.pick((3, 500, 15_000, 256), (1, 5, 20, 4))
     with tempfile.TemporaryDirectory() as folder:
         store = f"{folder}/reports.db"
         text, kept = new_token("manage")
@@ -183,13 +178,13 @@ def lines() -> Iterator[Line]:
         place.close()
         best = {"durable": 0.0, "nothing": 0.0}
         total = 0
-        for _ in range(ROUNDS):
+        for _ in range(rounds):
             for kind in best:
                 with _service(kind, store, text) as port:
-                    _run(port, 500)  # what is built on first use is not what is measured
-                    number, seconds = _run(port, BATCHES)
+                    _run(port, warmup, connections)  # what is built on first use is not what is measured
+                    number, seconds = _run(port, batches, connections)
                     best[kind] = max(best[kind], number * BATCH / seconds)
-                    total += (number + 500) * BATCH if kind == "durable" else 0
+                    total += (number + warmup) * BATCH if kind == "durable" else 0
         with _service("durable", store, text) as port:
             _, content = ask(port, "GET", "/v1/collections/bench/counts", text)
             assert isinstance(content, dict)
@@ -198,11 +193,12 @@ def lines() -> Iterator[Line]:
         shown = f"{durable:,.0f}/s"
         yield measure.at_least("durable reports in batches of 100", shown, "300,000/s", durable / 300_000, 1.0)
         yield measure.at_least("beside a route that stores nothing", shown, f"{nothing:,.0f}/s", durable / nothing, 0.8)
-        yield _estimate(f"{folder}/many.db")
+        yield _estimate(f"{folder}/many.db", scale)
 
 
-def _estimate(store: str) -> Line:
-    """The time within which 49 of 50 estimates are there, while reports come in."""
+def _estimate(store: str, scale: Scale) -> Line:
+    """Measure the time within which 49 of 50 estimates are there, while reports come in."""
+    stored, estimates = scale.pick((10_000_000, 50), (20_000, 3))
     text, kept = new_token("manage")
     place = report_store(store)
     place.open()
@@ -210,33 +206,25 @@ def _estimate(store: str) -> Line:
     place.close()
     with _service("durable", store, text) as port:
         rng = np.random.default_rng(1)
-        truths = np.clip(rng.normal(40, 15, STORED // 100).round(), 0, 100).astype(int)
+        truths = np.clip(rng.normal(40, 15, stored // 100).round(), 0, 100).astype(int)
         reports = np.tile(MECHANISM.simulate(truths, seed=1), 100)
         times = []
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-        for chunk in np.array_split(reports, STORED // 10_000):
+        for chunk in np.array_split(reports, stored // 10_000):
             body = json.dumps({"mechanism": "main", "reports": chunk.tolist()})
             headers = {"Idempotency-Key": new_key(), "Content-Type": "application/json"}
             connection.request("POST", "/v1/collections/bench/reports", body, headers)
             connection.getresponse().read()
-        for _ in range(50):
+        for _ in range(estimates):
             body = json.dumps({"mechanism": "main", "reports": [50] * 10_000})
             headers = {"Idempotency-Key": new_key(), "Content-Type": "application/json"}
             connection.request("POST", "/v1/collections/bench/reports", body, headers)
             connection.getresponse().read()
             times.append(measure.seconds(lambda: ask(port, "GET", "/v1/collections/bench/estimate", text)))
     within = sorted(times)[-2]
-    what = "49 of 50 estimates from 10 million reports within"
+    what = f"{estimates - 1} of {estimates} estimates from {stored:.0e} reports within"
     return measure.at_most(what, f"{1000 * within:.0f} ms", "50 ms", within / 0.05, 1.0)
 
 
-def main() -> None:
-    if sys.argv[1:2] == ["serve"]:
-        serve(sys.argv[2], int(sys.argv[3]), sys.argv[4])
-        return
-    for line in lines():
-        print(f"{line.what:50} {line.ours:>16} {line.theirs:>16} {line.ratio:8.3f} {line.wanted:>8} {line.holds}")
-
-
 if __name__ == "__main__":
-    main()
+    serve(sys.argv[1], int(sys.argv[2]), sys.argv[3])

@@ -1,32 +1,22 @@
-"""How fast Spark counts for us, beside its own GROUP BY and COUNT(DISTINCT) of the same file in one run, warm.
-
-``python benchmarks/spark.py 100000000`` takes the growth one step further.
-"""
+"""How fast Spark counts for us, beside its own GROUP BY and COUNT(DISTINCT) of the same file in one run, warm."""
 
 from __future__ import annotations
 
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import measure
-from counting import GROUPS, PEOPLE, write_rows
-from discreet.engines.sources import Counting, open_source
+from counting import PEOPLE, count, write_rows
 from discreet.engines.spark.session import start_session
-from discreet.questions.groups import groups_from
-from discreet.questions.question import read_question
-from measure import Line
+from measure import FULL, Line, Scale
 
 MASTER = "local[2]"
 
 
 def _ours(file: Path, by: tuple[str, ...], unit: str = "row", k: int = 1) -> Callable[[], Any]:
-    source = open_source(f"spark:{MASTER}?parquet={file}")
-    question = read_question(f"SELECT {', '.join(by)}, COUNT(*) FROM t GROUP BY {', '.join(by)}", unit=unit)
-    counting = Counting(question, groups_from({name: GROUPS[name] for name in by}, by), unit, k, bytes(16))
-    return lambda: source.count([counting])
+    return count(f"spark:{MASTER}?parquet={file}", by, unit, k)
 
 
 def _bare(session: Any, file: Path, by: tuple[str, ...], counted: str) -> Callable[[], Any]:
@@ -35,30 +25,31 @@ def _bare(session: Any, file: Path, by: tuple[str, ...], counted: str) -> Callab
     return lambda: session.sql(sql).collect()
 
 
-def lines(rows: int = 10_000_000) -> Iterator[Line]:
+def lines(scale: Scale = FULL) -> Iterator[Line]:
+    rows = scale.pick(10_000_000, 2_000)
     session = start_session(MASTER)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "t.parquet"
         write_rows(file, rows)
         for by in (("site",), ("county", "health")):
             ours, bare = measure.in_turn(
-                _ours(file, by), _bare(session, file, by, "*"), rounds=15
+                _ours(file, by), _bare(session, file, by, "*"), rounds=scale.pick(15, 1)
             )  # warm: Java compiles what is run often
             what = f"Spark: count {rows:.0e} rows by {' and '.join(by)}"
             yield measure.at_most(what, f"{ours:.3g} s", f"bare GROUP BY {bare:.3g} s", ours / bare, 1.2)
-        for by in (("site",), ("county",), ("health",), ("year",)):
+        for by in scale.pick((("site",), ("county",), ("health",), ("year",)), (("site",),)):
             distinct = measure.seconds(_bare(session, file, by, "DISTINCT person"))
-            for k, wanted in ((1, 2.0), (3, 3.0)):
+            for k, target in scale.pick(((1, 2.0), (3, 3.0)), ((3, 3.0),)):
                 ours = measure.seconds(_ours(file, by, "person", k))
                 what = f"Spark: bound {PEOPLE:.0e} people of {rows:.0e} rows to {k} by {by[0]}"
                 yield measure.at_most(
-                    what, f"{ours:.3g} s", f"COUNT(DISTINCT) {distinct:.3g} s", ours / distinct, wanted
+                    what, f"{ours:.3g} s", f"COUNT(DISTINCT) {distinct:.3g} s", ours / distinct, target
                 )
         yield from _growth(file, rows)
 
 
 def _growth(file: Path, most: int) -> Iterator[Line]:
-    """Ten times the rows take at most about ten times as long."""
+    """Compare the time of ten times the rows: at most about ten times as long."""
     before = None
     for rows in (most // 10, most):
         write_rows(file, rows)
@@ -67,11 +58,3 @@ def _growth(file: Path, most: int) -> Iterator[Line]:
             what = f"Spark: people of {rows:.0e} rows by site"
             yield measure.at_most(what, f"{taken:.3g} s", f"a tenth of the rows {before:.3g} s", taken / before, 12)
         before = taken
-
-
-if __name__ == "__main__":
-    for line in lines(int(sys.argv[1]) if len(sys.argv) > 1 else 10_000_000):
-        print(
-            f"{line.what:60} {line.ours:>9} {line.theirs:>24} {line.ratio:6.2f} {line.wanted:8} {line.holds}",
-            flush=True,
-        )

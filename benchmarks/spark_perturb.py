@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,20 +15,21 @@ import pyarrow.parquet as pq
 import discreet as dc
 import measure
 from discreet.collect.opening import open_column, write_reports
-from measure import Line
+from measure import FULL, Line, Scale
 
 CORES = 2
 
 
-def lines(rows: int = 40_000_000) -> Iterator[Line]:
+def lines(scale: Scale = FULL) -> Iterator[Line]:
+    rows, parts = scale.pick((40_000_000, 8), (8_000, 2))
     m = dc.geometric(20, epsilon=1)
     chance = np.random.default_rng(1)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         people, reports = folder / "people", folder / "reports.parquet"
         people.mkdir()
-        for part in range(8):
-            pq.write_table(pa.table({"visits": chance.integers(0, 21, rows // 8)}), people / f"{part}.parquet")
+        for part in range(parts):
+            pq.write_table(pa.table({"visits": chance.integers(0, 21, rows // parts)}), people / f"{part}.parquet")
         on_spark = open_column(f"spark:local[{CORES}]?parquet={people}", "visits")
 
         def spark() -> None:
@@ -45,7 +45,7 @@ def lines(rows: int = 40_000_000) -> Iterator[Line]:
                 os.sched_setaffinity(0, cores)
             reports.unlink()
 
-        ours, theirs = measure.in_turn(spark, one_process, rounds=2)
+        ours, theirs = measure.in_turn(spark, one_process, rounds=scale.pick(2, 1))
         yield measure.at_least(
             f"Spark: perturb {rows:.0e} rows, Parquet to Parquet, rows a second per core",
             f"{rows / ours / CORES:.3g}",
@@ -53,8 +53,3 @@ def lines(rows: int = 40_000_000) -> Iterator[Line]:
             theirs / (ours * CORES),
             0.7,
         )
-
-
-if __name__ == "__main__":
-    for line in lines(int(sys.argv[1]) if len(sys.argv) > 1 else 40_000_000):
-        print(f"{line.what:70} {line.ours:>9} {line.theirs:>24} {line.ratio:6.2f} {line.wanted:8} {line.holds}")

@@ -1,6 +1,6 @@
 """The rooms of the house, read from the code: which imports which, and in what order they may.
 
-``tests/test_architecture.py`` holds the code to the order; ``conf.py`` draws the picture.
+``tests/house/test_architecture.py`` holds the code to the order; ``conf.py`` draws the picture.
 """
 
 from __future__ import annotations

@@ -9,31 +9,43 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from numerical import is_numerical
+from support.numerical import is_numerical
+from support.paths import GOLDEN
+from support.tiers import EXAMPLES, LONG, tier
 
-# The same examples everywhere, no clock: a test either holds or it does not.
+pytest_plugins = ("support.times",)
+
+# The same examples everywhere, no clock: a test either holds or it does not. `make test-long` tries ten times as many.
 settings.register_profile(
-    "discreet", derandomize=True, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow]
+    "fast",
+    max_examples=EXAMPLES,
+    derandomize=True,
+    deadline=None,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow],
 )
-settings.load_profile("discreet")
+settings.register_profile("long", settings.get_profile("fast"), max_examples=EXAMPLES * LONG)
+settings.load_profile("fast")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
+        if (mark := tier(item.path)) is not None:
+            item.add_marker(mark)
         if is_numerical(item.path):
             item.add_marker("numerical")
 
 
 def pytest_sessionfinish() -> None:
     """Servers stop here: a worker of xdist may be ended before it does what is left to its end."""
-    if (servers := sys.modules.get("postgres_server")) is not None:
+    if (servers := sys.modules.get("support.postgres_server")) is not None:
         servers.stop_all()
 
 
 @pytest.fixture(scope="session")
 def golden() -> Path:
     """The folder of reference values, computed independently of this project."""
-    return Path(__file__).parent / "golden"
+    return GOLDEN
 
 
 @pytest.fixture(scope="session")

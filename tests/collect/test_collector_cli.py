@@ -15,15 +15,15 @@ import duckdb
 import numpy as np
 import pandas as pd
 import pytest
-from people_files import people
 
 import discreet as dc
-from command_line import run
 from discreet.collect import tables
 from discreet.collect.tables import Source, perturb_column
 from discreet.errors import InvalidInput, UnreadableFile
-
-VISITS = Path(__file__).parent.parent.parent / "data" / "doctor_visits.csv.gz"
+from support.command_line import run
+from support.paths import VISITS
+from support.people_files import people
+from support.refusals import refused
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet", "duckdb"])
@@ -171,15 +171,15 @@ def test_the_true_column_is_read_from_a_table_beside_views(tmp_path: Path) -> No
 
 
 def test_a_table_larger_than_the_engines_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables, "MEMORY", "20MB")
+    monkeypatch.setattr(tables, "MEMORY", "8MB")
     with duckdb.connect(str(tmp_path / "t.duckdb")) as store:
         # numbers that cannot be packed: 8 bytes each
-        store.execute("CREATE TABLE t AS SELECT hash(i) % 1_000_000_000_000_000 AS v FROM range(6_000_000) r(i)")
-    assert (tmp_path / "t.duckdb").stat().st_size > 1.5 * 20_000_000
+        store.execute("CREATE TABLE t AS SELECT hash(i) % 1_000_000_000_000_000 AS v FROM range(2_000_000) r(i)")
+    assert (tmp_path / "t.duckdb").stat().st_size > 1.5 * 8_000_000
     m = dc.two_sided_geometric(epsilon=1)
-    assert tables.perturb_column(m, tables.Source(tmp_path / "t.duckdb"), tmp_path / "r.parquet") == 6_000_000
-    with pytest.raises(UnreadableFile, match="more memory than 20MB") as failure:
-        tables.Source(tmp_path / "t.duckdb").counts(m.outputs)  # six million different values
+    assert tables.perturb_column(m, tables.Source(tmp_path / "t.duckdb"), tmp_path / "r.parquet") == 2_000_000
+    with pytest.raises(UnreadableFile, match="more memory than 8MB") as failure:
+        tables.Source(tmp_path / "t.duckdb").counts(m.outputs)  # two million different values
     assert failure.value.__context__ is None
 
 
@@ -231,11 +231,11 @@ def test_no_true_value_reaches_a_file(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_files_that_cannot_be_used_are_said_so(tmp_path: Path, mechanism: Path) -> None:
     data = people(tmp_path, "csv", [1, 2])
-    with pytest.raises(InvalidInput, match=r"no column 'vists'; did you mean 'visits'\? Its columns are name, visits"):
+    with refused(InvalidInput, "column"):
         tables.Source(data, "vists")
-    with pytest.raises(InvalidInput, match="no column 'colour'; its columns are name, visits"):
+    with refused(InvalidInput, "column"):
         tables.Source(data, "colour")
-    with pytest.raises(InvalidInput, match="2 columns; name one"):
+    with refused(InvalidInput, "column"):
         tables.Source(data)
     with pytest.raises(UnreadableFile, match="there is no such file"):
         tables.Source(tmp_path / "none.csv", "visits")
@@ -245,17 +245,17 @@ def test_files_that_cannot_be_used_are_said_so(tmp_path: Path, mechanism: Path) 
     (tmp_path / "broken.parquet").write_text("no")
     with pytest.raises(UnreadableFile, match=r"cannot read broken\.parquet: .*content does not fit its name"):
         tables.Source(tmp_path / "broken.parquet")
-    with pytest.raises(InvalidInput, match="for DuckDB files only"):
+    with refused(InvalidInput, "table"):
         tables.Source(data, "visits", "people")
     m, source = dc.load(mechanism), tables.Source(data, "visits")
-    with pytest.raises(InvalidInput, match="where reports go, must be a"):
+    with refused(InvalidInput, "output", given="reports.xlsx"):
         tables.perturb_column(m, source, tmp_path / "reports.xlsx")
     (tmp_path / "there.csv").write_text("")
-    with pytest.raises(InvalidInput, match="not overwritten"):
+    with refused(InvalidInput, "output"):
         tables.perturb_column(m, source, tmp_path / "there.csv")
     empty = people(tmp_path, "parquet", [])
     pd.DataFrame({"visits": np.array([], np.int64)}).to_parquet(empty)
-    with pytest.raises(InvalidInput, match="no rows"):
+    with refused(InvalidInput, "data"):
         tables.perturb_column(m, tables.Source(empty), tmp_path / "reports.csv")
 
 
@@ -263,7 +263,7 @@ def test_tables_of_a_database_are_named(tmp_path: Path) -> None:
     file = tmp_path / "two.duckdb"
     with duckdb.connect(str(file)) as store:
         store.execute("CREATE TABLE a AS SELECT 1 AS v; CREATE TABLE b AS SELECT 2 AS v")
-    with pytest.raises(InvalidInput, match=r"2 tables; name one with table=\.\.\.: a, b"):
+    with refused(InvalidInput, "table"):
         tables.Source(file)
     with pytest.raises(InvalidInput, match="no table 'c'"):
         tables.Source(file, table="c")
@@ -336,7 +336,7 @@ def test_folders_are_no_columns(tmp_path: Path) -> None:
 
 def test_the_folder_of_the_output_must_exist(tmp_path: Path) -> None:
     (tmp_path / "people.csv").write_text("visits\n1\n")
-    with pytest.raises(InvalidInput, match="no folder"):
+    with refused(InvalidInput, "output"):
         perturb_column(dc.geometric(9, epsilon=1), Source(tmp_path / "people.csv"), tmp_path / "none" / "reports.csv")
 
 

@@ -13,10 +13,11 @@ import pandas as pd
 import pytest
 
 import discreet as dc
-from command_line import run
 from discreet.collect import tables
 from discreet.collect.tables import Source, perturb_column
 from discreet.errors import InvalidInput, UnreadableFile
+from support.command_line import run
+from support.refusals import refused
 
 
 def read_problem(data: Path, column: str = "visits", n: int = 20) -> dc.errors.DiscreetError:
@@ -143,7 +144,7 @@ def test_a_dialect_is_not_guessed(tmp_path: Path) -> None:
 
 def test_a_name_that_two_columns_share_is_refused_as_such(tmp_path: Path) -> None:
     (tmp_path / "people.csv").write_text("visits,Visits,name\n1,2,ann\n", encoding="utf-8")
-    with pytest.raises(InvalidInput, match="several columns called 'visits'"):
+    with refused(InvalidInput, "column"):
         tables.Source(tmp_path / "people.csv", "visits")
 
 
@@ -160,7 +161,7 @@ def test_a_file_without_a_heading_is_refused_and_its_first_row_not_quoted(tmp_pa
     reports.write_text("17\n4\n5\n", encoding="utf-8")
     assert tables.Source(reports, "17").counts(dc.Counts(5)) == {4: 1, 5: 1}  # a name that somebody gives is one
     reports.write_text("yes\nno\nno\n", encoding="utf-8")
-    with pytest.raises(InvalidInput, match="the first line must be a heading"):
+    with refused(InvalidInput, "column"):
         tables.Source(reports).counts(dc.Labels(["yes", "no"]))
     dc.randomized_response(["yes", "no"], epsilon=1).save(tmp_path / "m.json")
     for text in ("yes\nno\nno\n", "yes,yes\nno,no\n", "ann,yes\nbob,no\n"):
@@ -175,11 +176,11 @@ def test_headings_that_cannot_be_used_are_said_so_by_estimates_too(tmp_path: Pat
     with pytest.raises(InvalidInput, match="separates its fields by semicolons, and commas are read"):
         tables.Source(reports)
     reports.write_text("report,report\n3,1\n", encoding="utf-8")
-    with pytest.raises(InvalidInput, match="several columns called 'report'"):
+    with refused(InvalidInput, "column"):
         tables.Source(reports)
     reports.write_text("report\n3\nreport\n4\n", encoding="utf-8")
     for space in (dc.Counts(5), dc.Labels(["3", "4"])):
-        with pytest.raises(dc.errors.WrongType, match=r"1 row of column 'report'.*repeats the name of the column"):
+        with refused(dc.errors.WrongType, "column"):
             tables.Source(reports).counts(space)
 
 
@@ -196,9 +197,9 @@ def test_labels_of_two_kinds_are_told_apart_by_their_text(tmp_path: Path) -> Non
     (tmp_path / "people.csv").write_text("v\n1\none\none\n", encoding="utf-8")
     tables.perturb_column(m, tables.Source(tmp_path / "people.csv"), tmp_path / "r.parquet")
     assert tables.Source(tmp_path / "r.parquet").counts(m.outputs) == {1: 1, "one": 2}
-    with pytest.raises(InvalidInput, match="written alike"):
+    with refused(InvalidInput, "labels"):
         tables.Source(tmp_path / "people.csv").counts(dc.Labels([1, "1"]))
-    with pytest.raises(InvalidInput, match=r"2 rows of column 'v'.*not one of the 2 labels"):
+    with refused(InvalidInput, "column"):
         tables.Source(tmp_path / "people.csv").counts(dc.Labels([1, "two"]))
 
 
@@ -234,7 +235,7 @@ def test_labels_that_are_numbers_come_back_as_numbers(kind: str, tmp_path: Path)
 def test_a_column_without_rows_is_said_to_be_empty(tmp_path: Path) -> None:
     (tmp_path / "people.csv").write_text("visits\n")
     m = dc.geometric(9, epsilon=1)
-    with pytest.raises(InvalidInput, match="has no rows"):
+    with refused(InvalidInput, "data"):
         perturb_column(m, Source(tmp_path / "people.csv", "visits"), tmp_path / "reports.csv")
-    with pytest.raises(InvalidInput, match="has no rows"):
+    with refused(InvalidInput, "data"):
         Source(tmp_path / "people.csv").counts(m.outputs)

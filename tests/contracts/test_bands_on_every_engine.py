@@ -16,7 +16,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-import independence
 from discreet.engines.banding import BandSql
 from discreet.engines.base import Counting
 from discreet.engines.reference import Row, count_rows
@@ -26,13 +25,9 @@ from discreet.questions.bands import BAND, DeclaredBands, read_bands
 from discreet.questions.domains import Values, domain_values
 from discreet.questions.groups import Groups
 from discreet.questions.question import read_question
-from engine_registry import ENGINES, Engine
-from postgres_server import INSTALLED, server
-
-KEY = bytes(range(16))
-
-SPARK = [engine for engine in ENGINES if engine.group == "spark"]
-QUICK = [engine for engine in ENGINES if engine.group is None]
+from support import independence
+from support.engines import EMBEDDED, ENGINES, KEY, ON_SPARK, Engine
+from support.postgres_server import INSTALLED, server
 
 INF, NAN = float("inf"), float("nan")
 
@@ -105,30 +100,15 @@ def asked() -> list[Counting]:
     return made
 
 
-SOME = [
-    counting_of("row", 1, f=read_bands("f", "..18,30..,*"), s=domain_values("s", "Female,NULL,*")),
-    counting_of("row", 1, t=read_bands("t", "month:2024-01..2024-02"), n=read_bands("n", "18,30,NULL,*")),
-    counting_of(
-        "p", 1, "COUNT_IF(b > 20) AS x, COUNT_IF(i < 30) AS y", frozenset({1}),
-        m=read_bands("m", "0,18.5,30.."), i=domain_values("i", "18,64,0,*"),
-    ),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("engine", QUICK, ids=str)
+@pytest.mark.parametrize("engine", EMBEDDED, ids=str)
 def test_every_kind_of_column_has_the_counts_of_the_reference(engine: Engine, tmp_path: Path) -> None:
     compare(engine, asked(), tmp_path)
 
 
-@pytest.mark.xdist_group("spark")
-def test_spark_has_the_counts_of_the_reference(tmp_path: Path) -> None:
-    compare(SPARK[0], SOME, tmp_path)
-
-
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.xdist_group("spark")
 def test_spark_has_more_counts_of_the_reference(tmp_path: Path) -> None:
-    for number, engine in enumerate(SPARK):
+    for number, engine in enumerate(ON_SPARK):
         (tmp_path / str(number)).mkdir()
         compare(engine, asked()[number::5], tmp_path / str(number))
 
@@ -140,7 +120,7 @@ def compare(engine: Engine, chosen: list[Counting], tmp_path: Path) -> None:
         for row in rows()
     ]
     kinds = source.table(engine.table)
-    source.rehearse(list(map(engine.asked, chosen if engine in QUICK else chosen[:1])))
+    source.rehearse(list(map(engine.asked, chosen if engine in EMBEDDED else chosen[:1])))
     counted = source.count(list(map(engine.asked, chosen)))
     filled = 0
     for counting, counts in zip(chosen, counted, strict=True):
@@ -192,21 +172,21 @@ def awkward_differences(engine: Engine, seeds: Sequence[int], several: int) -> l
     return found
 
 
-@pytest.mark.parametrize("engine", QUICK, ids=str)
+@pytest.mark.parametrize("engine", EMBEDDED, ids=str)
 def test_no_value_of_an_awkward_table_fails_or_moves_too_much(engine: Engine) -> None:
     assert awkward_differences(engine, [1], 8) == []
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("engine", QUICK, ids=str)
+@pytest.mark.full
+@pytest.mark.parametrize("engine", EMBEDDED, ids=str)
 def test_no_value_of_several_awkward_tables_fails_or_moves_too_much(engine: Engine) -> None:
     assert awkward_differences(engine, range(10, 12), 15) == []
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.xdist_group("spark")
 def test_no_value_of_an_awkward_table_fails_on_spark() -> None:
-    assert awkward_differences(SPARK[0], [10], 3) == []
+    assert awkward_differences(ON_SPARK[0], [10], 3) == []
 
 
 def test_the_suite_notices_bands_that_are_closed_on_the_right(tmp_path: Path, monkeypatch) -> None:

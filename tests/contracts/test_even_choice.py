@@ -18,7 +18,7 @@ from discreet.engines.reference import Row, count_rows
 from discreet.questions.bands import BAND, read_bands
 from discreet.questions.groups import Groups, groups_from
 from discreet.questions.question import read_question
-from engine_registry import ENGINES, Engine
+from support.engines import Engine, every_engine
 
 BANDS = read_bands("age", "0,10,20,30,40,50")
 
@@ -77,17 +77,7 @@ def test_over_many_keys_the_real_hash_is_even() -> None:
     assert chi_square(True) < 30 < 100 < chi_square(False)
 
 
-@pytest.mark.parametrize(
-    "engine",
-    [
-        pytest.param(
-            engine,
-            id=str(engine),
-            marks=[pytest.mark.slow, pytest.mark.xdist_group(engine.group)] if engine.group else [],
-        )
-        for engine in ENGINES
-    ],
-)
+@every_engine
 def test_every_engine_makes_the_same_choice(engine: Engine, tmp_path: Path) -> None:
     """People of all kinds of names; whole numbers as people where a file has them."""
     people = ["ann", "a:1", "", "Zoë", "007", "p" * 50, "'", "\\", *(f"p{k}" for k in range(30))]

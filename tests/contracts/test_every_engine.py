@@ -1,6 +1,6 @@
 """Every engine x every promise: the counts of the reference, independence of rows, rehearsals, words withheld.
 
-A new engine is one more entry in ``engine_registry.py``.
+A new engine is one more entry in ``support/engines.py``.
 """
 
 from __future__ import annotations
@@ -21,8 +21,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-import awkward
-import independence
 from discreet.engines.base import Counting, Snapshot, Source
 from discreet.engines.dialect import Dialect
 from discreet.engines.duckdb.dialect import DUCKDB
@@ -32,19 +30,9 @@ from discreet.errors import InvalidInput, SourceFailed, Unsupported
 from discreet.questions.expressions import KINDS
 from discreet.questions.groups import TOTAL, groups_from
 from discreet.questions.question import read_question
-from engine_registry import ENGINES, Engine
-
-KEY = bytes(range(16))
-SMALL = (1, 2, 5, 12, 40)
-
-every_engine = pytest.mark.parametrize(
-    "engine",
-    [
-        pytest.param(engine, id=str(engine), marks=[pytest.mark.xdist_group(engine.group)] if engine.group else [])
-        for engine in ENGINES
-    ],
-)
-
+from support import awkward, independence
+from support.engines import EMBEDDED, ENGINES, KEY, SMALL, Engine, every_engine
+from support.tiers import batches
 
 # ------------------------------------------------------------------------------------------------ the counts
 
@@ -71,7 +59,7 @@ def differences(engine: Engine, seeds: Sequence[int]) -> list[str]:
 
 
 @every_engine
-@pytest.mark.parametrize("batch", range(3))
+@pytest.mark.parametrize("batch", batches(fast=1, full=1, long=4))
 def test_awkward_tables_have_the_counts_of_the_reference(engine: Engine, batch: int) -> None:
     assert differences(engine, range(8 * batch, 8 * batch + engine.tables)) == []
 
@@ -87,11 +75,11 @@ def test_the_suite_notices_an_engine_that_reads_or_chooses_otherwise(hook: str, 
         "double": lambda self, digits: f"({digits} + 1e0)",
     }
     monkeypatch.setattr(type(DUCKDB), hook, other[hook])
-    assert any(differences(engine, range(12)) for engine in ENGINES if engine.group != "spark")
+    assert any(differences(engine, range(12)) for engine in EMBEDDED)
 
 
 @every_engine
-@pytest.mark.parametrize("batch", range(2))
+@pytest.mark.parametrize("batch", batches(fast=1, full=1, long=4))
 def test_one_unit_more_moves_the_counts_by_its_own_contribution(engine: Engine, batch: int) -> None:
     for seed in range(100 + 3 * batch, 100 + 3 * batch + min(3, engine.tables)):
         chance = random.Random(seed)
@@ -343,12 +331,11 @@ class OpenRows(Snapshot):
         return not self.source.changes
 
 
-@pytest.mark.xdist_group("spark")
 def test_a_new_engine_gives_its_abstract_part_and_keeps_the_promises_of_all(tmp_path) -> None:
     rows: list[Row] = [dict(zip(VISITS.names, row, strict=True)) for row in ROWS]
     source = PlainRows(rows)
     source.rehearse(countings(ENGINES[0]))
-    for engine in ENGINES:
+    for engine in EMBEDDED:
         theirs = visits(engine, tmp_path).count(countings(engine))
         for one, other in zip(source.count(countings(ENGINES[0])), theirs, strict=True):
             np.testing.assert_array_equal(one, other)

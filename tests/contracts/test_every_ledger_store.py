@@ -23,7 +23,7 @@ from discreet.ledger.chain import Event, Row, digest_of, next_event
 from discreet.ledger.ledger import Cost, Ledger, Recorded
 from discreet.ledger.stores.base import Session, Store
 from discreet.ledger.stores.opening import STORES, create_store, open_store
-from postgres_server import server
+from support.postgres_server import server
 
 WHEN = "2026-01-01T00:00:00Z"
 SECRET = b"a secret of 32 bytes in the test"

@@ -5,15 +5,12 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
-import pytest
-from test_every_engine import KEY, SMALL
-
-import awkward
 from discreet.engines.reference import count_rows
 from discreet.errors import Unsupported
 from discreet.questions.levels import ordered
 from discreet.release.levels.shape import Shape
-from engine_registry import ENGINES, Engine
+from support import awkward
+from support.engines import KEY, SMALL, Engine, every_engine
 
 
 def with_levels(counting):
@@ -23,15 +20,7 @@ def with_levels(counting):
     return replace(counting, question=replace(counting.question, levels=levels))
 
 
-@pytest.mark.parametrize(
-    "engine",
-    [
-        pytest.param(
-            one, id=str(one), marks=[pytest.mark.xdist_group(one.group), pytest.mark.slow] if one.group else []
-        )
-        for one in ENGINES
-    ],
-)
+@every_engine
 def test_totals_change_nothing_about_the_leaves(engine: Engine) -> None:
     chance = random.Random(5)
     table = engine.random_table(chance, SMALL)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from postgres_questions import VISITS
 
-from postgres_server import Server, server
+from support.postgres_questions import VISITS
+from support.postgres_server import Server, server
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from test_sources import KEY, by_site, counts, csv_source
 
 import discreet as dc
 from discreet.engines.base import Counting
@@ -23,6 +22,8 @@ from discreet.questions.question import read_question
 from discreet.sources import files
 from discreet.sources.files import open_files
 from discreet.sources.packed import check_whole
+from support.file_questions import KEY, by_site, counts, csv_source
+from support.refusals import refused
 
 # ------------------------------------------------------------------------------------------------ other formats
 
@@ -115,7 +116,7 @@ def test_a_pattern_that_selects_needs_an_edition(tmp_path) -> None:
         duckdb.execute(f"COPY (SELECT 1 AS site) TO '{tmp_path}/v_{year}.parquet'")
     ask = {"unit": "row", "epsilon": 1}
     for pattern, names in (("v_202[0-2].parquet", "v_202"), ("v_*2.parquet", "v"), ("**/v_*.parquet", "v")):
-        with pytest.raises(InvalidInput, match="so say which these are: edition="):
+        with refused(InvalidInput, "edition"):
             dc.plan_release(f"SELECT COUNT(*) FROM {names}", data=tmp_path / pattern, **ask)
     first, second = (
         dc.plan_release("SELECT COUNT(*) FROM v_202", data=tmp_path / f"v_202[{years}].parquet", edition=years, **ask)
@@ -158,7 +159,7 @@ def test_a_blank_line_at_the_end_of_a_buffer_changes_no_record(tmp_path, monkeyp
     """With buffers of a few hundred bytes instead of 256 million, wherever they end."""
     monkeypatch.setattr(files, "_CSV_RECORD", 100)
     chance = random.Random(3)
-    for _ in range(40):
+    for _ in range(10):
         ends = chance.choice(["\r\n", "\r\n", "\n", "\r"])
         lines, wanted = [f"person,site,note{ends}"], []
         for n in range(80):

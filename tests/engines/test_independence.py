@@ -19,13 +19,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import awkward
-import independence
 from discreet.engines.base import Counting
 from discreet.engines.duckdb.counting import count
 from discreet.engines.sources import open_source
 from discreet.sources import files
 from discreet.sources.files import open_files
+from support import awkward, independence
+from support.tiers import batches
 
 KEY = bytes(range(16))
 QUESTIONS = 20
@@ -65,15 +65,10 @@ def violations(seed: int) -> list[str]:
     return [f"seed {seed}, {words}" for words in found]
 
 
-@pytest.mark.parametrize("batch", range(5))
+@pytest.mark.parametrize("batch", batches(fast=2, full=8, long=190))
 def test_a_row_counts_for_itself_alone(batch: int) -> None:
-    assert [words for seed in range(batch * 6, batch * 6 + 6) for words in violations(seed)] == []
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("batch", range(20))
-def test_a_row_counts_for_itself_alone_in_twenty_thousand_cases(batch: int) -> None:
-    assert [words for seed in range(1000 + batch * 50, 1050 + batch * 50) for words in violations(seed)] == []
+    """A hundred cases a batch; twenty thousand in all."""
+    assert [words for seed in range(5 * batch, 5 * batch + 5) for words in violations(seed)] == []
 
 
 def test_the_suite_notices_an_optimiser_that_reads_statistics(monkeypatch) -> None:

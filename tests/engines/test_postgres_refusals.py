@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from postgres_questions import VISITS, counting, one, refusal
 
 import discreet as dc
-from command_line import run
 from discreet.engines.postgres import connection as sessions
 from discreet.engines.postgres.views import view_sql
 from discreet.engines.sources import open_source
 from discreet.errors import InvalidInput, SourceFailed, Unsupported
-from postgres_server import Server, debian_programs, start
+from support.command_line import run
+from support.needs import need
+from support.postgres_questions import VISITS, counting, one, refusal
+from support.postgres_server import Server, start
 
 # ------------------------------------------------------------------------------------------------ refused by schema
 
@@ -182,16 +182,12 @@ def test_a_views_text_is_read_as_it_is_printed() -> None:
 
 @pytest.fixture(scope="module")
 def debian() -> Any:
-    installed = debian_programs()
-    if installed is None:
-        if os.environ.get("CI") == "true":
-            pytest.fail("CI needs Debian's PostgreSQL, which knows ICU and citext: apt-get install postgresql")
-        pytest.skip("Debian's PostgreSQL is not installed: apt-get install postgresql")
-    where = start(installed)
+    where = start(need("debian postgres"))
     yield where
     where.stop()
 
 
+@pytest.mark.full
 def test_citext_and_collations_that_ignore_case_are_refused_on_a_server_that_has_them(debian: Server) -> None:
     name = debian.database(
         "CREATE EXTENSION citext",

@@ -7,21 +7,21 @@ import re
 import shlex
 import sys
 import traceback
-from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
-from postgres_questions import CITIES, KEY, VISITS, counting, one
 
 import discreet as dc
-from command_line import run
 from discreet.addresses import read_address
 from discreet.engines.postgres import connection as sessions
 from discreet.engines.postgres.dialect import PostgresDialect
 from discreet.engines.sources import open_source
 from discreet.errors import DiscreetError, InvalidInput, MissingExtra, SourceFailed
-from postgres_server import Server
+from support.command_line import run
+from support.paths import DOCS
+from support.postgres_questions import CITIES, KEY, VISITS, counting, one
+from support.postgres_server import Server
 
 # ------------------------------------------------------------------------------------------------ the whole path
 
@@ -52,7 +52,7 @@ def test_the_command_line_goes_from_init_to_verify(study: str, tmp_path) -> None
 
 def test_what_the_page_about_engines_says_happens(pg: Server, tmp_path, monkeypatch) -> None:
     """Its SQL is executed by the owner, its commands by the curator, with this server in the place of the example's."""
-    page = (Path(__file__).parents[2] / "docs" / "howto_engines.md").read_text(encoding="utf-8")
+    page = (DOCS / "howto_engines.md").read_text(encoding="utf-8")
     (grants,) = re.findall(r"^```sql\n(.*?)^```$", page, re.S | re.M)
     commands, *_ = re.findall(r"^```sh\n(.*?)^```$", page, re.S | re.M)  # those of the ledger follow
     name = pg.database(*VISITS, "DROP ROLE IF EXISTS curator", grants)

@@ -10,14 +10,15 @@ from typing import Any
 import duckdb
 import numpy as np
 import pytest
-from postgres_questions import KEY, counting, one
 
-import engine_registry
 from discreet.engines.postgres.dialect import PostgresDialect
 from discreet.engines.reference import count_rows, read_value
 from discreet.engines.sources import open_source
 from discreet.errors import Unsupported
-from postgres_server import Server, server
+from support import engines as engine_registry
+from support.postgres_questions import KEY, counting, one
+from support.postgres_server import Server, server
+from support.tiers import batches
 
 # ------------------------------------------------------------------------------------------------ awkward values
 
@@ -164,8 +165,8 @@ def test_the_suite_notices_a_session_that_skips_rows_by_what_others_hold(monkeyp
     assert any(POSTGRES.violations(seed, KEY) for seed in range(4))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("batch", range(10))
-def test_a_row_counts_for_itself_alone_in_two_thousand_cases_on_postgres(batch: int) -> None:
-    seeds = range(1000 + batch * 10, 1010 + batch * 10)
+@pytest.mark.parametrize("batch", batches(full=3, long=17))
+def test_a_row_counts_for_itself_alone_on_postgres(batch: int) -> None:
+    """A hundred cases a batch; two thousand in all."""
+    seeds = range(1000 + batch * 5, 1005 + batch * 5)
     assert [words for seed in seeds for words in POSTGRES.violations(seed, KEY)] == []

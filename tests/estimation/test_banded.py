@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import discreet as dc
-from battery import truth
 from discreet.estimation import interior
 from discreet.estimation.model.models import Dense
 from discreet.estimation.model.problem import Group, Problem, read
@@ -21,6 +20,7 @@ from discreet.estimation.solvers import banded
 from discreet.estimation.solvers.banded import LEFT_OUT, Banded
 from discreet.exact.kernels import Noise
 from discreet.exact.laws import Finite, Gaussian, GeometricTails, Law
+from support.battery import truth
 
 
 def dense(problem: Problem) -> Dense:

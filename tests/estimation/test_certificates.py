@@ -14,6 +14,7 @@ import discreet as dc
 from discreet.errors import InvalidInput
 from discreet.estimation import algebra
 from discreet.estimation.algebra import single_threaded_blas
+from support.refusals import refused
 
 
 def _threads() -> list[int]:
@@ -22,7 +23,7 @@ def _threads() -> list[int]:
 
 def test_reports_with_chances_below_the_normal_doubles_are_refused() -> None:
     """Chances near 1e-321 have two digits, and a certificate from them would be wrong."""
-    with pytest.raises(InvalidInput, match="below 1e-290"):
+    with refused(InvalidInput, "over"):
         dc.estimate({3840: 2, -3831: 3, 3838: 2}, dc.discrete_gaussian(sigma2=10_000), over=dc.Counts(9), method="mle")
 
 

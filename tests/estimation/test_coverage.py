@@ -143,7 +143,7 @@ def linear_coverage(truth: str, mechanism: str, first: int = FIRST) -> dict[str,
     return {name: share for name, (share, _) in found.items()}
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("truth", list(truths()))
 @pytest.mark.parametrize("mechanism", list(MECHANISMS))
 def test_intervals_at_95_percent_cover_between_93_and_100(truth: str, mechanism: str) -> None:
@@ -151,7 +151,7 @@ def test_intervals_at_95_percent_cover_between_93_and_100(truth: str, mechanism:
     assert len(found) == len(LINEAR) + 1 and all(share >= 0.93 for share in found.values()), found
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("truth", list(fresh_truths()))
 @pytest.mark.parametrize("mechanism", [name for name in MECHANISMS if not name.startswith(("strata", "explicit"))])
 def test_intervals_cover_where_nothing_was_tuned(truth: str, mechanism: str) -> None:
@@ -163,7 +163,7 @@ def test_intervals_cover_where_nothing_was_tuned(truth: str, mechanism: str) -> 
 QUICK = tuple(name for name in MECHANISMS if "k-RR" in name)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("truth", list(truths()))
 @pytest.mark.parametrize("mechanism", [name for name in MECHANISMS if not name.startswith("strata: both")])
 def test_variances_and_quantiles_are_not_seen_to_cover_less_than_93(truth: str, mechanism: str) -> None:
@@ -173,7 +173,7 @@ def test_variances_and_quantiles_are_not_seen_to_cover_less_than_93(truth: str, 
     assert len(found) == len(CURVED) and all(not_below(0.93, share, surveys) for share, _ in found.values()), found
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("mechanism", [name for name in MECHANISMS if not name.startswith(("strata", "explicit"))])
 def test_bands_are_not_seen_to_cover_less_than_93(mechanism: str) -> None:
     surveys = BANDS * (5 if mechanism in QUICK else 1)

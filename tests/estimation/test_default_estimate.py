@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,8 +13,9 @@ from discreet.estimation import automatic
 from discreet.estimation.model.problem import read
 from discreet.estimation.solvers import evidence
 from discreet.estimation.solvers.evidence import Kind
+from support.paths import DATA
+from support.refusals import refused
 
-DATA = Path(__file__).parent.parent.parent / "data"
 X = np.arange(101)
 
 
@@ -184,7 +184,7 @@ def test_too_many_counts_are_not_smoothed(monkeypatch: pytest.MonkeyPatch) -> No
     m = dc.geometric(30, epsilon=1)
     e = dc.estimate(reports=[3, 4, 4, 5], mechanism=m)
     assert e.method == "mle" and "would take long" in e.notes[0]
-    with pytest.raises(dc.errors.Unsupported, match="smooths 8 to 20 counts"):
+    with refused(dc.errors.Unsupported, "method"):
         dc.estimate(reports=[3, 4, 4, 5], mechanism=m, method="empirical-bayes")
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,8 +15,9 @@ from discreet.errors import ForeignValue, InvalidInput, Unsupported, WrongType
 from discreet.estimation.model.problem import read
 from discreet.estimation.solvers import em, smoothing
 from discreet.estimation.solvers.likelihood import Likelihood
+from support.paths import DATA
+from support.refusals import refused
 
-DATA = Path(__file__).parent.parent.parent / "data"
 GRID = dc.Grid(3, 4, cell=100.0)
 
 MECHANISMS: dict[str, Any] = {
@@ -415,7 +415,7 @@ def test_mistaken_statistics_are_said_clearly(statistic: Any, words: str) -> Non
 
 def test_a_level_lies_between_0_and_1() -> None:
     for level in (0, 1, 95):
-        with pytest.raises(InvalidInput, match="level"):
+        with refused(InvalidInput, "level"):
             dc.estimate([5, 3, 2], RR, method="mle").interval("mean", level=level)
 
 
@@ -433,7 +433,7 @@ def test_a_series_with_labels_is_read_by_them() -> None:
         dc.estimate(named, labels, method="mle").distribution
         == dc.estimate([50, 30, 5], labels, method="mle").distribution
     ).all()
-    with pytest.raises(InvalidInput, match="twice"):
+    with refused(InvalidInput, "counts"):
         dc.estimate(pd.Series([1, 2], index=["a", "a"]), labels, method="mle")
 
 
@@ -444,10 +444,10 @@ def test_more_true_values_than_can_be_estimated_are_refused() -> None:
 
 def test_smoothing_refuses_what_it_cannot_do_and_does_the_rest() -> None:
     m = dc.geometric(4, epsilon=1)
-    with pytest.raises(InvalidInput, match="at least 5 reports"):
+    with refused(InvalidInput, "method"):
         dc.estimate([1, 0, 0, 0, 0], m, method="smoothed")
     for seed in (-1, 1.5, True):
-        with pytest.raises(InvalidInput, match="seed"):
+        with refused(InvalidInput, "seed"):
             dc.estimate([9] * 5, m, method="smoothed", seed=seed)  # type: ignore[arg-type]
     e = dc.estimate([10**9] * 5, m, method="smoothed")  # more than NumPy deals into folds of one size
     assert e.distribution.sum() == pytest.approx(1)

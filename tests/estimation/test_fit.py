@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import discreet as dc
-from battery import structured_cases, truth
+from support.battery import structured_cases, truth
 
 
 def test_the_right_mechanism_is_hardly_ever_accused() -> None:

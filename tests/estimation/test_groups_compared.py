@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import discreet as dc
-from command_line import run
 from discreet.estimation.describing.summary import distribution_lines, likeliest
+from support.command_line import run
+from support.refusals import refused
 
 YES_NO = dc.randomized_response(["no", "yes"], epsilon=1)
 NOISE = dc.geometric(20, epsilon="0.5")
@@ -110,9 +111,9 @@ def test_what_cannot_be_compared_is_refused(arguments: dict[str, object], words:
 
 def test_a_difference_is_between_two_known_groups() -> None:
     both = two_groups()
-    with pytest.raises(dc.errors.InvalidInput, match="the groups are women and men"):
+    with refused(dc.errors.InvalidInput, "name"):
         both.difference("women", "children")
-    with pytest.raises(dc.errors.InvalidInput, match="got 'men' twice"):
+    with refused(dc.errors.InvalidInput, "second"):
         both.difference("men", "men")
 
 
@@ -181,16 +182,16 @@ def test_winners_are_sorted_and_their_places_are_what_the_intervals_leave() -> N
 
 
 def test_labels_are_never_put_together_and_counts_are_in_their_order() -> None:
-    labels = [f"town {k}" for k in range(400)]
+    labels = [f"town {k}" for k in range(120)]
     m = dc.projective_response(labels, epsilon=2)
     e = dc.estimate(reports=m.simulate(labels * 5, seed=1), mechanism=m)
     assert all(one.first == one.last for one in distribution_lines(e, 20, 0.95))
     shown = [row["value"] for row in e.plot().spec["data"]["values"]]
     assert len(shown) == 60 and set(shown) <= set(labels)
-    counts = dc.estimate(reports=[3] * 50, mechanism=dc.geometric(400, epsilon=1))
+    counts = dc.estimate(reports=[3] * 50, mechanism=dc.geometric(120, epsilon=1))
     lines = distribution_lines(counts, 20, 0.95)
     assert len(lines) <= 20 and [one.first for one in lines] == sorted(one.first for one in lines)
-    assert sum(one.last - one.first + 1 for one in lines) == 401
+    assert sum(one.last - one.first + 1 for one in lines) == 121
     assert sum(one.probability for one in lines) == pytest.approx(1)
 
 

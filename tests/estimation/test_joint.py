@@ -10,6 +10,7 @@ import pytest
 
 import discreet as dc
 from discreet.errors import InvalidInput, Unsupported
+from support.refusals import refused
 
 SMOKES = dc.randomized_response(["smokes", "does not"], epsilon=1.5)
 ILL = dc.randomized_response(["ill", "well"], epsilon=1.5)
@@ -98,15 +99,15 @@ def test_several_values_make_a_group() -> None:
 def test_what_is_no_part_or_no_answer_is_refused() -> None:
     e = survey(SMOKES * ILL, TRUTH, 500, np.random.default_rng(1))
     for part in (2, -1, "0", True):
-        with pytest.raises(InvalidInput, match="0 to 1"):
+        with refused(InvalidInput, "part"):
             e.margin(part)
     with pytest.raises(InvalidInput, match="a part and a value"):
         e.joint.conditional("ill", given=(0, "smokes"))
-    with pytest.raises(Unsupported, match="no interval in a margin"):
+    with refused(Unsupported, "statistic"):
         e.margin(0).interval("variance")
     with pytest.raises(Unsupported, match="one answer of each person"):
         _ = dc.estimate([30, 20], SMOKES).joint
-    with pytest.raises(InvalidInput, match="no information"):
+    with refused(InvalidInput, "mechanism"):
         dc.estimate([1, 2, 3, 4], SMOKES * dc.uniform(1))
 
 
@@ -120,7 +121,7 @@ def test_an_estimate_of_tuples_is_described_saved_and_drawn(tmp_path) -> None:
     assert e.plot().spec["data"] or e.plot().spec["layer"]
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_product_of_ten_thousand_combinations_is_estimated() -> None:
     """Beyond dense algebra: by structure, with the same certificate."""
     m = dc.geometric(99, epsilon=1) * dc.geometric(99, epsilon=1)

@@ -10,12 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import discreet as dc
-from battery import cases, structured_cases
 from discreet.estimation import interior
 from discreet.estimation.model import problem
 from discreet.estimation.model.models import Dense, Geometric, Response
 from discreet.estimation.solvers import large, response
 from discreet.estimation.solvers.likelihood import Likelihood
+from support.battery import cases, structured_cases
+from support.tiers import batches
 
 
 def gap_by_hand(counts: np.ndarray, matrix: np.ndarray, p: np.ndarray) -> float:
@@ -45,10 +46,10 @@ def test_large_problems_of_the_battery_converge() -> None:
         assert e.converged and e.iterations <= 30, name
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", batches(fast=1, full=5))
 def test_noise_without_end_maps_and_several_mechanisms_converge(seed: int) -> None:
-    """More of them are a slow test; the gap is recomputed here from the matrix."""
-    for name, arguments in structured_cases(60, seed):
+    """The gap is recomputed here from the matrix."""
+    for name, arguments in structured_cases(20, seed):
         e = dc.estimate(**arguments, method="mle")
         assert e.converged and e.gap <= 1e-8 and e.iterations <= 30, name
         problem = e._likelihood.problem

@@ -11,7 +11,7 @@ from scipy import optimize, stats
 import discreet as dc
 from discreet.estimation.intervals import moments
 from discreet.estimation.intervals.moments import Unbiased
-from oracles import convex_minimum
+from support.oracles import convex_minimum
 
 RNG = np.random.default_rng(7)
 RANDOM = RNG.dirichlet(np.ones(9), 6)  # six truths, nine outputs

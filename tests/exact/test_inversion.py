@@ -11,14 +11,15 @@ from fractions import Fraction
 from functools import cache
 
 import numpy as np
-import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.exact.bits import ReplayBits, SeededBits
 from discreet.exact.inversion import UNDECIDED, Inversion, draw_independent, is_below
 from discreet.exact.laws import Finite, Gaussian, GeometricTails, Law, scaled
 from discreet.exact.sampling import NoiseSampler
+from support.grids import every_case
+from support.tiers import examples
 
 F = Fraction
 
@@ -40,7 +41,7 @@ LAWS: dict[str, Law] = {
     "one value": Finite(7, [3]),
     "below 64 bits": Finite(0, [2**70 - 3, 1, 1, 1]),
 }
-names = pytest.mark.parametrize("name", LAWS)
+names = every_case("name", LAWS)
 
 
 def noise_in_order(law: Law, k: int) -> int:
@@ -163,7 +164,7 @@ def test_replayed_bits_at_every_threshold_and_next_to_it(name):
 
 
 @names
-@pytest.mark.parametrize("deep", [1, 2])
+@every_case("deep", [1, 2])
 def test_ties_of_eighty_bits_are_decided_by_the_next_ones_either_way(name, deep):
     """All bits agree with the expansion of the exact threshold; the last 64 lie just below, or just above it."""
     sampler, known, checked = NoiseSampler(LAWS[name]), 80 + 64 * deep, 0
@@ -182,7 +183,7 @@ def test_ties_of_eighty_bits_are_decided_by_the_next_ones_either_way(name, deep)
         assert checked >= 2 * min(len(thresholds(name)), 20)
 
 
-@pytest.mark.parametrize("name", ["two-sided 1/2, dyadic thresholds", "two-sided 10/11", "Gaussian", "no atom"])
+@every_case("name", ["two-sided 1/2, dyadic thresholds", "two-sided 10/11", "Gaussian", "no atom"])
 def test_tails_beyond_64_bits_are_drawn_not_clipped(name):
     sampler, sums = NoiseSampler(LAWS[name]), cumulative(name)
     first = len(thresholds(name))
@@ -205,7 +206,7 @@ def test_noise_wider_than_16_bits_is_not_wrapped():
     assert drawn.min() < -39_000 and drawn.max() > 39_000 and abs(drawn.mean()) < 1000
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.lists(st.integers(0, 2**20), min_size=2, max_size=9).filter(any), st.integers(0, 2**32))
 def test_outcomes_of_weight_zero_are_never_drawn(weights, seed):
     law = Finite(0, weights)
@@ -229,7 +230,7 @@ def _padded(value: int) -> tuple[bytes, bytes, bytes]:
 NEARLY = F(1, 2) + F(1, 3 * 2**200)  # its next 200 bits are those of one half
 
 
-@pytest.mark.parametrize("exact", [F(1, 3), F(1, 2), F(0), F(1), F(2**40 - 1, 2**40), F(5, 7), NEARLY, 1 - NEARLY])
+@every_case("exact", [F(1, 3), F(1, 2), F(0), F(1), F(2**40 - 1, 2**40), F(5, 7), NEARLY, 1 - NEARLY])
 def test_is_below_compares_with_the_exact_threshold(exact):
     for known in (8, 20):
         for value in range(2**8) if known == 8 else (0, 2**19, 2**20 - 1, math.floor(exact * 2**20) % 2**20):

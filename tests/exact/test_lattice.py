@@ -8,13 +8,16 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.errors import InvalidInput, UnreadableFile, Unsupported
 from discreet.exact import lattice as module
 from discreet.exact.bits import SeededBits
 from discreet.exact.lattice import Lattice
+from support.grids import every_case
+from support.refusals import refused
+from support.tiers import examples
 
 BORDERS = ("remap", "normalise")
 
@@ -45,7 +48,7 @@ def by_hand(weights: list[list[int]], border: str) -> list[list[Fraction]]:
 shapes = st.tuples(st.integers(1, 4), st.integers(1, 4)).filter(lambda s: s != (1, 1))
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(shapes, st.sampled_from(BORDERS), st.integers(0, 10**6))
 def test_table_and_probability_are_every_displacement_added_up(shape, border, seed):
     weights = weights_of(shape, seed)
@@ -128,8 +131,8 @@ def chi_square(kernel: Lattice, expected: np.ndarray, truth: int, seed: int, dra
     return float((statistic - freedom) / math.sqrt(2 * freedom))
 
 
-@pytest.mark.parametrize("border", BORDERS)
-@pytest.mark.parametrize("truth", [0, 12, 29])
+@every_case("border", BORDERS)
+@every_case("truth", [0, 12, 29])
 def test_samples_follow_the_law_and_not_one_that_is_a_tenth_off(border, truth):
     weights = [[2 ** (20 - 2 * a - b) for b in range(5)] for a in range(6)]
     kernel = Lattice.from_weights(weights, border)
@@ -172,14 +175,14 @@ def test_descriptions_with_very_long_integers_come_back():
     assert Lattice.from_json(json.loads(json.dumps(kernel.to_json()))).palette == kernel.palette
 
 
-@pytest.mark.parametrize("damage", [{"weights": None}, {"codes": [[0, 99]]}, {"border": "cut"}, {"codes": "x"}])
+@every_case("damage", [{"weights": None}, {"codes": [[0, 99]]}, {"border": "cut"}, {"codes": "x"}])
 def test_damaged_descriptions_are_refused(damage):
     description = Lattice.from_weights([[2, 1], [1, 1]], "remap").to_json() | damage
     with pytest.raises(UnreadableFile, match="does not describe a lattice"):
         Lattice.from_json(description)
 
 
-@pytest.mark.parametrize("weights", [[[1]], [[1, -1]], [[0, 0]], [[1, 2], [1]], []])
+@every_case("weights", [[[1]], [[1, -1]], [[0, 0]], [[1, 2], [1]], []])
 def test_weights_that_are_no_distribution_are_refused(weights):
     with pytest.raises(InvalidInput):
         Lattice.from_weights(weights, "remap")
@@ -189,7 +192,7 @@ def test_what_is_too_large_is_refused_and_the_message_names_what_works():
     ones = Lattice.from_weights([[1] * 60] * 60, "normalise")
     with pytest.raises(Unsupported, match="forward"):
         ones.table()
-    with pytest.raises(Unsupported, match="border='remap'"):
+    with refused(Unsupported, "border"):
         ones.sampler()
     with pytest.raises(Unsupported, match="forward"):
         Lattice.from_weights([[1] * 100] * 100, "remap").matrix()

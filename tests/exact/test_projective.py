@@ -12,6 +12,7 @@ from discreet.errors import InvalidInput, Unsupported
 from discreet.exact.bits import ReplayBits, SeededBits
 from discreet.exact.kernels import kernel_from
 from discreet.exact.projective import Projective, inverses, is_prime, points_of
+from support.grids import every_case
 
 SPACES = [(2, 2), (2, 3), (2, 6), (3, 2), (3, 3), (3, 5), (5, 3), (7, 2), (7, 3), (53, 2), (101, 2), (53, 3)]
 SMALL = [(q, t) for q, t in SPACES if points_of(q, t) < 400]
@@ -28,7 +29,7 @@ def incidence(q: int, t: int) -> np.ndarray:
     return points @ points.T % q == 0
 
 
-@pytest.mark.parametrize(("q", "t"), SMALL)
+@every_case(("q", "t"), SMALL)
 def test_a_report_is_likelier_exactly_where_the_inner_product_of_the_points_is_zero(q: int, t: int) -> None:
     hits = incidence(q, t)
     kernel = Projective(len(hits), q, t, 5, 2)
@@ -42,7 +43,7 @@ def test_a_report_is_likelier_exactly_where_the_inner_product_of_the_points_is_z
     assert kernel.own_chance == Fraction(5 * s, total) and kernel.other_chance == Fraction(5 * r + 2 * (s - r), total)
 
 
-@pytest.mark.parametrize(("q", "t"), SPACES)
+@every_case(("q", "t"), SPACES)
 def test_products_are_those_with_the_matrix(q: int, t: int) -> None:
     points = points_of(q, t)
     kernel = Projective(max(2, 2 * points // 3), q, t, 7, 3)
@@ -53,7 +54,7 @@ def test_products_are_those_with_the_matrix(q: int, t: int) -> None:
     assert np.allclose(kernel.backward(v), matrix @ v, rtol=1e-11, atol=1e-13)
 
 
-@pytest.mark.parametrize(("q", "t"), [(2, 18), (3, 11), (53, 4), (401, 3)])
+@every_case(("q", "t"), [(2, 18), (3, 11), (53, 4), (401, 3)])
 def test_products_of_large_spaces_are_sums_over_hyperplanes(q: int, t: int) -> None:
     kernel = Projective(points_of(q, t), q, t, 7, 3)
     values = np.random.default_rng(1).random(kernel.points)
@@ -63,7 +64,7 @@ def test_products_of_large_spaces_are_sums_over_hyperplanes(q: int, t: int) -> N
         assert sums[x] == pytest.approx(values[hits].sum(), rel=1e-11)
 
 
-@pytest.mark.parametrize(("q", "t"), SMALL)
+@every_case(("q", "t"), SMALL)
 def test_numbers_of_a_hyperplane_are_its_points_each_once(q: int, t: int) -> None:
     hits = incidence(q, t)
     kernel = Projective(len(hits), q, t, 5, 2)
@@ -72,7 +73,7 @@ def test_numbers_of_a_hyperplane_are_its_points_each_once(q: int, t: int) -> Non
         assert sorted(found.tolist()) == np.flatnonzero(hits[x]).tolist()
 
 
-@pytest.mark.parametrize("q", [2, 3, 7, 53, 4093])
+@every_case("q", [2, 3, 7, 53, 4093])
 def test_inverses_are_inverse(q: int) -> None:
     numbers = np.arange(1, q)
     assert (inverses(numbers, q) * numbers % q == 1).all()
@@ -149,7 +150,7 @@ def test_draws_do_not_depend_on_chunks() -> None:
 # ------------------------------------------------------------------------------------------------ parameters
 
 
-@pytest.mark.parametrize(
+@every_case(
     "bad", [(5, 4, 3, 2, 1), (5, 2, 1, 2, 1), (8, 2, 3, 2, 1), (1, 2, 3, 2, 1), (5, 2, 3, 1, 2), (5, 2, 3, 2, 0),
             (5, 2, 25, 2, 1), (5, 2.0, 3, 2, 1), (5, 65537, 3, 2, 1)],
 )  # fmt: skip

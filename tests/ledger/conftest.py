@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from ledgers import make, pay
 
 from discreet.ledger.ledger import Ledger
+from support.ledgers import make, pay
 
 
 @pytest.fixture

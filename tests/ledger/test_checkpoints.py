@@ -11,7 +11,6 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from ledgers import WHEN, fill, forged, hold, make, pay, rebuilt, rewrite, tamper
 
 from discreet.errors import BudgetExceeded, InvalidInput, UnreadableFile
 from discreet.ledger import books as bookkeeping
@@ -20,8 +19,10 @@ from discreet.ledger.budget import Cost, Tally
 from discreet.ledger.ledger import Ledger
 from discreet.ledger.stores.sqlite import SqliteSession
 from discreet.release.auditing.audit import verify_bundle
+from support.ledgers import WHEN, fill, forged, hold, make, pay, rebuilt, rewrite, tamper
+from support.paths import PUBLISHED
 
-VERSION_2 = Path(__file__).parent.parent / "release" / "format_2"
+VERSION_2 = PUBLISHED / "format_2"
 
 
 @pytest.fixture

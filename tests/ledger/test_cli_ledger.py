@@ -6,26 +6,23 @@ import json
 import shlex
 import shutil
 import sqlite3
-import subprocess
-import sys
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from discreet.cli.ledger import app
-from discreet.errors import DiscreetError, InvalidInput, UnreadableFile
+from discreet.errors import InvalidInput, UnreadableFile
 from discreet.ledger.ledger import Cost, Ledger, Recorded, Reservation
+from support import command_line
+from support.command_line import invoke
+from support.refusals import refused
 
 
 def run(*arguments: object, code: int = 0) -> str:
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    if isinstance(result.exception, DiscreetError):
-        raise result.exception
-    assert result.exit_code == code, result.output
-    return result.output
+    """Return what a verb of the ledger prints; its errors are raised."""
+    return invoke("ledger", *arguments, code=code).stdout
 
 
 def run_json(*arguments: object, code: int = 0) -> Any:
@@ -94,7 +91,8 @@ def test_init_never_overwrites(used: Ledger) -> None:
 def test_init_needs_all_that_is_bound(tmp_path: Path, missing: str) -> None:
     options = {"--data": "visits", "--unit": "person", "--epsilon": "3"}
     options.pop(missing)
-    assert missing in run("init", tmp_path / "x", *(word for pair in options.items() for word in pair), code=2)
+    words = [word for pair in options.items() for word in pair]
+    assert missing in invoke("ledger", "init", tmp_path / "x", *words, code=2).stderr
     assert not (tmp_path / "x").exists()
 
 
@@ -132,8 +130,9 @@ def test_show_tells_programs_exact_fractions(used: Ledger) -> None:
 
 def test_show_is_the_statement_of_the_ledger(used: Ledger) -> None:
     """The terminal, programs and pages have one source, with every entry however many there are."""
-    for k in range(45):
-        commit(used, f"question {k}", Cost(Fraction(1, 1000)))
+    for k in range(44):
+        used.reserve(f"question {k}", {"tables": [{"question": f"question {k}"}]}, Cost(Fraction(1, 1000)))
+    commit(used, "question 44", Cost(Fraction(1, 1000)))
     statement = used.statement()
     assert run("show", used.name) == statement.describe() + "\n" and "question 44" in statement.describe()
     assert run_json("show", used.name) == json.loads(json.dumps(statement.to_json()))
@@ -230,16 +229,12 @@ def test_verify_refuses_what_is_not_a_bundle(tmp_path: Path, used: Ledger) -> No
 
 
 def test_the_program_has_these_verbs(tmp_path: Path) -> None:
-    def discreet(*words: object) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "discreet.cli", "ledger", *map(str, words)]
-        return subprocess.run(command, capture_output=True, text=True, timeout=120)
-
-    path = tmp_path / "x.ledger"
-    assert discreet("init", path, "--data", "visits", "--unit", "person", "--epsilon", "3").returncode == 0
-    assert discreet("verify", path).returncode == 0
-    again = discreet("init", path, "--data", "visits", "--unit", "person", "--epsilon", "3")
-    assert again.returncode == 2 and "exists already" in again.stderr and "Traceback" not in again.stderr
-    for verb in ("init", "show", "verify"):
+    discreet = partial(command_line.run, "ledger")
+    init = ("init", tmp_path / "x.ledger", "--data", "visits", "--unit", "person", "--epsilon", "3")
+    discreet(*init)
+    discreet("verify", tmp_path / "x.ledger")
+    assert "exists already" in discreet(*init, code=2).stderr
+    for verb in ("init", "show", "release", "verify", "copy"):
         out = discreet(verb, "--help").stdout
         assert "Example" in out and f"discreet ledger {verb}" in " ".join(out.split())
 
@@ -252,6 +247,6 @@ def test_a_ledger_spells_its_unit_as_the_file_does(tmp_path: Path) -> None:
 
 def test_a_ledger_is_not_made_for_a_file_that_is_not_there(tmp_path: Path) -> None:
     """It is for good, and so would be a name that was mistyped. A name alone is fine: the data may be elsewhere."""
-    with pytest.raises(InvalidInput, match=r"there is no file data/vists\.csv"):
+    with refused(InvalidInput, "data"):
         run("init", tmp_path / "x.ledger", "--data", "data/vists.csv", "--unit", "row", "--epsilon", 1)
     assert not (tmp_path / "x.ledger").exists()

@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 import discreet as dc
-from command_line import run
 from discreet.errors import BudgetExceeded, InvalidInput, UnreadableFile
 from discreet.ledger.budget import Cost
 from discreet.ledger.stores.opening import open_store
-from postgres_server import server
+from support.command_line import run
+from support.postgres_server import server
 
 pytestmark = pytest.mark.xdist_group("postgres")
 

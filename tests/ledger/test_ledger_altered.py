@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ledgers import make, pay, rebuilt, tamper
 
 from discreet.errors import UnreadableFile, WrongType
 from discreet.ledger.budget import (
@@ -31,6 +30,8 @@ from discreet.ledger.chain import (
     read_chain,
 )
 from discreet.ledger.ledger import Ledger
+from support.ledgers import make, pay, rebuilt, tamper
+from support.refusals import refused
 
 # ------------------------------------------------------------------------------------------------ alterations
 
@@ -285,5 +286,5 @@ def test_any_single_change_breaks_a_chain(said: list[dict[str, object]], data: s
 
 def test_canonical_json_is_one_spelling() -> None:
     assert canonical_json({"b": 1, "a": [True, "é"]}) == canonical_json({"a": (True, "é"), "b": 1})
-    with pytest.raises(WrongType, match="no floats"):
+    with refused(WrongType, "content"):
         canonical_json({"a": [1.0]})

@@ -15,13 +15,13 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from ledgers import make, pay, tamper
 
 from discreet.errors import UnreadableFile
 from discreet.ledger.budget import Cost
 from discreet.ledger.ledger import Ledger, init_line, verify_store
 from discreet.ledger.stores import sqlite as ledger_store
 from discreet.ledger.stores.sqlite import SqliteStore
+from support.ledgers import make, pay, tamper
 
 # ------------------------------------------------------------------------------------------------ files that are none
 

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ledgers import make, pay
 
 from discreet.errors import BudgetExceeded, InvalidInput
 from discreet.ledger.budget import (
@@ -28,6 +27,7 @@ from discreet.ledger.budget import (
 )
 from discreet.ledger.ledger import Ledger
 from discreet.privacy.bounds import concentrated_delta
+from support.ledgers import make, pay
 
 MILLIONTH = Fraction(1, 10**6)
 

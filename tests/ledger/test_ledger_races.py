@@ -16,8 +16,8 @@ import pytest
 
 from discreet.errors import BudgetExceeded, UnreadableFile
 from discreet.ledger.ledger import Cost, Ledger, Recorded, Terms
+from support.waiting import LIMIT_SECONDS
 
-PROCESSES = 8
 SHARE = Fraction(1, 3)
 
 
@@ -32,7 +32,7 @@ def racer(me: int, paths: list[str], gate: Barrier, results: Any, careless: bool
         if careless:  # a ledger that looks before it locks, and not again
             assert ledger.left().epsilon >= SHARE
             Terms.allow = lambda *_: True  # type: ignore[method-assign]
-        gate.wait(300)
+        gate.wait(LIMIT_SECONDS)
         try:
             paid = ledger.reserve(f"question of {me}", {"who": me}, Cost(SHARE))
         except BudgetExceeded:
@@ -52,39 +52,38 @@ def race(paths: list[str], racers: int, careless: bool = False) -> dict[int, lis
     processes = [context.Process(target=racer, args=(me, paths, gate, results, careless)) for me in range(racers)]
     for process in processes:
         process.start()
-    won = dict(results.get(timeout=600) for _ in processes)
+    won = dict(results.get(timeout=LIMIT_SECONDS) for _ in processes)
     for process in processes:
         process.join()
         assert process.exitcode == 0
     return won
 
 
-def race_for_the_last_budget(folder: Path, rounds: int) -> None:
-    room = [k % (PROCESSES + 2) for k in range(rounds)]  # how many fit: from none to more than there are
+@pytest.mark.parametrize(
+    ("racers", "rounds"),
+    [
+        pytest.param(3, 5),
+        pytest.param(8, 30, marks=pytest.mark.full),
+        pytest.param(8, 200, marks=pytest.mark.long),
+    ],
+)
+def test_as_many_win_the_last_budget_as_fit(tmp_path: Path, racers: int, rounds: int) -> None:
+    room = [k % (racers + 2) for k in range(rounds)]  # how many fit: from none to more than there are
     paths = []
     for k, fits in enumerate(room):
-        ledger = Ledger.create(folder / f"{k}.ledger", dataset="d", unit="row", epsilon=1 + fits * SHARE)
+        ledger = Ledger.create(tmp_path / f"{k}.ledger", dataset="d", unit="row", epsilon=1 + fits * SHARE)
         ledger.reserve("earlier", {}, Cost(Fraction(9, 10)))
         paths.append(ledger.name)
-    won = race(paths, PROCESSES)
+    won = race(paths, racers)
     for k, path in enumerate(paths):
         ledger = Ledger.open(path)
         winners = [me for me in won if k in won[me]]
-        assert len(winners) == min(room[k], PROCESSES), f"round {k}"
+        assert len(winners) == min(room[k], racers), f"round {k}"
         assert ledger.spent().epsilon == Fraction(9, 10) + len(winners) * SHARE <= ledger.terms.epsilon
         names = {f"question of {me}" for me in winners}
         assert {entry.reservation.key for entry in ledger.entries()} == names | {"earlier"}
         assert all(ledger.recorded(f"question of {me}") for me in winners if me % 2)
         assert ledger.verify().holds
-
-
-def test_as_many_win_the_last_budget_as_fit(tmp_path: Path) -> None:
-    race_for_the_last_budget(tmp_path, 10)
-
-
-@pytest.mark.slow
-def test_as_many_win_the_last_budget_as_fit_a_hundred_times(tmp_path: Path) -> None:
-    race_for_the_last_budget(tmp_path, 100)
 
 
 def test_a_ledger_that_looks_before_it_locks_loses_the_race(tmp_path: Path) -> None:
@@ -98,7 +97,7 @@ def test_a_ledger_that_looks_before_it_locks_loses_the_race(tmp_path: Path) -> N
 def spend_it_all(me: int, path: str, gate: Barrier, results: Any) -> None:
     """Release one question after the other until the budget is spent."""
     ledger, done = Ledger.open(path), 0
-    gate.wait(300)
+    gate.wait(LIMIT_SECONDS)
     while True:
         try:
             ledger.answer(f"question {done} of {me}", {}, Cost(SHARE), lambda: b"noisy")
@@ -115,7 +114,7 @@ def test_processes_that_spend_it_all_through_several_checkpoints_spend_exactly_t
     processes = [context.Process(target=spend_it_all, args=(me, ledger.name, gate, results)) for me in range(4)]
     for process in processes:
         process.start()
-    done = dict(results.get(timeout=600) for _ in processes)
+    done = dict(results.get(timeout=LIMIT_SECONDS) for _ in processes)
     for process in processes:
         process.join()
         assert process.exitcode == 0
@@ -182,31 +181,26 @@ def check(ledger: Ledger, said: list[tuple[str, int, str]]) -> None:
         assert ledger.recorded(key).answer == f"answer {key}".encode() * 1000  # type: ignore[union-attr]
 
 
-def kill_rounds(folder: Path, rounds: int) -> None:
-    chance = random.Random(20)
-    ledger = Ledger.create(folder / "x.ledger", dataset="d", unit="row", epsilon=1000)
+@pytest.mark.parametrize(
+    "kills",
+    [3, pytest.param(15, marks=pytest.mark.full), pytest.param(100, marks=pytest.mark.long)],
+)
+def test_killed_processes_leave_the_ledger_intact(tmp_path: Path, kills: int) -> None:
+    chance = random.Random(kills)
+    ledger = Ledger.create(tmp_path / "x.ledger", dataset="d", unit="row", epsilon=1000)
     said = []
-    for k in range(rounds):
+    for k in range(kills):
         said.append(kill_at_random(ledger.name, f"round {k}", chance))
         check(ledger, said[-1])
     check(ledger, [line for lines in said for line in lines])
-    assert len(ledger.orphans()) <= rounds  # one process is killed between two steps at most once
-
-
-def test_a_killed_process_leaves_the_ledger_intact(tmp_path: Path) -> None:
-    kill_rounds(tmp_path, 10)
-
-
-@pytest.mark.slow
-def test_fifty_killed_processes_leave_the_ledger_intact(tmp_path: Path) -> None:
-    kill_rounds(tmp_path, 50)
+    assert len(ledger.orphans()) <= kills  # one process is killed between two steps at most once
 
 
 def test_who_works_beside_a_killed_process_goes_on(tmp_path: Path) -> None:
     ledger = Ledger.create(tmp_path / "x.ledger", dataset="d", unit="row", epsilon=1000)
     beside = worker(ledger.name, "beside", times=15)
     said = kill_at_random(ledger.name, "killed", random.Random(4))
-    lines, _ = beside.communicate(timeout=300)
+    lines, _ = beside.communicate(timeout=LIMIT_SECONDS)
     assert beside.returncode == 0 and lines.count("committed") == 15
     check(ledger, said)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
+import threading
 import zlib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -16,15 +16,16 @@ import psycopg
 import pytest
 
 import discreet as dc
-from command_line import run
 from discreet.errors import BudgetExceeded, DiscreetError, InvalidInput, UnreadableFile
 from discreet.ledger.budget import Cost
 from discreet.ledger.chain import canonical_json, digest_of
 from discreet.ledger.ledger import Reservation
 from discreet.ledger.stores import base as stores_base
 from discreet.ledger.stores.base import StoreUnavailable, WriteConflict
-from discreet.ledger.stores.postgres import PostgresStore
-from postgres_server import Server, server
+from discreet.ledger.stores.postgres import PostgresSession, PostgresStore
+from support.command_line import run
+from support.postgres_server import Server, server
+from support.waiting import LIMIT_SECONDS, wait_for
 
 pytestmark = pytest.mark.xdist_group("postgres")
 
@@ -159,8 +160,9 @@ print(paid)
 """
 
 
-def test_eight_processes_on_two_connections_that_race_for_the_last_budget_win_exactly_what_fits(
-    pg: Server, address: str
+@pytest.mark.parametrize("processes", [3, pytest.param(8, marks=pytest.mark.full)])
+def test_processes_of_two_roles_that_race_for_the_last_budget_win_exactly_what_fits(
+    pg: Server, address: str, processes: int
 ) -> None:
     make(address, 2)
     with pg.connect() as base:
@@ -169,10 +171,10 @@ def test_eight_processes_on_two_connections_that_race_for_the_last_budget_win_ex
     addresses = [address, address.replace("owner@", "second@")]
     racers = [
         subprocess.Popen([sys.executable, "-c", RACER, addresses[k % 2], str(k)], stdout=subprocess.PIPE, text=True)
-        for k in range(8)
+        for k in range(processes)
     ]
-    paid = [int(racer.communicate(timeout=240)[0]) for racer in racers]
-    assert sum(paid) == 20 and [racer.returncode for racer in racers] == [0] * 8
+    paid = [int(racer.communicate(timeout=LIMIT_SECONDS)[0]) for racer in racers]
+    assert sum(paid) == 20 and [racer.returncode for racer in racers] == [0] * processes
     ledger = dc.Ledger.open(address)
     assert ledger.left().epsilon == 0 and ledger.verify().holds
     with pytest.raises(BudgetExceeded):
@@ -210,14 +212,10 @@ def keep_first(other: psycopg.Connection[Any], content: bytes) -> None:
 
 
 def wait_until_it_waits(pg: Server, number: int = 1) -> None:
-    """Until so many sessions of the server wait for a lock."""
+    """Wait until so many sessions of the server wait for a lock."""
+    sql = b"SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
     with pg.connect() as base:
-        for _ in range(1000):
-            sql = b"SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
-            if base.execute(sql).fetchone() == (number,):
-                return
-            time.sleep(0.01)
-    raise AssertionError("nothing waits")
+        wait_for(lambda: base.execute(sql).fetchone() == (number,))
 
 
 REQUEST = {"question": "which"}
@@ -232,23 +230,36 @@ def test_a_reservation_that_the_server_undoes_is_made_once_all_the_same(pg: Serv
         paid = pool.submit(ledger.reserve, "q", REQUEST, Cost(Fraction(1)))
         wait_until_it_waits(pg)
         other.execute(b"COMMIT")
-        reservation = paid.result(timeout=60)
+        reservation = paid.result(timeout=LIMIT_SECONDS)
     assert tried == ["WriteConflict", "written"] and pg.log.count("could not serialize access") == before + 1
     assert isinstance(reservation, Reservation) and [e.reservation for e in ledger.entries()] == [reservation]
     assert ledger.left().epsilon == 1 and ledger.verify().holds
 
 
-def test_a_reservation_that_loses_a_deadlock_is_made_once_all_the_same(pg: Server, address: str, tried) -> None:
+def test_a_reservation_that_loses_a_deadlock_is_made_once_all_the_same(
+    pg: Server, address: str, tried, monkeypatch
+) -> None:
     """SQLSTATE 40P01: the other one waits for the events, which the writer has locked."""
-    ledger = make(address)
+    ledger, has_locked, may_go_on = make(address), threading.Event(), threading.Event()
+    keep = PostgresSession.keep
+
+    def keep_when_told(session: PostgresSession, content: bytes) -> str:
+        has_locked.set()
+        assert may_go_on.wait(LIMIT_SECONDS)
+        return keep(session, content)
+
+    monkeypatch.setattr(PostgresSession, "keep", keep_when_told)
     with pg.connect(database_of(address)) as other, ThreadPoolExecutor() as pool:
-        other.execute(b"SET deadlock_timeout = '1min'")  # so that the writer finds it first
+        other.execute(b"SET deadlock_timeout = '1h'")  # so that the writer, who comes last, finds it
         keep_first(other, ASKED)
         paid = pool.submit(ledger.reserve, "q", REQUEST, Cost(Fraction(1)))
+        assert has_locked.wait(LIMIT_SECONDS)
+        locked = pool.submit(other.execute, b"LOCK TABLE discreet_main.events IN EXCLUSIVE MODE")
         wait_until_it_waits(pg)
-        other.execute(b"LOCK TABLE discreet_main.events IN EXCLUSIVE MODE")
+        may_go_on.set()
+        locked.result(timeout=LIMIT_SECONDS)
         other.execute(b"ROLLBACK")
-        paid.result(timeout=60)
+        paid.result(timeout=LIMIT_SECONDS)
     assert tried == ["WriteConflict", "written"] and "deadlock detected" in pg.log
     assert len(ledger.entries()) == 1 and ledger.left().epsilon == 1 and ledger.verify().holds
 
@@ -264,11 +275,10 @@ def test_an_answer_that_the_server_undoes_is_drawn_once_and_recorded(pg: Server,
             return b"noisy"
 
         answer = pool.submit(ledger.answer, "q", {}, Cost(Fraction(1)), draw)
-        while not drawn:
-            time.sleep(0.01)
+        wait_for(lambda: drawn)
         wait_until_it_waits(pg)
         other.execute(b"COMMIT")
-        assert answer.result(timeout=60).answer == b"noisy"
+        assert answer.result(timeout=LIMIT_SECONDS).answer == b"noisy"
     assert tried == ["written", "written", "WriteConflict", "written"] and len(drawn) == 1
     assert ledger.left().epsilon == 1 and ledger.verify().holds
 
@@ -299,7 +309,7 @@ def test_what_may_have_been_written_is_not_done_again(pg: Server, address: str, 
         wait_until_it_waits(pg)
         other.execute(b"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
         with pytest.raises(StoreUnavailable, match="may be there or not: see discreet ledger show"):
-            paid.result(timeout=60)
+            paid.result(timeout=LIMIT_SECONDS)
         other.execute(b"ROLLBACK")
     assert tried == ["StoreUnavailable"] and ledger.entries() == []
 

@@ -6,10 +6,11 @@ import random
 from fractions import Fraction
 
 import pytest
-from noise_oracle import NoiseModel, least_delta_by_enumeration
 
 import discreet as dc
 from discreet.errors import InvalidInput
+from support.grids import every_case
+from support.noise_oracle import NoiseModel, least_delta_by_enumeration
 
 
 def check_claims(table: dc.PTable, epsilon: Fraction, least: float) -> None:
@@ -28,8 +29,18 @@ def test_an_asymmetric_table_is_found_where_it_is_better():
     check_claims(table, Fraction(7, 20), least_delta_by_enumeration(0.35, 2, 16, stay=0.39))
 
 
-@pytest.mark.parametrize("seed", range(30))
+@every_case("seed", range(10))
 def test_no_table_on_few_keys_is_better_by_brute_force(seed):
+    check_by_brute_force(seed)
+
+
+@pytest.mark.full
+@every_case("seed", range(10, 30))
+def test_no_table_on_few_keys_is_better_by_brute_force_over_many_settings(seed):
+    check_by_brute_force(seed)
+
+
+def check_by_brute_force(seed: int) -> None:
     """Every table is written down: reach 2 on up to 16 keys, reach 1 on up to 40."""
     r = random.Random(seed)
     reach = r.choice([1, 2, 2, 2])
@@ -66,15 +77,16 @@ def _against_another_search(seed: int) -> None:
     check_claims(dc.design_ptable(epsilon, reach, keys=keys, **asked), epsilon, least)
 
 
-@pytest.mark.parametrize("seed", range(16))
+@every_case("seed", range(8))
 def test_claims_hold_against_another_search(seed):
     _against_another_search(seed)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(100, 300))
-def test_claims_hold_against_another_search_over_many_settings(seed):
-    _against_another_search(seed)
+@pytest.mark.full
+@pytest.mark.parametrize("part", range(10))
+def test_claims_hold_against_another_search_over_many_settings(part):
+    for seed in range(100 + 20 * part, 120 + 20 * part):
+        _against_another_search(seed)
 
 
 def test_a_proof_for_a_shorter_reach_is_none_for_the_whole(monkeypatch):

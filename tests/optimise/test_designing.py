@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import discreet as dc
@@ -21,6 +21,9 @@ from discreet.optimise.design.describing import Design, report_of_design
 from discreet.optimise.design.designing import read_request
 from discreet.optimise.lp.search import search
 from discreet.report import Fact
+from support.grids import every_case
+from support.refusals import refused
+from support.tiers import examples
 
 SEVEN = ("S", "RH", "RM", "CH", "CM", "F", "WH")
 
@@ -93,7 +96,7 @@ def test_128_property_sets_have_at_most_four_costs(n, alpha):
 
 
 @given(st.integers(1, 9), st.fractions(Fraction(1, 20), Fraction(19, 20), max_denominator=30))
-@settings(max_examples=40)
+@examples(40)
 def test_the_geometric_mechanism_has_just_the_properties_the_lemmas_say(n, alpha):
     """[C] lemmas 2 and 3 (the second's proof has the inequality reversed; its statement holds for n >= 2)."""
     checked = {code for code, result in dc.check(dc.geometric(n, alpha=alpha)).items() if result.holds}
@@ -114,7 +117,7 @@ def test_the_linear_program_agrees_that_geometric_is_the_unique_optimum(n, alpha
     )
 
 
-@pytest.mark.parametrize(("n", "alpha"), [(2, "1/2"), (5, "9/10"), (8, "3/4"), (9, "1/5")])
+@every_case(("n", "alpha"), [(2, "1/2"), (5, "9/10"), (8, "3/4"), (9, "1/5")])
 def test_explicit_fair_is_minimax_even_without_any_property(n, alpha):
     request, stated = read_request(
         n, alpha=alpha, epsilon=None, delta=0, loss="L0", properties=(), prior=None, worst_case=True
@@ -126,7 +129,7 @@ def test_explicit_fair_is_minimax_even_without_any_property(n, alpha):
 
 
 @given(st.integers(1, 14), st.fractions(Fraction(1, 20), Fraction(24, 25), max_denominator=25))
-@settings(max_examples=25)
+@examples(25)
 def test_weak_honesty_has_a_cost_in_closed_form(n, alpha):
     m = dc.design(n, alpha=alpha, properties="WH")
     assert cost_of(m) == closed.weakly_honest_cost(n, alpha)
@@ -142,8 +145,8 @@ def test_closed_costs_are_those_of_the_tables():
 # ------------------------------------------------------------------------------------------------ proofs
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 7, 16, 33])
-@pytest.mark.parametrize("alpha", ["1/20", "1/3", "31/50", "9/10", "199/200"])
+@every_case("n", [1, 2, 3, 7, 16, 33])
+@every_case("alpha", ["1/20", "1/3", "31/50", "9/10", "199/200"])
 def test_realised_epsilon_never_exceeds_the_request(n, alpha):
     for loss, codes in (("L1", SEVEN), ("L2", ("WH", "CM")), ("L1", ("CH", "RM")), ("L0_1", ("F",)), ("L0", ("CM",))):
         m = dc.design(n, alpha=alpha, loss=loss, properties=codes)
@@ -151,9 +154,9 @@ def test_realised_epsilon_never_exceeds_the_request(n, alpha):
         assert _details(m)["gap"] <= 1e-8 * max(1.0, _details(m)["cost_about"])
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("n", [50, 100])
-@pytest.mark.parametrize("alpha", ["1/20", "1/2", "31/50", "9/10", "99/100", "199/200"])
+@pytest.mark.full
+@every_case("n", [50, 100])
+@every_case("alpha", ["1/20", "1/2", "31/50", "9/10", "99/100", "199/200"])
 def test_realised_epsilon_never_exceeds_the_request_for_larger_n(n, alpha):
     for loss, codes in (("L1", SEVEN), ("L2", ("WH", "CM")), ("L1", ("WH",))):
         m = dc.design(n, alpha=alpha, loss=loss, properties=codes)
@@ -170,7 +173,7 @@ def test_realised_epsilon_never_exceeds_the_request_for_larger_n(n, alpha):
     st.booleans(),
     st.lists(st.integers(1, 9), min_size=7, max_size=7),
 )
-@settings(max_examples=60)
+@examples(60)
 def test_designs_are_sound_and_no_better_mechanism_is_known(n, alpha, codes, loss, worst_case, weights):
     """The bound is a true one: explicit fair, which has all seven properties, and the uniform never cost less."""
     prior = None if worst_case else [Fraction(w, sum(weights[: n + 1])) for w in weights[: n + 1]]
@@ -220,7 +223,7 @@ def test_the_interior_mechanism_has_room_in_every_inequality():
 # ------------------------------------------------------------------------------------------------ one answer
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("loss", "codes"), [("L0", ("WH",)), ("L0", ("CM",)), ("L1", SEVEN), ("L0_1", ("WH", "CM")), ("L2", ("CH",))]
 )
 def test_ties_go_to_the_symmetric_and_row_monotone(loss, codes):
@@ -244,7 +247,7 @@ def test_the_order_of_properties_does_not_matter_nor_does_the_road():
 # ------------------------------------------------------------------------------------------------ further requirements
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("alpha", "codes"),
     [
         ("1/2", ("bias<=1/2",)), ("9/10", ("mse<=20", "WH")), ("9/10", ("truth=1/8",)), ("9/10", ("truth>=3/25", "S")),
@@ -269,15 +272,15 @@ def test_a_property_of_ones_own_is_one_object():
     mine = properties.Property("mine", "mine", "P[0, 0] >= 1.5 P[1, 0].", "", build)
     m = dc.design(4, alpha="1/2", loss="L2", properties=[mine, "WH"])
     assert 2 * m.probability(0, 0) >= 3 * m.probability(1, 0)
-    with pytest.raises(Conflict, match="mine"):
+    with refused(Conflict, "properties"):
         dc.design(4, alpha="9/10", loss="L2", properties=[mine, "WH"])
 
 
 # ------------------------------------------------------------------------------------------------ approximate privacy
 
 
-@pytest.mark.parametrize("delta", ["1/10", "1/1000", "1e-6"])
-@pytest.mark.parametrize("codes", [(), ("CM", "WH"), SEVEN])
+@every_case("delta", ["1/10", "1/1000", "1e-6"])
+@every_case("codes", [(), ("CM", "WH"), SEVEN])
 def test_delta_is_the_true_hockey_stick_and_no_looser_mechanism_is_given(delta, codes):
     m = dc.design(7, epsilon="1/2", delta=delta, loss="L1", properties=codes)
     verdict = dc.verify(m)
@@ -295,7 +298,7 @@ def test_delta_is_used_up():
 
 
 def test_bounded_noise_needs_a_delta():
-    with pytest.raises(Conflict, match="a delta above 0"):
+    with refused(Conflict, "properties"):
         dc.design(8, alpha="1/2", loss="L1", properties="support<=2")
     m = dc.design(8, alpha="1/2", loss="L1", properties="support<=2", delta="1/10")
     assert all(m.probability(i, j) == 0 for i in range(9) for j in range(9) if abs(i - j) > 2)
@@ -321,14 +324,14 @@ def test_conflicts_without_privacy_leave_it_out():
 
 
 def test_unbiased_and_private_and_in_range_cannot_be():
-    with pytest.raises(Conflict, match="bias"):
+    with refused(Conflict, "properties"):
         dc.design(8, alpha="1/2", properties=["bias<=0", "WH"])
 
 
 # ------------------------------------------------------------------------------------------------ large n
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("alpha", "loss", "codes"),
     [
         ("9/10", "L1", "RM+WH+S"),
@@ -371,7 +374,7 @@ def test_closed_forms_reach_any_n(tmp_path):
 
 
 def test_too_large_a_program_is_refused_before_any_work():
-    with pytest.raises(Unsupported, match="too large"):
+    with refused(Unsupported, "n"):
         dc.design(2000, alpha="9/10", loss="L1", properties="CM")
 
 
@@ -408,7 +411,7 @@ def test_a_file_that_claims_a_property_it_lacks_is_refused(tmp_path):
         dc.load(path)
 
 
-@pytest.mark.parametrize(
+@every_case(
     "wrong",
     [
         {"alpha": "1/2", "epsilon": 1}, {"alpha": "3/2"}, {"alpha": "1/2", "delta": 1}, {"alpha": "1/2", "loss": "L-1"},
@@ -425,7 +428,7 @@ def test_bad_requests_are_refused(wrong):
 # ------------------------------------------------------------------------------------------------ choosing
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("n", "alpha", "codes", "name"),
     [
         (8, "9/10", ("F",), "EM"), (8, "9/10", ("S", "RM"), "GM"), (8, "1/2", ("CM", "WH"), "GM"),
@@ -442,7 +445,7 @@ def test_the_flowchart_of_figure_5(n, alpha, codes, name):
     assert all(cost <= choice.cost for cost in choice.without.values())
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("options", "words"),
     [
         ({}, "least expected L0, uniform prior"),
@@ -489,7 +492,7 @@ def test_the_flowchart_says_what_was_asked_for_where_there_is_one_count() -> Non
 
 
 def test_a_conflict_names_the_privacy_that_was_typed() -> None:
-    with pytest.raises(dc.errors.Conflict, match=r"epsilon = 0\.5 \(privacy\) and bias<=0"):
+    with refused(dc.errors.Conflict, "properties"):
         dc.design(4, epsilon="0.5", loss="L1", properties="bias<=0")
 
 

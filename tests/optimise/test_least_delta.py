@@ -6,11 +6,13 @@ import random
 from fractions import Fraction
 
 import pytest
-from noise_oracle import NoiseModel
 
 import discreet as dc
 from discreet.errors import InvalidInput
-from oracles import NotSolved
+from support.grids import every_case
+from support.noise_oracle import NoiseModel
+from support.oracles import NotSolved
+from support.refusals import refused
 
 
 def settings_of(seed: int, most_reach: int) -> tuple[Fraction, int, dict]:
@@ -46,14 +48,13 @@ def agrees(epsilon: Fraction, reach: int, asked: dict) -> bool:
     return True
 
 
-@pytest.mark.parametrize("part", range(4))
-def test_no_noise_that_is_allowed_has_a_smaller_delta(part):
-    """240 settings: the asymmetric laws are searched too, and every program is solved."""
-    solved = [agrees(*settings_of(1000 * part + k, 4)) for k in range(60)]
+def test_no_noise_that_is_allowed_has_a_smaller_delta():
+    """60 settings: the asymmetric laws are searched too, and every program is solved."""
+    solved = [agrees(*settings_of(k, 4)) for k in range(60)]
     assert sum(solved) > 45
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("part", range(20))
 def test_no_noise_that_is_allowed_has_a_smaller_delta_over_many_settings(part):
     solved = [agrees(*settings_of(10**6 + 1000 * part + k, 6)) for k in range(100)]
@@ -80,13 +81,13 @@ def test_sharing_noise_later_costs_no_delta_and_is_a_choice_with_its_own_bound()
     for m, shared in ((early, 6), (late, 12)):
         least = NoiseModel(0.357, 3, 0.261, shared=shared).least_delta()
         assert m.certificate.delta == pytest.approx(least, rel=1e-8)
-    with pytest.raises(InvalidInput, match="shared_from must be from 3"):
+    with refused(InvalidInput, "shared_from", given=2):
         dc.bounded_noise(1, "1/2", 3, shared_from=2)
-    with pytest.raises(InvalidInput, match="kind='all-counts'"):
+    with refused(InvalidInput, "shared_from"):
         dc.bounded_noise(1, "1/2", 3, kind="optimal", shared_from=6)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@every_case("seed", range(12))
 def test_the_largest_stay_for_a_delta_is_the_largest_of_all_laws(seed):
     r = random.Random(seed)
     epsilon, reach = Fraction(r.randint(10, 200), 100), r.randint(1, 4)

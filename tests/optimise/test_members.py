@@ -18,6 +18,7 @@ from discreet.optimise.lp.bounds import impossible
 from discreet.optimise.lp.highs import StallWatch
 from discreet.optimise.lp.program import program_of
 from discreet.optimise.lp.solver import InfeasibleDesign, Session, SolverFailed
+from support.grids import every_case
 
 SEVEN = ("S", "RH", "RM", "CH", "CM", "F", "WH")
 
@@ -159,7 +160,7 @@ def _asked_of(table: Any, rng: np.random.Generator) -> list[str]:
     return codes
 
 
-@pytest.mark.parametrize("seed", range(60))
+@every_case("seed", range(60))
 def test_no_request_is_refused_that_a_known_mechanism_meets(seed: int) -> None:
     rng = np.random.default_rng(seed)
     n = int(rng.integers(1, 16))

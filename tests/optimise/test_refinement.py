@@ -7,11 +7,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.optimise.lp.refinement import BITS, InfeasibleProgram, Program, solve_exactly
-from oracles import linear_minimum
+from support.oracles import linear_minimum
+from support.tiers import examples
 
 
 def test_the_optimum_of_a_small_program_to_all_digits():
@@ -52,7 +53,7 @@ def test_what_cannot_be_is_said():
 
 
 @given(st.data())
-@settings(max_examples=25)
+@examples(25)
 def test_random_programs_agree_with_another_solver_and_with_their_bound(data):
     rows, columns = data.draw(st.integers(1, 5)), data.draw(st.integers(2, 6))
     number = st.integers(-9, 9)

@@ -14,7 +14,7 @@ from discreet.optimise.lp.solver import assemble
 from discreet.properties import PROPERTIES
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_prices_that_vanish_in_a_sum_prove_nothing() -> None:
     """The uniform mechanism meets this request, so no prices may say that nothing does.
 

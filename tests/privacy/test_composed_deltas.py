@@ -8,7 +8,7 @@ from itertools import combinations_with_replacement, pairwise, product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import discreet as dc
@@ -18,6 +18,8 @@ from discreet.privacy.bounds import Identical, some_secret_lost
 from discreet.privacy.compose import METHODS, compose
 from discreet.privacy.dominating import Pair, curve_points, guarantee_points, pair_of_curve, pair_of_guarantee
 from discreet.privacy.loss_sums import LossSum, sum_of_losses
+from support.grids import every_case
+from support.tiers import examples
 
 F = Fraction
 Rows = list[list[Fraction]]
@@ -118,7 +120,7 @@ def tables(draw):
     notion=st.sampled_from(["central", "local"]),
     epsilon=st.fractions(0, 4, max_denominator=7),
 )
-@settings(max_examples=120)
+@examples(60)
 def test_never_below_brute_force_over_all_sequences_of_pairs(first, second, times, notion, epsilon):
     plan = [(rows_of(first), times[0]), (rows_of(second), times[1])][: 1 + times[1]]
     verdicts = [(dc.verify([[str(p) for p in row] for row in rows], notion), k) for rows, k in plan]
@@ -157,7 +159,7 @@ def exact_of_pairs(pairs: list[tuple[tuple[list[Fraction], list[Fraction]], int]
 
 
 @given(table=tables(), notion=st.sampled_from(["central", "local"]), epsilon=st.fractions(0, 5, max_denominator=9))
-@settings(max_examples=100)
+@examples(50)
 def test_the_curve_of_the_pair_is_that_of_the_verdict(table, notion, epsilon):
     verdict = dc.verify([[str(p) for p in row] for row in rows_of(table)], notion)
     curve = curve_points(verdict.evidence)
@@ -202,7 +204,7 @@ def test_screened_verdicts_compose_too():
     k=st.integers(1, 6),
     epsilon=st.fractions(0, 8, max_denominator=5),
 )
-@settings(max_examples=60)
+@examples(60)
 def test_the_closed_form_is_exact_for_pure_releases(ratio, k, epsilon):
     p = ratio / (1 + ratio)
     rows = [[p, 1 - p], [1 - p, p]]
@@ -212,8 +214,8 @@ def test_the_closed_form_is_exact_for_pure_releases(ratio, k, epsilon):
     assert optimal.delta(epsilon) <= float(hockey([(rows[0], rows[1])] * k, low)) * (1 + 1e-14) + 1e-70
 
 
-@pytest.mark.parametrize("k", [1, 2, 10, 1000])
-@pytest.mark.parametrize("epsilon", ["0.01", "0.1", "1"])
+@every_case("k", [1, 2, 10, 1000])
+@every_case("epsilon", ["0.01", "0.1", "1"])
 def test_numerical_is_within_one_per_cent_of_the_closed_form_and_never_below(k, epsilon):
     privacy = dc.Privacy(epsilon)
     optimal, numerical = (compose([(privacy, k)], method=m) for m in ("optimal", "numerical"))
@@ -251,7 +253,7 @@ def test_different_epsilons_are_composed_within_the_stated_slack():
     times=st.integers(1, 30),
     at=st.fractions(0, 1),
 )
-@settings(max_examples=50)
+@examples(50)
 def test_basic_is_at_least_optimal_is_at_least_the_best(epsilons, delta, times, at):
     plan = [(dc.Privacy(epsilon, delta), times) for epsilon in epsilons]
     basic, optimal, best = (compose(plan, method=m) for m in ("basic", "optimal", "best"))

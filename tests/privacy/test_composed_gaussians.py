@@ -13,6 +13,8 @@ import discreet as dc
 from discreet.errors import Unsupported
 from discreet.privacy.bounds import concentrated_delta, pure_rho
 from discreet.privacy.compose import compose
+from support.grids import every_case
+from support.refusals import refused
 
 F = Fraction
 
@@ -33,7 +35,7 @@ def gaussian_delta(sigma2: float, k: int, epsilon: float) -> float:
     return float(np.sum(total * np.maximum(0, -np.expm1(np.minimum(epsilon - losses, 0)))))
 
 
-@pytest.mark.parametrize(("sigma2", "k"), [(F(1, 2), 1), (1, 3), (F(7, 3), 10), (30, 50), (100, 200), (40_000, 8)])
+@every_case(("sigma2", "k"), [(F(1, 2), 1), (1, 3), (F(7, 3), 10), (30, 50), (100, 200), (40_000, 8)])
 def test_the_discrete_gaussian_is_composed_closely_and_never_below(sigma2, k):
     m = dc.discrete_gaussian(sigma2=sigma2)
     numerical, zcdp = (compose([(m, k)], method=method) for method in ("numerical", "zcdp"))
@@ -59,7 +61,7 @@ def test_a_clamped_gaussian_gives_away_no_more_and_on_short_ranges_less():
 def test_very_wide_gaussians_are_left_to_zcdp():
     m = dc.discrete_gaussian(sigma2=10**9)
     assert compose([(m, 10)]).methods == ("zcdp",)
-    with pytest.raises(Unsupported, match="zcdp"):
+    with refused(Unsupported, "method"):
         compose([(m, 10)], method="numerical")
 
 
@@ -106,7 +108,7 @@ def accounting():
     return importlib.import_module("dp_accounting.pld.privacy_loss_distribution")
 
 
-@pytest.mark.parametrize(("sigma2", "k", "epsilon"), [(100, 1000, 15.0), (25, 40, 2.0), (400, 100, 1.0), (4, 5, 3.0)])
+@every_case(("sigma2", "k", "epsilon"), [(100, 1000, 15.0), (25, 40, 2.0), (400, 100, 1.0), (4, 5, 3.0)])
 def test_gaussians_agree_with_dp_accounting(accounting, sigma2, k, epsilon):
     theirs = accounting.from_discrete_gaussian_mechanism(
         math.sqrt(sigma2), value_discretization_interval=1e-4, use_connect_dots=True

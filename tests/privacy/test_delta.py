@@ -16,6 +16,7 @@ import discreet as dc
 from discreet.exact.kernels import Noise
 from discreet.exact.laws import Finite
 from discreet.exact.rationals import exp_bounds
+from support.grids import every_case
 
 
 def finite_noise(probabilities: dict[int, float]) -> SimpleNamespace:
@@ -120,8 +121,8 @@ def test_very_large_epsilons_are_answered():
     assert dc.verify([[1, 0], [0, 1]]).delta(10_000) == 1
 
 
-@pytest.mark.parametrize("clamp", [False, True])
-@pytest.mark.parametrize("epsilon", ["0.1", "0.5", "0.69"])
+@every_case("clamp", [False, True])
+@every_case("epsilon", ["0.1", "0.5", "0.69"])
 def test_noise_that_may_leave_the_range_has_divergences_by_distance(clamp: bool, epsilon: str) -> None:
     """It was said to have too many pairs, on four counts. Held against the sums themselves, tails to 2^-60."""
     m = dc.two_sided_geometric(alpha="1/2").on(dc.Counts(3), clamp=clamp)

@@ -8,6 +8,7 @@ import pytest
 
 import discreet as dc
 from discreet.exact.projective import Projective, points_of
+from support.grids import every_case
 
 #: Primes, coordinates and numbers of values: all points, and some of them.
 CASES = [
@@ -17,8 +18,8 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("q", "t", "k"), CASES)
-@pytest.mark.parametrize("alpha", ["1/2", "19/20", "1/1000"])
+@every_case(("q", "t", "k"), CASES)
+@every_case("alpha", ["1/2", "19/20", "1/1000"])
 def test_two_truths_give_away_what_the_whole_table_does(q: int, t: int, k: int, alpha: str) -> None:
     m = dc.projective_response(k, alpha=alpha, q=q)
     if m.kernel.t != t:  # fewer coordinates do for so few values: the kernel itself takes more
@@ -33,8 +34,19 @@ def test_two_truths_give_away_what_the_whole_table_does(q: int, t: int, k: int, 
         assert found.holds(epsilon) == plain.holds(epsilon)
 
 
-@pytest.mark.parametrize(("q", "k"), [(2, 2000), (3, 1000), (7, 2800), (53, 2863)])
+# all points of a space, one fewer, and about half of them
+@every_case(("q", "k"), [(2, 511), (3, 363), (7, 400), (19, 200)])
 def test_the_ratio_of_a_larger_table_is_the_one_that_is_proved(q: int, k: int) -> None:
+    check_ratio(q, k)
+
+
+@pytest.mark.full
+@every_case(("q", "k"), [(2, 2000), (3, 1000), (7, 2800), (53, 2863)])
+def test_the_ratio_of_a_table_of_thousands_is_the_one_that_is_proved(q: int, k: int) -> None:
+    check_ratio(q, k)
+
+
+def check_ratio(q: int, k: int) -> None:
     m = dc.projective_response(k, epsilon=1, q=q)
     assert dc.verify(m.kernel.table(), "local").ratio == m.certificate.ratio == dc.verify(m).ratio
 

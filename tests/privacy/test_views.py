@@ -11,7 +11,7 @@ from fractions import Fraction
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import discreet as dc
@@ -20,6 +20,8 @@ from discreet.exact.kernels import Noise, Response
 from discreet.exact.laws import Finite, GeometricTails
 from discreet.exact.rationals import exp_bounds
 from discreet.privacy import pairs
+from support.grids import every_case
+from support.tiers import examples
 
 EPSILONS = [Fraction(0), Fraction(1, 10), Fraction(3, 2), Fraction(6)]
 WIDE = 25
@@ -140,7 +142,7 @@ def clamped(law, n: int, clamp: str, own=()) -> Noise:
 
 
 @given(law=st.one_of(geometric_tails, named_tails, finite), n=st.integers(1, 25), clamp=st.sampled_from(CLAMPS))
-@settings(max_examples=100)
+@examples(50)
 def test_noise_on_a_range_is_judged_as_if_written_out(law, n, clamp):
     kernel = clamped(law, n, clamp)
     P = written_out(kernel, 0, n)
@@ -148,7 +150,7 @@ def test_noise_on_a_range_is_judged_as_if_written_out(law, n, clamp):
 
 
 @given(law=st.one_of(named_tails, finite), own=own_laws, n=st.integers(1, 30), clamp=st.sampled_from(CLAMPS))
-@settings(max_examples=100)
+@examples(50)
 def test_laws_of_their_own_are_all_looked_at(law, own, n, clamp):
     kernel = clamped(law, n, clamp, own)
     P = written_out(kernel, 0, n)
@@ -167,7 +169,7 @@ def test_a_law_of_its_own_far_from_both_ends_of_the_own_laws_is_looked_at():
 
 
 @given(law=st.one_of(geometric_tails, named_tails, finite), low=st.sampled_from([None, 0]), own=own_laws)
-@settings(max_examples=40)
+@examples(16)
 def test_unbounded_noise_is_judged_as_its_first_truths(law, low, own):
     kernel = Noise(law, (low, None), (low, None), own if low is not None else ())
     first = 0 if low is not None else -10
@@ -176,7 +178,7 @@ def test_unbounded_noise_is_judged_as_its_first_truths(law, low, own):
 
 
 @given(law=st.one_of(named_tails, finite), n=st.integers(41, 60))
-@settings(max_examples=15)
+@examples(8)
 def test_the_middle_of_a_wide_range_adds_nothing(law, n):
     kernel = clamped(law, n, "both")
     P = written_out(kernel, 0, n)
@@ -186,7 +188,7 @@ def test_the_middle_of_a_wide_range_adds_nothing(law, n):
 
 
 @given(law=st.one_of(named_tails, finite), n=st.integers(1, 8), low=st.integers(-12, 12), width=st.integers(1, 12))
-@settings(max_examples=100)
+@examples(50)
 def test_a_clamp_elsewhere_than_the_range_is_judged_as_if_written_out(law, n, low, width):
     kernel = Noise(law, (0, n), (low, low + width))
     P, verdict = written_out(kernel, 0, n), judge(kernel)
@@ -198,7 +200,7 @@ def test_a_clamp_elsewhere_than_the_range_is_judged_as_if_written_out(law, n, lo
 
 
 @given(law=st.one_of(geometric_tails, named_tails), n=st.integers(1, 9), clamp=st.sampled_from(CLAMPS))
-@settings(max_examples=50)
+@examples(50)
 def test_local_privacy_of_geometric_noise_in_closed_form_is_that_of_the_table(law, n, clamp):
     kernel = clamped(law, n, clamp)
     P = written_out(kernel, 0, n)
@@ -229,7 +231,7 @@ def test_far_ends_without_a_table_have_the_same_epsilon(law, n, clamp):
 
 
 @given(law=finite, own=own_laws, n=st.integers(1, 12), clamp=st.sampled_from(CLAMPS))
-@settings(max_examples=100)
+@examples(50)
 def test_local_privacy_of_finite_noise_is_that_of_the_table(law, own, n, clamp):
     kernel = clamped(law, n, clamp, own)
     P = written_out(kernel, 0, n)
@@ -237,7 +239,7 @@ def test_local_privacy_of_finite_noise_is_that_of_the_table(law, own, n, clamp):
 
 
 @given(law=st.one_of(named_tails, finite), own=own_laws, n=st.integers(13, 30))
-@settings(max_examples=40)
+@examples(40)
 def test_bounded_noise_on_a_wide_range_is_infinite_with_a_real_witness_or_refused(law, own, n):
     if not own and not isinstance(law, Finite):
         return
@@ -323,8 +325,8 @@ def test_response_on_a_map_is_limited_by_the_nearest_cells():
 # ------------------------------------------------------------------------------------------------ p-tables
 
 
-@pytest.mark.parametrize("reach", [1, 2, 5])
-@pytest.mark.parametrize("stay", [Fraction(1, 2), Fraction(4, 5)])
+@every_case("reach", [1, 2, 5])
+@every_case("stay", [Fraction(1, 2), Fraction(4, 5)])
 def test_a_table_that_leaves_zeros_alone_is_not_private(reach, stay):
     """[S]: zero stays zero, so a report of zero (or of anything else) gives the truth away."""
     side = [Fraction(1, 2**k) for k in range(1, reach + 1)]

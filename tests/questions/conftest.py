@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import duckdb
 import pytest
-from random_conditions import KNOWN, ROWS, TABLE
+
+from support.random_conditions import KNOWN, ROWS, TABLE
 
 
 @pytest.fixture(scope="module")

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 
-import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from random_conditions import KINDS, KNOWN, ROWS, TABLE, quoted, read, value_of, wishes
 
 from discreet.engines.duckdb.dialect import DUCKDB
 from discreet.questions.exclusion import most_together
 from discreet.questions.expressions import READINGS
+from support.grids import every_case
+from support.random_conditions import KINDS, KNOWN, ROWS, TABLE, quoted, read, value_of, wishes
+from support.tiers import examples
 
 
-@pytest.mark.parametrize("type_", READINGS)
-@pytest.mark.parametrize("column", TABLE)
+@every_case("type_", READINGS)
+@every_case("column", TABLE)
 def test_every_value_of_every_type_reads_as_stated(engine, column, type_):
     expression = DUCKDB.reading(column, type_, KINDS[column])
     found = [row[0] for row in engine.execute(f"SELECT CAST({expression} AS VARCHAR) FROM rows ORDER BY n").fetchall()]
@@ -28,7 +29,7 @@ def test_every_value_of_every_type_reads_as_stated(engine, column, type_):
             assert float(text) == value or (math.isnan(value) and text == "nan")
 
 
-@settings(max_examples=400)
+@examples(100)
 @given(wish=wishes)
 def test_an_accepted_condition_fails_on_no_row_and_means_what_is_stated(engine, wish):
     condition = read(wish.sql)
@@ -45,7 +46,7 @@ def test_an_accepted_condition_fails_on_no_row_and_means_what_is_stated(engine, 
         assert counts == (len(rows), sum(truth is False for truth in found))
 
 
-@settings(max_examples=300)
+@examples(80)
 @given(one=wishes, two=wishes)
 def test_equal_texts_are_equal_conditions_and_read_again_as_themselves(one, two):
     first, second = read(one.sql), read(two.sql)
@@ -86,7 +87,7 @@ def test_a_collation_of_the_column_does_not_make_exclusive_conditions_overlap(en
     assert engine.execute("SELECT COUNT(*) FROM rows WHERE folded = 'abc' AND folded = 'ABC'").fetchone()[0] > 0
 
 
-@settings(max_examples=200)
+@examples(80)
 @given(st.lists(st.tuples(
     st.sampled_from(["AND", "OR", "AND NOT", "OR NOT", "AND NOT NOT"]),
     st.sampled_from([

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import itertools
 
-import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from random_conditions import COMPARE, TABLE, read, wishes
 
 from discreet.questions.exclusion import most_together
+from support.grids import every_case
+from support.random_conditions import COMPARE, TABLE, read, wishes
+from support.tiers import examples
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("written", "where", "most"),
     [
         (["h = 'good'", "h = 'poor'"], None, 1),
@@ -52,7 +53,7 @@ def test_how_many_conditions_can_hold_at_once(written, where, most):
     assert most_together(conditions, None if where is None else read(where)) == most
 
 
-@settings(max_examples=300)
+@examples(80)
 @given(st.lists(wishes, min_size=1, max_size=5), st.none() | wishes)
 def test_no_row_meets_more_conditions_than_said(engine, several, where):
     """Against every combination of the awkward values of the columns concerned."""

@@ -21,13 +21,14 @@ from discreet.questions.groups import (
     read_sizes,
     with_zeros,
 )  # fmt: skip
+from support.grids import every_case
 
 
 def values_of(text: str):
     return read_domain([f"c={text}"], ["c"]).values[0]
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("text", "values"),
     [
         ("1..6", range(1, 7)),
@@ -65,7 +66,7 @@ def test_domains_as_people_write_them(text, values):
     )
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("text", "reason"),
     [
         ("", "empty value"), ("a,,b", "empty value"), ("a,", "empty value"), ("6..1", "ends before"),
@@ -119,7 +120,7 @@ def test_groups_from_python():
     assert groups_from([5, 7], ["x"]).labels(0) == [5, 7]
 
 
-@pytest.mark.parametrize(
+@every_case(
     "given",
     [
         {"x": "abc"}, {"x": [1.0]}, {"x": [True]}, {"x": [1, "a"]}, {"x": [float("nan")]}, {"x": 3}, {"x": [b"a"]},
@@ -251,7 +252,7 @@ def test_numbers_labels_and_codes_agree(groups, asked):
         assert number == (labels.index(wanted) if wanted in labels and known else -1)
 
 
-@pytest.mark.parametrize(
+@every_case(
     "change",
     [
         {"columns": ["a"]}, {"kinds": ["integer", "number"]}, {"values": [[1, 2], ["x", "x"]]},

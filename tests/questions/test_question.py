@@ -16,6 +16,7 @@ from sqlglot.dialects.duckdb import DuckDB
 from discreet.errors import InvalidInput
 from discreet.questions.expressions import name_text
 from discreet.questions.question import Question, expand_view, find_column, read_question, read_view
+from support.grids import every_case
 
 
 def read(sql: str, unit: str = "person") -> Question:
@@ -42,7 +43,7 @@ SAME = [
 ]
 
 
-@pytest.mark.parametrize("sql", SAME)
+@every_case("sql", SAME)
 def test_the_same_question_written_otherwise_has_the_same_text(sql):
     assert read(sql) == read(SAME[0]) and read(sql).text == SAME[0]
 
@@ -91,7 +92,7 @@ COUNTS = {
 }
 
 
-@pytest.mark.parametrize(("written", "condition"), COUNTS.items())
+@every_case(("written", "condition"), COUNTS.items())
 def test_every_way_to_count(written, condition):
     (count,) = read(f"SELECT {written} FROM t").aggregates
     assert (count.condition and count.condition.text) == condition
@@ -108,7 +109,7 @@ def test_headings_are_the_aliases_or_readable_and_unique():
         read("SELECT count, COUNT(*) FROM t GROUP BY count")
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("counts", "most"),
     [
         ("COUNT_IF(h = 'good'), COUNT_IF(h = 'poor')", 1),
@@ -242,7 +243,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("sql", "reason"), REFUSED.items())
+@every_case(("sql", "reason"), REFUSED.items())
 def test_what_cannot_be_protected_is_refused_with_the_reason(sql, reason, caplog):
     caplog.set_level(logging.CRITICAL, logger="sqlglot")
     with pytest.raises(InvalidInput, match=re.escape(reason)) as caught:
@@ -276,7 +277,7 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("sql", HOSTILE.values(), ids=HOSTILE.keys())
+@every_case("sql", HOSTILE.values(), ids=HOSTILE.keys())
 def test_hostile_text_is_refused_and_nothing_breaks(sql):
     with pytest.raises(InvalidInput):
         read(sql)
@@ -369,7 +370,7 @@ def test_a_view_of_plain_columns_is_expanded_and_judged():
         expand_view(read("SELECT a, b, COUNT(*) FROM v GROUP BY a, b"), "CREATE VIEW v AS SELECT x AS a, x AS b FROM t")
 
 
-@pytest.mark.parametrize(
+@every_case(
     "definition",
     [
         "SELECT a + 1 AS b FROM t", "SELECT a, COUNT(*) AS n FROM t GROUP BY a", "SELECT DISTINCT a FROM t",

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from discreet.errors import InvalidInput
 from discreet.questions.levels import MOST_LEVELS, grouping_number, is_chain, levels_text, ordered, with_totals
 from discreet.questions.question import expand_view, read_question
+from support.grids import every_case
 
 ASKED = {
     "GROUP BY ROLLUP (a, b)": (((0, 1), (0,), ()), "ROLLUP (a, b)"),
@@ -25,7 +26,7 @@ ASKED = {
 }
 
 
-@pytest.mark.parametrize("clause", ASKED)
+@every_case("clause", ASKED)
 def test_levels_are_read_and_written_in_one_form(clause: str) -> None:
     levels, text = ASKED[clause]
     question = read_question(f"SELECT a, b, GROUPING(a, b), COUNT(*) FROM t {clause}" if levels else
@@ -45,7 +46,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("sql", REFUSED)
+@every_case("sql", REFUSED)
 def test_what_cannot_be_answered_is_refused_with_advice(sql: str) -> None:
     with pytest.raises(InvalidInput, match=REFUSED[sql]):
         read_question(sql, unit="row")

@@ -10,6 +10,7 @@ import discreet as dc
 from discreet.errors import InvalidInput
 from discreet.questions.question import read_question
 from discreet.questions.readings import reading_notes
+from support.grids import every_case
 
 KINDS = {"t": "text", "n": "integer", "x": "number", "b": "boolean", "d": "date", "m": "timestamp", "o": "other"}
 
@@ -18,7 +19,7 @@ def notes(condition: str) -> tuple[str, ...]:
     return reading_notes(read_question(f"SELECT COUNT(*) FROM v WHERE {condition}", unit="row"), KINDS)
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("condition", "words"),
     [
         ("t > 10", "t is stored as text; values that are not numbers are ignored by t > 10"),
@@ -38,7 +39,7 @@ def test_a_doubtful_comparison_is_told(condition: str, words: str) -> None:
     assert words in told
 
 
-@pytest.mark.parametrize(
+@every_case(
     "condition",
     [
         "t = 'a'", "t > 'm'", "n > 10", "x > 1.5", "b", "b = 1", "d > DATE '2020-01-31'",
@@ -50,7 +51,7 @@ def test_nothing_is_told_of_what_fits(condition: str) -> None:
     assert notes(condition) == ()
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("condition", "instead"),
     [
         ("d > 1980", "DATE '2020-01-31'"), ("m = 2020", "DATE"), ("n > DATE '2020-01-31'", "Write a number"),

@@ -12,9 +12,10 @@ from discreet.errors import InvalidInput
 from discreet.questions.domains import REST, domain_values, has_rest
 from discreet.questions.groups import Groups, groups_from, read_domain, read_groups, read_sizes, with_zeros
 from discreet.questions.orders import canonical, places_in
+from support.grids import every_case
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("body", "values"),
     [
         ("Female,Male,*", ("Female", "Male", REST)),
@@ -38,7 +39,7 @@ def test_a_star_stands_behind_a_file_and_is_a_text_in_it(tmp_path) -> None:
     assert found == ("Rome", "*", REST) and has_rest(found)
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("body", "says"),
     [
         ("*", "looks like a pattern for all values"), ("a*,b", "looks like a pattern"), ("a,*,*", "has \\* twice"),

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from proposals import BY_SITE
 
 from discreet.engines.sources import Counting, open_source
 from discreet.release.plan.planning import plan_release
+from support.proposals import BY_SITE
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ from decimal import ROUND_CEILING
 from pathlib import Path
 
 import pytest
-from bundles import BY_BOTH, FILES, ZEROS, answered, edit, edit_json, failing, seal
 
 import discreet as dc
 from discreet.errors import InvalidInput, UnreadableFile
@@ -19,6 +18,8 @@ from discreet.release.auditing.audit import verify_bundle
 from discreet.release.publish import contents, tables
 from discreet.release.publish.bundle import write_bundle
 from discreet.release.publish.released import Release
+from support.bundles import BY_BOTH, FILES, ZEROS, answered, edit, edit_json, failing, seal
+from support.refusals import refused
 
 # ------------------------------------------------------------------------------------------------ checking
 
@@ -350,7 +351,7 @@ def test_another_ledger_and_a_damaged_one_show(out, tmp_path):
     (tmp_path / "damaged.ledger").write_bytes(b"no database")
     assert failing(out, tmp_path / "other.ledger") == {"ledger"}
     assert failing(out, tmp_path / "damaged.ledger") == {"ledger"}
-    with pytest.raises(UnreadableFile, match="there is no ledger"):
+    with refused(UnreadableFile, "ledger"):
         verify_bundle(out, tmp_path / "none.ledger")
 
 

@@ -13,7 +13,6 @@ import pyarrow as pa
 import pytest
 
 import discreet as dc
-from command_line import run
 from discreet.engines.sources import open_source
 from discreet.errors import DiscreetError, InvalidInput
 from discreet.release.counts import countings_of
@@ -21,6 +20,8 @@ from discreet.release.plan.plan import plan_from_request
 from discreet.release.plan.planning import plan_release
 from discreet.release.plan.request_file import open_request
 from discreet.release.publish.frames import to_arrow
+from support.command_line import run
+from support.refusals import refused
 
 SQL = "SELECT age, sex, COUNT(*) FROM people GROUP BY age, sex"
 ASK: dict[str, Any] = {"unit": "person", "max_groups": 1, "epsilon": 1}
@@ -210,7 +211,7 @@ def test_a_star_that_ends_a_list_of_a_request_file_is_the_rest(people: Path, tmp
     assert (
         star.key == asked('["*", "Female", "Male"]').key != starred.key
     )  # the text, of which a list says nothing else
-    with pytest.raises(DiscreetError, match=r"'\*' in quotes if it is one value"):
+    with refused(DiscreetError, "domain"):
         asked('["*"]')
     # what Python means is what the file says
     sql = "SELECT sex, COUNT(*) FROM people GROUP BY sex"
@@ -231,7 +232,7 @@ def test_the_rest_is_selected_by_three_dots(people: Path, tmp_path: Path) -> Non
     one = dc.release_counts(sql, domain={"sex": ["Female", ...]}, **ask)
     assert one.total({"sex": "(all others)"}).estimate == one.total({"sex": ...}).estimate == 4
     without = dc.release_counts(sql, domain={"sex": ["Female", "Male"]}, **ask)
-    with pytest.raises(InvalidInput, match=r"^\.\.\. is not a declared value of 'sex'; those are Female, Male"):
+    with refused(InvalidInput, "cells"):
         without.total({"sex": ...})
 
 
@@ -259,5 +260,5 @@ def test_editions_with_other_edges_under_the_same_names_are_not_compared(people:
         for edge, edition in ((30, "a"), (30, "b"), (40, "c"))
     ]
     assert dc.compare_editions(found[:2]).rows()
-    with pytest.raises(InvalidInput, match=r"where bands begin and end differs: who=\.\.30\.\."):
+    with refused(InvalidInput, "editions"):
         dc.compare_editions(found[1:])

@@ -13,8 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bundles import FILES
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.errors import InvalidInput
@@ -22,13 +21,15 @@ from discreet.release.auditing.audit import verify_bundle
 from discreet.release.publish import bundle, contents
 from discreet.release.publish.bundle import refuse_occupied, write_bundle
 from discreet.release.publish.released import ReleasedTable
+from support.bundles import FILES
+from support.tiers import examples
 
 # ------------------------------------------------------------------------------------------------ CSV
 
 LABEL = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=5)
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(st.lists(st.one_of(st.none(), st.integers(-9, 9), st.text(), st.sampled_from(["NULL", "=1+1", "'", " -2"]))))
 def test_labels_are_lossless_and_no_formula(values):
     line = ",".join(map(contents.written, values))
@@ -45,7 +46,7 @@ def test_labels_are_lossless_and_no_formula(values):
         assert (None if cell == "NULL" else cell.removeprefix("'") if cell[:1] == "'" else cell) == value
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(
     labels=st.lists(
         st.one_of(st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=5), st.none()),

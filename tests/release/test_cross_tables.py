@@ -6,11 +6,11 @@ import re
 from html.parser import HTMLParser
 
 import pytest
-from bundles import BY_BOTH, ZEROS, answered
 
 import discreet as dc
 from discreet.release.publish.cross import MOST_ACROSS, cross_table, figure
 from discreet.report import Table
+from support.bundles import BY_BOTH, ZEROS, answered
 
 EVIL = "<script>alert(1)</script>\x1b[31m\n&\"'"
 

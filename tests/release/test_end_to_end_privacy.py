@@ -20,6 +20,8 @@ from discreet.release.counts import _answer, _Progress
 from discreet.release.plan.planning import plan_release
 from discreet.release.plan.protection import Protection
 
+pytestmark = pytest.mark.full
+
 #: Each release asks the same question of so many tables at once, each with its own noise and its own epsilon.
 TABLES, RELEASES = 50, 20
 RUNS = TABLES * RELEASES

@@ -6,12 +6,12 @@ import csv
 
 import numpy as np
 import pytest
-from made_sources import Ready
 
 import discreet as dc
 from discreet.exact.bits import SeededBits
 from discreet.release.counts import _release
 from discreet.release.plan.planning import plan_release
+from support.made_sources import Ready
 
 
 def book_for(tmp_path, dataset, unit="person", epsilon=50):

@@ -7,7 +7,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.questions.groups import Groups, groups_from
@@ -17,6 +17,7 @@ from discreet.release.levels.overlapping import CLOSE, OverlappingLeastSquares
 from discreet.release.levels.product import ProductLeastSquares
 from discreet.release.levels.shape import Shape
 from discreet.release.levels.tree import TreeLeastSquares
+from support.tiers import examples
 
 TINY = Fraction(1, 2**150)
 
@@ -105,20 +106,20 @@ def compared(solver, problem, within):
         assert max(theirs) <= variance  # never worse than the measurement itself
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(problems())
 def test_any_levels_of_any_groups(problem) -> None:
     compared(OverlappingLeastSquares(*problem[:2]), problem, CLOSE)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(problems(chain=True))
 def test_trees_with_any_branches(problem) -> None:
     assert problem[0].is_tree
     compared(TreeLeastSquares(*problem[:2]), problem, TINY)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(problems())
 def test_cross_products_exactly(problem) -> None:
     shape, variances, measured = problem

@@ -8,7 +8,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.exact.laws import Gaussian, GeometricTails
@@ -28,6 +28,7 @@ from discreet.release.noise.weighted import (
     law_variance,
     log_moment,
 )
+from support.tiers import examples
 
 
 def geometric(ratio: Fraction) -> GeometricTails:
@@ -161,7 +162,7 @@ def test_where_variances_are_only_bounded_intervals_are_wider_and_hold(monkeypat
         assert (own >= theirs).all() and (bound >= sd * (1 - 1e-12)).all()
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.data())
 def test_rounded_counts_are_whole_and_keep_the_grand_total(data) -> None:
     name = data.draw(st.sampled_from(sorted(shapes())))

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import discreet as dc
@@ -21,6 +21,9 @@ from discreet.release.noise.cells import CellNoise, cell_noise
 from discreet.release.noise.margins import Combined, difference, exact_sum, percentage, total
 from discreet.release.noise.sums import Part, moments, sum_quantile
 from discreet.spaces import Counts
+from support.grids import every_case
+from support.refusals import refused
+from support.tiers import examples
 
 LEVELS = [Fraction(1, 2), Fraction(4, 5), Fraction(19, 20)]
 
@@ -50,7 +53,7 @@ QUICK = GeometricTails.laplace(Fraction(1, 4))
 SKEW = Finite(-1, [3, 7, 2, 2, 1])
 
 
-@pytest.mark.parametrize(
+@every_case(
     "parts",
     [
         (Part(HALF, 2),),
@@ -61,7 +64,7 @@ SKEW = Finite(-1, [3, 7, 2, 2, 1])
         (Part(HALF, 1), Part(HALF, 2, True)),
     ],
 )
-@pytest.mark.parametrize("share", [Fraction(1, 4), Fraction(1, 40), Fraction(1, 10**5)])
+@every_case("share", [Fraction(1, 4), Fraction(1, 40), Fraction(1, 10**5)])
 def test_quantiles_of_sums_hold_exactly_and_are_the_least(parts, share):
     law = convolved([(part.law, part.positive) for part in parts for _ in range(part.count)])
     q = sum_quantile(parts, share)
@@ -305,7 +308,7 @@ def test_groups_of_nobody_count_nothing_exactly():
 
 def test_suppressed_cells_have_no_total():
     noise = cell_noise("geometric", epsilon=1)
-    with pytest.raises(InvalidInput, match="suppressed"):
+    with refused(InvalidInput, "chosen"):
         total([10, 0, 20], noise, ["A", "Q", "A"], [True, True, True])
     assert total([10, 0, 20], noise, ["A", "Q", "A"], [True, False, True]).estimate == 30
 
@@ -353,19 +356,19 @@ def test_totals_beyond_64_bits():
 
 def test_requests_that_make_no_sense_are_refused():
     noise = cell_noise("geometric", epsilon=1)
-    with pytest.raises(InvalidInput, match="True or False for each of the 2 cells"):
+    with refused(InvalidInput, "chosen"):
         total([1, 2], noise, None, [0, 1])
-    with pytest.raises(InvalidInput, match="True or False for each of the 2 cells"):
+    with refused(InvalidInput, "chosen"):
         total([1, 2], noise, None, [True])
-    with pytest.raises(InvalidInput, match="part must lie within the whole"):
+    with refused(InvalidInput, "part"):
         percentage([1, 2], noise, None, [True, False], [False, True])
-    with pytest.raises(InvalidInput, match="the status of 1"):
+    with refused(InvalidInput, "status"):
         total([1, 2], noise, ["A"], [True, True])
-    with pytest.raises(InvalidInput, match="how often an interval covers"):
+    with refused(InvalidInput, "level", given=2):
         total([1, 2], noise, None, [True, True], 2)
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(reports=st.lists(st.integers(-5, 40), min_size=2, max_size=6), level=st.sampled_from(LEVELS))
 def test_lower_ends_mirror_upper_ends(reports, level):
     noise = cell_noise("geometric", epsilon=1)
@@ -390,7 +393,7 @@ def combined(estimate: float | None, low: float | None, high: float | None) -> C
     return Combined(estimate, low, high, Fraction(19, 20), None, None, None, 1, "")
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("figures", "words"),
     [
         ((32560.123, 32552, 32568), "32,560 (95% interval 32,552 to 32,568)"),

@@ -23,6 +23,8 @@ from discreet.optimise.families import FAMILIES
 from discreet.release.noise.cells import CellNoise, cell_noise
 from discreet.release.noise.targets import _four_digits, _number_below, epsilon_for, sigma2_for
 from discreet.spaces import Counts, Integers
+from support.grids import every_case
+from support.refusals import refused
 
 
 def own_laws() -> dc.Mechanism:
@@ -59,8 +61,8 @@ STRANGE = [
 # ------------------------------------------------------------------------------------------------ drawing
 
 
-@pytest.mark.parametrize("name", KINDS)
-@pytest.mark.parametrize("bits", [SeededBits(1), SecureBits()], ids=["seeded", "secure"])
+@every_case("name", KINDS)
+@every_case("bits", [SeededBits(1), SecureBits()], ids=["seeded", "secure"])
 def test_no_count_makes_a_draw_fail(name, bits):
     noise = KINDS[name]
     for counts in STRANGE:
@@ -74,7 +76,7 @@ def test_no_count_makes_a_draw_fail(name, bits):
             assert (reports <= noise.high).all()
 
 
-@pytest.mark.parametrize("name", KINDS)
+@every_case("name", KINDS)
 def test_counts_out_of_range_are_taken_as_its_ends(name):
     """Clamping is part of the mechanism: the same bits give the same reports."""
     noise = KINDS[name]
@@ -97,7 +99,7 @@ def test_one_unbounded_mechanism_with_clamps_is_exactly_the_truncated_one():
     assert (noise.draw(truths, SeededBits(8)) == truncated.simulate(truths, seed=8)).all()
 
 
-@pytest.mark.parametrize("name", ["geometric", "gaussian", "laplace", "response", "matrix", "own laws"])
+@every_case("name", ["geometric", "gaussian", "laplace", "response", "matrix", "own laws"])
 def test_draws_are_those_of_the_mechanism(name):
     noise = KINDS[name]
     truths = np.arange(200_000) % 2
@@ -161,7 +163,7 @@ def test_no_noise_can_be_changed_afterwards():
 # ------------------------------------------------------------------------------------------------ making it
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("arguments", "output", "high"),
     [
         ({}, "signed", None),
@@ -175,7 +177,7 @@ def test_outputs(arguments, output, high):
     assert (noise.output, noise.high, noise.low) == (output, high, None if output == "signed" else 0)
 
 
-@pytest.mark.parametrize("name", FAMILIES.written("release"))
+@every_case("name", FAMILIES.written("release"))
 def test_every_name_can_be_written_with_either_mark(name):
     arguments = {"sigma2": 2} if name == "discrete-gaussian" else {"epsilon": 1}
     for spelling in (name, name.replace("-", "_")):
@@ -188,15 +190,15 @@ def test_a_saved_mechanism_keeps_the_outputs_it_has(tmp_path):
     dc.geometric(12, epsilon=1).save(tmp_path / "m.json")
     noise = cell_noise(dc.load(tmp_path / "m.json"))
     assert (noise.output, noise.high, noise.known) == ("in-range", 12, False)
-    with pytest.raises(InvalidInput, match="in-range anyway"):
+    with refused(InvalidInput, "counts"):
         cell_noise(dc.load(tmp_path / "m.json"), output="signed")
     above_zero = dc.two_sided_geometric(epsilon=1).on(Integers(0))
     assert cell_noise(above_zero).output == "clamped"
-    with pytest.raises(InvalidInput, match="clamped anyway"):
+    with refused(InvalidInput, "counts"):
         cell_noise(above_zero, output="signed")
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("name", "arguments", "words"),
     [
         ("poisson", {"epsilon": 1}, "Choose from geometric"),
@@ -237,14 +239,14 @@ def test_tables_suit_their_own_range_only():
     ):
         with pytest.raises(InvalidInput, match=words):
             cell_noise(fair, **arguments)
-    with pytest.raises(Unsupported, match="reports up to 6"):
+    with refused(Unsupported, "mechanism"):
         cell_noise(dc.random_rounding(4, base=3))
 
 
 # ------------------------------------------------------------------------------------------------ files
 
 
-@pytest.mark.parametrize("name", KINDS)
+@every_case("name", KINDS)
 def test_descriptions_are_lossless(name):
     noise = KINDS[name]
     again = CellNoise.from_json(json.loads(json.dumps(noise.to_json())))
@@ -269,7 +271,7 @@ def test_a_description_of_something_else_than_counts_is_refused():
         CellNoise.from_json(noise.to_json())
 
 
-@pytest.mark.parametrize(
+@every_case(
     "change",
     [
         {"low": 3},
@@ -313,9 +315,9 @@ def law_of(name: str, epsilon: Fraction) -> GeometricTails:
     return GeometricTails.laplace(alpha_from_epsilon(epsilon / 2))
 
 
-@pytest.mark.parametrize("name", ["geometric", "rounded-laplace"])
-@pytest.mark.parametrize("level", ["0.95", "1/2", "0.999"])
-@pytest.mark.parametrize("half_width", [0, 1, 3, 40])
+@every_case("name", ["geometric", "rounded-laplace"])
+@every_case("level", ["0.95", "1/2", "0.999"])
+@every_case("half_width", [0, 1, 3, 40])
 def test_the_smallest_epsilon_for_a_wanted_error(name, level, half_width):
     epsilon = epsilon_for(name, half_width, level)
 
@@ -333,8 +335,8 @@ def _power(value: Fraction) -> int:
     return int(f"{float(value):.3e}".split("e")[1])
 
 
-@pytest.mark.parametrize("level", ["0.95", "1/2", "0.999"])
-@pytest.mark.parametrize("half_width", [0, 1, 3, 40, 2000])
+@every_case("level", ["0.95", "1/2", "0.999"])
+@every_case("half_width", [0, 1, 3, 40, 2000])
 def test_the_largest_sigma2_for_a_wanted_error(level, half_width):
     sigma2 = sigma2_for(half_width, level)
     digit = Fraction(10) ** (_power(sigma2) - 3)
@@ -344,9 +346,9 @@ def test_the_largest_sigma2_for_a_wanted_error(level, half_width):
 
 
 def test_wanted_errors_that_cannot_be_had_are_refused():
-    with pytest.raises(InvalidInput, match="whole number of at least 0"):
+    with refused(InvalidInput, "error"):
         epsilon_for("geometric", -1)
-    with pytest.raises(InvalidInput, match="whole number of at least 0"):
+    with refused(InvalidInput, "error"):
         sigma2_for(1.5)
     with pytest.raises(Unsupported, match="sigma2"):
         epsilon_for("discrete-gaussian", 3)

@@ -12,7 +12,6 @@ import pandas
 import polars
 import pytest
 import yaml
-from bundles import BY_BOTH, ZEROS, answered
 from pyarrow import parquet
 from typer.testing import CliRunner
 
@@ -23,6 +22,8 @@ from discreet.release.outputs import excel
 from discreet.release.outputs.csvw import csvw_metadata
 from discreet.release.outputs.registry import registry_record
 from discreet.release.publish import frames
+from support.bundles import BY_BOTH, ZEROS, answered
+from support.refusals import refused
 
 FORMULA = '=HYPERLINK("http://example.org","x")'
 
@@ -70,7 +71,7 @@ def test_frames_have_the_rows_of_the_release_and_proper_types(release, library):
 def test_frames_of_several_tables_measures_and_a_total(book):
     several = answered(book, questions=[BY_BOTH, "SELECT COUNT(*), COUNT_IF(x = 1) AS x FROM visits"])
     assert len(several.to_pandas()) == 6 and several.to_polars(1)["measure"].to_list() == ["count", "x"]
-    with pytest.raises(InvalidInput, match="from 0 to 1"):
+    with refused(InvalidInput, "number", given=2):
         several.to_pandas(2)
 
 
@@ -114,7 +115,7 @@ def test_bands_and_discovered_groups_are_written_too(tmp_path):
     for release in (banded, found):
         for name in ("a.xlsx", "a.parquet", "a.yaml", "counts.csv-metadata.json"):
             assert dc.export(release, tmp_path / name)
-    with pytest.raises(InvalidInput, match="were found in the data"):
+    with refused(InvalidInput, "editions"):
         dc.compare_editions([found, banded])
 
 
@@ -243,7 +244,7 @@ def test_csvw_data_is_named_after_its_metadata_and_replaces_no_other_file(book, 
     (tmp_path / "mine.csv").write_text("my own table")
     (tmp_path / "c_2.csv").write_text("my own table")
     for asked, name in ((release, "mine.csv-metadata.json"), (other, "c.csv-metadata.json")):
-        with pytest.raises(InvalidInput, match="exists already and holds something else"):
+        with refused(InvalidInput, "path"):
             dc.export(asked, tmp_path / name)
         assert not (tmp_path / name).exists() and not (tmp_path / "c_1.csv").exists()
     assert (tmp_path / "mine.csv").read_text() == "my own table"

@@ -8,7 +8,6 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from made_sources import Ready
 
 import discreet as dc
 from discreet.exact.bits import SeededBits
@@ -21,6 +20,7 @@ from discreet.release.outputs.csvw import csvw_metadata
 from discreet.release.plan.planning import plan_release
 from discreet.release.publish.guarantee import guarantee_text
 from discreet.release.publish.report import columns_in_words
+from support.made_sources import Ready
 
 BY_BOTH = "SELECT site, health, COUNT(*) FROM visits WHERE year = 1 GROUP BY site, health"
 DOMAIN = {"site": range(1, 7), "health": ["excellent", "good", "fair", "poor"]}

@@ -10,13 +10,13 @@ from contextlib import redirect_stderr, redirect_stdout
 import duckdb
 import numpy as np
 import pytest
-from made_sources import Ready
 
 import discreet as dc
 from discreet.engines.sources import open_source
 from discreet.exact.bits import SeededBits
 from discreet.release.counts import _release
 from discreet.release.plan.planning import plan_release
+from support.made_sources import Ready
 
 #: Numbers of rows that noise of this width does not hit with this seed.
 PLANTED = {1: 48271, 2: 16807, 3: 69621}

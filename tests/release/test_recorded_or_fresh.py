@@ -6,29 +6,18 @@ import json
 import multiprocessing
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import count
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 import discreet as dc
+from discreet.release import counts as releasing
+from support.command_line import run
 
 BY_SITE = "SELECT site, COUNT(*) FROM visits GROUP BY site"
-
-
-@pytest.fixture
-def visits(tmp_path: Path) -> Path:
-    table = tmp_path / "visits.csv"
-    table.write_text("person,site\n" + "".join(f"{person},{person % 4}\n" for person in range(40)))
-    return table
-
-
-@pytest.fixture
-def book(tmp_path: Path) -> dc.Ledger:
-    return dc.Ledger.create(tmp_path / "visits.ledger", dataset="visits", unit="person", epsilon=10)
 
 
 def asked(visits: Path, book: dc.Ledger) -> dict[str, Any]:
@@ -36,50 +25,58 @@ def asked(visits: Path, book: dc.Ledger) -> dict[str, Any]:
     return {"data": visits, "unit": "person", "max_groups": 1, "domain": domain, "epsilon": 1, "ledger": book.name}
 
 
-def by_the_program(visits: Path, book: dc.Ledger) -> dict[str, Any]:
-    """The same question as a process of its own: ``discreet release --json``."""
-    command = [
-        sys.executable, "-m", "discreet.cli", "release", BY_SITE, "--data", str(visits), "--unit", "person",
-        "--max-groups", "1", "--domain", "site=0..3", "--epsilon", "1", "--ledger", book.name, "--json",
-    ]  # fmt: skip
-    said: dict[str, Any] = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
-    return said
+def by_the_command_line(visits: Path, book: dc.Ledger) -> dict[str, Any]:
+    """Ask the same question by ``discreet release --json``."""
+    options = ("--unit", "person", "--max-groups", 1, "--domain", "site=0..3", "--epsilon", 1, "--ledger", book.name)
+    answer: dict[str, Any] = json.loads(run("release", BY_SITE, "--data", visits, *options, "--json").stdout)
+    return answer
 
 
-#: Spends a little again and again, until it is ended.
+#: Spends a little for every line it reads, and writes a line when it has.
 SPENDER = """
-import sys, time
+import sys
 from fractions import Fraction
 from discreet.ledger.ledger import Cost, Ledger
-ledger, k = Ledger.open(sys.argv[1]), 0
-while True:
-    k += 1
-    ledger.reserve(f"another question {k}", {}, Cost(Fraction(1, 10**6)))
-    print(k, flush=True)
-    time.sleep(0.02)
+ledger = Ledger.open(sys.argv[1])
+for line in sys.stdin:
+    ledger.reserve(f"another question {line.strip()}", {}, Cost(Fraction(1, 10**6)))
+    print(line, end="", flush=True)
 """
 
 
 @contextmanager
-def spending(book: dc.Ledger) -> Iterator[None]:
-    """Meanwhile another process spends from the same ledger."""
-    process = subprocess.Popen([sys.executable, "-c", SPENDER, book.name], stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None and process.stdout.readline() == "1\n"  # it is at work
-    try:
-        yield
-        assert process.poll() is None
-    finally:
-        process.kill()
-        process.communicate()
+def another_spender(book: dc.Ledger) -> Iterator[Callable[[], None]]:
+    """Start another process, and yield a function that makes it spend from the same ledger."""
+    command, numbers = [sys.executable, "-c", SPENDER, book.name], count()
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None and process.stdout is not None
+
+        def spend() -> None:
+            line = f"{next(numbers)}\n"
+            print(line, end="", file=process.stdin, flush=True)
+            assert process.stdout is not None and process.stdout.readline() == line
+
+        try:
+            yield spend
+        finally:
+            process.kill()
 
 
-def test_a_recorded_answer_is_recorded_while_another_process_spends(visits: Path, book) -> None:
+def test_a_recorded_answer_is_recorded_while_another_process_spends(visits: Path, book, monkeypatch) -> None:
     """A balance that fell meanwhile says "fresh", and is wrong."""
     first = dc.release_counts(BY_SITE, **asked(visits, book))
-    with spending(book):
+    recall = releasing.recall
+    with another_spender(book) as spend:
+
+        def recall_after_spending(*given: Any) -> Any:
+            spend()
+            return recall(*given)
+
+        monkeypatch.setattr(releasing, "recall", recall_after_spending)
         before = book.left()
-        said = by_the_program(visits, book)
+        said = by_the_command_line(visits, book)
         again = dc.release_counts(BY_SITE, **asked(visits, book))
+    assert len(book.entries()) == 3  # the first answer, and what was spent during each of the others
     assert said["left"] != before.to_json()  # what an answer that is paid for would look like
     assert said["recorded"] is True and said["ledger"] == dict(first.ledger)
     assert not again.fresh and not again.paid and again.rows() == first.rows()

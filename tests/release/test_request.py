@@ -11,6 +11,7 @@ import pytest
 import discreet as dc
 from discreet.errors import InvalidInput
 from discreet.release.plan.request import ReleaseRequest, RequestFields, read_request
+from support.refusals import refused
 
 ASKED = "SELECT site, COUNT(*) FROM visits GROUP BY site"
 FIELDS = {"unit": "person", "domain": {"site": range(1, 4)}, "max_groups": 1, "epsilon": "0.5"}
@@ -56,13 +57,13 @@ def test_what_cannot_be_read_is_refused_before_data_is_looked_at(fields: dict, s
 
 def test_a_request_is_complete_and_takes_no_more_keywords() -> None:
     request = dc.ReleaseRequest(questions=(ASKED,), unit="row", epsilon=1)  # type: ignore[arg-type]
-    with pytest.raises(InvalidInput, match="Leave epsilon out"):
+    with refused(InvalidInput, "epsilon"):
         dc.plan_release(request, data="visits", epsilon=2)
 
 
 def test_a_release_that_nothing_pays_for_says_how_a_ledger_is_made(tmp_path: Path) -> None:
     (tmp_path / "visits.csv").write_text("person,site\nann,1\n", encoding="utf-8")
-    with pytest.raises(InvalidInput, match=r"ledger='PATH'.*dc\.Ledger\.create.*unit='person'") as caught:
+    with refused(InvalidInput, "ledger") as caught:
         dc.release_counts(ASKED, data=tmp_path / "visits.csv", **FIELDS)  # type: ignore[arg-type]
     assert caught.value.argument == "ledger"
 

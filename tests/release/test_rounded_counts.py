@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.questions.groups import Groups, groups_from
 from discreet.release.levels.controlled import controlled_rounding
 from discreet.release.levels.rounding import rounded_leaves
 from discreet.release.levels.shape import Shape
+from support.tiers import examples
 
 WHOLE = groups_from({"a": range(3), "b": range(4), "c": range(2)}, ["a", "b", "c"])
 RAGGED = groups_from([(0, 0, 0), (0, 1, 1), (0, 2, 0), (1, 0, 1), (2, 0, 0), (2, 3, 1), (2, 3, 0)], ["a", "b", "c"])
@@ -40,7 +41,7 @@ def distances(shape: Shape, whole: np.ndarray, leaves: np.ndarray, unit: int) ->
     ]
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(st.data())
 def test_entries_and_totals_are_next_to_what_they_were(data: st.DataObject) -> None:
     """Whatever their sign, and with several entries in one place or none."""
@@ -56,7 +57,7 @@ def test_entries_and_totals_are_next_to_what_they_were(data: st.DataObject) -> N
 
 
 @pytest.mark.parametrize("name", SHAPES)
-@settings(max_examples=12, deadline=None)
+@examples(12)
 @given(st.data())
 def test_every_count_is_next_to_the_combined_one(name: str, data: st.DataObject) -> None:
     shape = SHAPES[name]

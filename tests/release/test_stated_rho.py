@@ -6,12 +6,11 @@ import json
 from fractions import Fraction
 from pathlib import Path
 
-from proposals import proposed
-
 import discreet as dc
 from discreet.files import rebuild
 from discreet.mechanism import fingerprint
 from discreet.release.plan.planning import plan_release
+from support.proposals import proposed
 
 
 def stated(mechanism: dc.Mechanism, rho: str) -> dc.Mechanism:

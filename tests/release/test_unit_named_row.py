@@ -6,10 +6,11 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from proposals import BY_SITE
 
 from discreet.errors import InvalidInput
 from discreet.release.plan.planning import plan_release
+from support.proposals import BY_SITE
+from support.refusals import refused
 
 
 @pytest.fixture
@@ -27,7 +28,7 @@ def test_a_column_called_row_is_never_taken_for_the_rows(
     table_with_a_column_called_row: Path, table: str, unit: str
 ) -> None:
     """The name of the unit was looked up and became "row", so that nobody's contributions were bounded."""
-    with pytest.raises(InvalidInput, match="another name"):
+    with refused(InvalidInput, "unit"):
         plan_release(
             BY_SITE.replace("visits", table),
             data=table_with_a_column_called_row,

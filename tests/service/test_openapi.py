@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, given, settings
-from running_service import RunningService
 from schemathesis.checks import not_a_server_error
 
 from discreet.collect.keys import new_key
+from support.running_service import RunningService
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.filterwarnings("ignore")  # of the library that makes the requests
 def test_no_request_by_the_description_makes_the_service_fail(service: RunningService, token: str) -> None:
     described = service.ask("GET", "/openapi.json").json

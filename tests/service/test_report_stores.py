@@ -8,14 +8,15 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.collect.stores.base import Batch, NameTaken, Outcome, ReportStore, StoredToken, decide
 from discreet.collect.stores.opening import STORES, report_store
 from discreet.errors import InvalidInput, UnreadableFile
 from discreet.ledger.stores.base import StoreUnavailable
-from postgres_server import server
+from support.postgres_server import server
+from support.tiers import examples
 
 DAY = 739_000
 
@@ -152,7 +153,7 @@ def test_one_process_alone_opens_a_file(tmp_path: Path) -> None:
     second.close()
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 1), st.integers(0, 2)), max_size=12))
 def test_of_each_key_the_first_body_is_stored_and_no_other(made: list[tuple[int, int, int]]) -> None:
     batches = [batch(1, b"%d" % key, [0], b"%d" % body, day) for key, body, day in made]

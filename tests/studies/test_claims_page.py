@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-from pathlib import Path
 
 import pytest
 
 import discreet as dc
 from discreet.studies.registry import STUDIES
+from support.paths import DOCS
 
-PAGE = Path(__file__).parents[2] / "docs" / "claims.md"
+PAGE = DOCS / "claims.md"
 DATA = os.environ.get("DISCREET_DATA")
 
 
@@ -25,7 +25,7 @@ def escaped(text: str) -> str:
     return re.sub(r"([|$*_])", r"\\\1", text).replace("\n", " ")
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.skipif(DATA is None and "CI" not in os.environ, reason="DISCREET_DATA names no folder")
 @pytest.mark.parametrize("name", [study.name for study in STUDIES])
 def test_every_claim_is_on_the_page_with_the_verdict_of_a_full_run(name: str) -> None:

@@ -8,7 +8,6 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from exhibit_checks import check
 
 import discreet as dc
 from discreet.mechanisms.bounded import PaperFormulas, paper_formulas
@@ -16,6 +15,7 @@ from discreet.studies.bounded import numbers, over_truth
 from discreet.studies.bounded.wording import prints_as
 from discreet.studies.claims import Claim, Verdict
 from discreet.studies.running import StudyResult
+from support.exhibit_checks import check
 
 #: One process draws the exhibits, and all tests look at them.
 pytestmark = pytest.mark.xdist_group("study of bounded")

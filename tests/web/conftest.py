@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from serving_pages import Entered, RunningPages, start_pages
+
+from support.serving_pages import Entered, RunningPages, start_pages
 
 
 @pytest.fixture(scope="package")

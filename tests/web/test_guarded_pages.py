@@ -8,9 +8,9 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from serving_pages import HOSTILE, Entered, RunningPages, release_form
 
 import discreet as dc
+from support.serving_pages import HOSTILE, Entered, RunningPages, release_form
 
 pytestmark = pytest.mark.xdist_group("pages")
 

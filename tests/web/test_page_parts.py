@@ -11,13 +11,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from serving_pages import Entered, RunningPages
 
 import discreet as dc
 from discreet.web.frame.jobs import Jobs
 from discreet.web.pages.designing import DesignFields, at_once
 from discreet.web.pages.ptables import ENDINGS, PTableFields
 from discreet.web.site import Site
+from support.serving_pages import Entered, RunningPages
 
 pytestmark = pytest.mark.xdist_group("pages")
 

@@ -68,10 +68,19 @@ class EstimateAnswers:
 
     Estimates have threads of their own, and each collection takes one at a time, so that nothing else waits for a
     slow one. The fit is kept: intervals of another level are all that is worked out for it.
+
+    Parameters
+    ----------
+    store
+        The store with the reports.
+    metrics
+        Where estimates are counted.
+    clock
+        Seconds, from some moment on: by it the age of an answer is told.
     """
 
-    def __init__(self, store: ReportStore, metrics: Metrics) -> None:
-        self._store, self._metrics = store, metrics
+    def __init__(self, store: ReportStore, metrics: Metrics, clock: Callable[[], float] = time.monotonic) -> None:
+        self._store, self._metrics, self._clock = store, metrics, clock
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
         self._jobs: dict[str, Future[_Answer]] = {}
         self._turn = threading.Lock()
@@ -145,11 +154,16 @@ class EstimateAnswers:
             )
         kept = self._kept.get(served.collection.name)
         made = None if kept is None else kept.answers.get(level)
-        if made is None or (total > made.reports * OLD and not made.will_do):
+        if made is None:
             return self._start(served, counts, level, False), total
-        if total > made.reports * (AGEING if made.age < AGED else 1):
+        age = self._clock() - made.made
+        # whatever came in since, a recent answer from many reports is given: another one is on its way
+        will_do = made.reports >= MANY and age < YOUNG
+        if total > made.reports * OLD and not will_do:
+            return self._start(served, counts, level, False), total
+        if total > made.reports * (AGEING if age < AGED else 1):
             with suppress(Problem):  # there is an answer
-                self._start(served, counts, level, made.age >= AGED)
+                self._start(served, counts, level, age >= AGED)
         return made, total
 
     def _start(
@@ -187,7 +201,7 @@ class EstimateAnswers:
             "estimate": kept.fit.to_json(level),
             "fake_reports": fake_effect(kept.fit),
         }
-        made = _Answer(level, kept.fit.people, stamped("collected estimate", 1, content), time.monotonic())
+        made = _Answer(level, kept.fit.people, stamped("collected estimate", 1, content), self._clock())
         others = {one: answer for one, answer in kept.answers.items() if one != level}
         while len(others) >= MOST_LEVELS:
             others.pop(next(one for one in others if one != LEVEL))
@@ -206,16 +220,6 @@ class _Answer(NamedTuple):
     reports: int
     content: dict[str, Json]
     made: float
-
-    @property
-    def age(self) -> float:
-        """In seconds."""
-        return time.monotonic() - self.made
-
-    @property
-    def will_do(self) -> bool:
-        """Whether it is given whatever came in since: another one is on its way."""
-        return self.reports >= MANY and self.age < YOUNG
 
 
 class _Kept(NamedTuple):

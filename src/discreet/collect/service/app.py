@@ -77,16 +77,22 @@ class Service:
         Where reports are kept; by default the one that the settings name. It is opened when the service starts.
     writer
         Makes whoever writes batches; by default groups are committed to the store.
+    clock
+        Seconds, from some moment on: by it estimates age, and it is told that no more reports come.
     """
 
     def __init__(
-        self, settings: Settings, store: ReportStore | None = None, writer: Callable[[], Writer] | None = None
+        self,
+        settings: Settings,
+        store: ReportStore | None = None,
+        writer: Callable[[], Writer] | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.settings = settings
+        self.settings, self._clock = settings, clock
         self.store = report_store(settings.store) if store is None else store
         self.metrics = Metrics()
         self.registry, self._tokens = Registry(self.store), Tokens(self.store)
-        self.answers = EstimateAnswers(self.store, self.metrics)
+        self.answers = EstimateAnswers(self.store, self.metrics, clock)
         self._limit = RateLimit(settings.requests_per_second)
         self._make_writer = writer or (lambda: GroupCommit(self.store, settings.most_waiting, self.metrics))
         self._writer: Writer | None = None
@@ -217,16 +223,16 @@ class Service:
         came = dict.fromkeys(names[:MOST_KEPT], 0.0)  # collection -> when reports came in last
         again: dict[str, float] = {}  # collection -> when it may be worked out again
         while True:
-            began = time.monotonic()
+            began = self._clock()
             came |= dict.fromkeys(ingest.changed(), began)
             for name, last in [one for one in came.items() if began >= again.get(one[0], 0.0)]:
-                quiet, start = began - last >= QUIET, time.monotonic()
+                quiet, start = began - last >= QUIET, self._clock()
                 await _beside("an estimate was not prepared", self._prepare_answer(name, quiet))
-                end = time.monotonic()
+                end = self._clock()
                 again[name] = end + (end - start) / SHARE
                 if quiet:
                     del came[name], again[name]
-            await asyncio.sleep(max(PREPARING, min(LONGEST_REST, (time.monotonic() - began) / SHARE)))
+            await asyncio.sleep(max(PREPARING, min(LONGEST_REST, (self._clock() - began) / SHARE)))
 
     async def _prepare_answer(self, name: str, all_reports: bool) -> None:
         served = await run_in_threadpool(self.registry.get, name)

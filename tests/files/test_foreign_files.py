@@ -1,0 +1,209 @@
+"""Files and tables of other programs: what is safe works, the rest is named on the first line with what to type."""
+
+from __future__ import annotations
+
+import io
+import pickle
+import sqlite3
+import zipfile
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.dataset
+import pytest
+
+import discreet as dc
+from discreet.errors import UnreadableFile, WrongType
+from discreet.files import load, matrix_from_text, read_subject, subject_from_text
+from support.command_line import run
+
+M = np.array([[0.75, 0.25], [0.25, 0.75]])
+TEXT = "0.75 0.25\n0.25 0.75\n"
+
+
+# ------------------------------------------------------------------------------------------------ what works
+
+
+@pytest.mark.parametrize("text", [TEXT, "0.75   0.25\n 0.25\t0.75\n".replace("\t", " "), "3/4 1/4\n1/4 3/4\n"])
+@pytest.mark.parametrize("ending", ["txt", "csv", "tsv"])
+def test_blanks_separate_where_nothing_else_does(text: str, ending: str, tmp_path: Path) -> None:
+    """As numpy.savetxt and R write them."""
+    file = tmp_path / f"m.{ending}"
+    file.write_text(text, encoding="utf-8")
+    table, _ = read_subject(file)
+    assert dc.verify(table).ratio == 3
+
+
+def test_what_numpy_writes_is_read(tmp_path: Path) -> None:
+    np.savetxt(tmp_path / "m.txt", M)
+    np.save(tmp_path / "m.npy", M)
+    for name in ("m.txt", "m.npy"):
+        told = run("verify", tmp_path / name).stdout
+        assert "a matrix of 2 truths by 2 reports" in told and "epsilon = 1.09862" in told
+        run("check", tmp_path / name, "--require", "S")
+
+
+def test_a_matrix_with_separators_is_read_as_before() -> None:
+    for text in ("0.75, 0.25\n0.25, 0.75\n", "0.75;0.25\n0.25;0.75\n", "a b,c d\n0.75,0.25\n0.25,0.75\n"):
+        table, _ = matrix_from_text(text, "m.csv")
+        assert dc.verify(table).ratio == 3
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        pd.DataFrame(M), pd.DataFrame(M, index=["a", "b"], columns=["x", "y"]), pl.DataFrame(M),
+        pa.table({"x": M[:, 0], "y": M[:, 1]}), pd.DataFrame(M, dtype="Float64"),
+    ],
+    ids=["pandas", "named", "polars", "arrow", "nullable"],
+)  # fmt: skip
+def test_tables_of_probabilities_are_matrices(frame: Any) -> None:
+    assert dc.verify(frame).ratio == 3
+    assert {code: bool(result) for code, result in dc.check(frame).items()} == {
+        code: bool(result) for code, result in dc.check(M).items()
+    }
+    assert dc.estimate([60, 40], frame).distribution == pytest.approx(dc.estimate([60, 40], M).distribution)
+    assert dc.from_matrix(frame).probability(0, 0) == Fraction(3, 4)
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
+def test_fractions_in_a_table_are_exact_and_names_of_rows_are_named(make: Any) -> None:
+    exact = make({"x": ["3/4", "1/4"], "y": ["1/4", "3/4"]})
+    assert dc.verify(exact).ratio == 3 and bool(dc.check(exact, ["S"])["S"])
+    for judge in (dc.verify, dc.check, lambda table: dc.estimate([1, 2], table)):
+        with pytest.raises(dc.errors.InvalidInput, match=r"row 0, column 0 must be a finite number .*; got 'no'"):
+            judge(make({"truth": ["no", "yes"], "x": [0.75, 0.25], "y": [0.25, 0.75]}))
+
+
+# ------------------------------------------------------------------------------------------------ what is named
+
+
+def archive(*names: str) -> bytes:
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w") as file:
+        for name in names:
+            file.writestr(name, "x")
+    return data.getvalue()
+
+
+def saved(save: Any) -> bytes:
+    data = io.BytesIO()
+    save(data)
+    return data.getvalue()
+
+
+FOREIGN = {
+    "m.xlsx": (archive("[Content_Types].xml", "xl/workbook.xml"), "is an Excel file.* Save the sheet as CSV.*: m.csv"),
+    "m.ods": (
+        archive("mimetype") + b"application/vnd.oasis.opendocument.spreadsheet",
+        "is a spreadsheet. Save the sheet as CSV",
+    ),
+    "m.zip": (archive("out/counts.csv", "out/SHA256SUMS"), "is a zip archive. Unpack it, then verify the folder"),
+    "n.zip": (archive("m.csv"), "is a zip archive. Unpack it first, and give what is in it"),
+    "m.xls": (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(64), "is an Excel file. Save the sheet as CSV.*: m.csv"),
+    "m.npz": (saved(lambda file: np.savez(file, matrix=M)), r"archive of NumPy arrays.*np\.save\('matrix\.npy'"),
+    "m.parquet": (saved(lambda file: pd.DataFrame({"a": [1.0]}).to_parquet(file)), r"Parquet.*to_csv\('m\.csv'"),
+    "m.pkl": (pickle.dumps(M), r"pickle, which can run code.*savetxt\('m\.csv'"),
+    "m.h5": (b"\x89HDF\r\n\x1a\n" + bytes(64), r"HDF5.*savetxt\('m\.csv'"),
+    "m.csv.gz": (b"\x1f\x8b\x08" + bytes(20), "compressed. Unpack it first: gunzip"),
+    "m.xyz": (b"hello", r"Use \.json \(mechanism\), \.csv, \.tsv, \.txt or \.npy \(matrix\), or a p-table"),
+}
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_the_file_of_another_program_is_named_with_what_to_type(name: str, tmp_path: Path) -> None:
+    data, words = FOREIGN[name]
+    file = tmp_path / name
+    file.write_bytes(data)
+    with pytest.raises(UnreadableFile, match=words):
+        read_subject(file)
+    if name != "m.xyz":
+        with pytest.raises(UnreadableFile, match=words):  # as --mechanism
+            load(file)
+        with pytest.raises(UnreadableFile):  # from standard input, where it has no name
+            subject_from_text(data, "standard input")
+
+
+@pytest.mark.parametrize("ending", [".csv", ".txt", ".json"])
+def test_another_ending_does_not_hide_what_it_is(ending: str, tmp_path: Path) -> None:
+    for name in ("m.xlsx", "m.parquet", "m.pkl"):
+        file = tmp_path / f"m{ending}"
+        file.write_bytes(FOREIGN[name][0])
+        with pytest.raises(UnreadableFile, match=FOREIGN[name][1]):
+            read_subject(file)
+
+
+def test_the_answer_is_the_first_line(tmp_path: Path) -> None:
+    (tmp_path / "m.xlsx").write_bytes(FOREIGN["m.xlsx"][0])
+    told = run("check", tmp_path / "m.xlsx", code=2).stderr
+    assert "is an Excel file" in told.splitlines()[0] and len(told.splitlines()) == 1
+
+
+def test_arrays_of_objects_are_not_read(tmp_path: Path) -> None:
+    """They are pickles, which run code."""
+    np.save(tmp_path / "m.npy", np.array([[Fraction(1, 2), 1]], object), allow_pickle=True)
+    with pytest.raises(UnreadableFile, match=r"not an array of numbers.*np\.save\('m\.npy', matrix\)"):
+        read_subject(tmp_path / "m.npy")
+    np.save(tmp_path / "m.npy", M * 2)
+    with pytest.raises(UnreadableFile, match="every row must add up to 1"):
+        read_subject(tmp_path / "m.npy")
+
+
+def test_a_decimal_comma_is_named() -> None:
+    with pytest.raises(UnreadableFile, match="has a decimal comma: write a point"):
+        matrix_from_text("1.0;0\n0,25;0,75\n", "m.csv")
+
+
+def test_a_matrix_given_as_a_mechanism_is_named(tmp_path: Path) -> None:
+    (tmp_path / "m.csv").write_text("0.75,0.25\n0.25,0.75\n", encoding="utf-8")
+    with pytest.raises(UnreadableFile, match=r"not JSON.*dc\.from_matrix\(matrix\)\.save\('m\.json'\)"):
+        load(tmp_path / "m.csv")
+
+
+PEOPLE = {"person": [1, 2, 3], "site": [1, 2, 2]}
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        (pl.DataFrame(PEOPLE).lazy(), r"a LazyFrame\. It can hold a LIMIT or a window.*data=query\.collect\(\)"),
+        (pa.table(PEOPLE).to_batches()[0], r"a RecordBatch\. .*pyarrow\.Table\.from_batches"),
+        (pa.table(PEOPLE).to_reader(), r"a RecordBatchReader\. .*read only once"),
+        (pa.dataset.dataset(pa.table(PEOPLE)), r"a InMemoryDataset\. .*dataset\.to_table\(\)"),
+        (pa.dataset.dataset(pa.table(PEOPLE)).scanner(), r"a Scanner\. .*LIMIT"),
+        (duckdb.connect(), r"a DuckDBPyConnection\. Give the database file"),
+        (duckdb.sql("SELECT 1 AS person, 1 AS site"), r"a DuckDBPyRelation\. .*one row evicts another"),
+        (sqlite3.connect(":memory:"), r"a Connection\. Save the table"),
+        (PEOPLE, r"a dict\. Save it as \.csv or \.parquet"),
+        ([PEOPLE], r"a list\. Save it as \.csv or \.parquet"),
+        (pd.DataFrame(PEOPLE)["site"], r"a Series\. .*series\.to_frame\(\)"),
+    ],
+)
+def test_what_is_no_table_is_refused_with_what_to_give_instead(table: Any, words: str, tmp_path: Path) -> None:
+    """Nothing is planned, reserved or read."""
+    book = tmp_path / "people.ledger"
+    ledger = dc.Ledger.create(book, dataset="people", unit="person", epsilon=2)
+    asked: dict[str, Any] = {"unit": "person", "domain": {"site": [1, 2]}, "epsilon": 1, "max_groups": 1}
+    question = "SELECT site, COUNT(*) FROM people GROUP BY site"
+    with pytest.raises(WrongType, match=f"data must be a file, .*; got {words}"):
+        dc.release_counts(question, data=table, dataset="people", ledger=book, **asked)
+    with pytest.raises(WrongType, match=f"data must be a file, .*; got {words}"):
+        dc.plan_release(question, data=table, dataset="people", **asked)
+    assert ledger.entries() == []
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table], ids=["pandas", "polars", "arrow"])
+def test_a_whole_table_is_not_taken_for_one_column(make: Any) -> None:
+    """Values and how often they came were once read as one column of reports."""
+    table, m = make({"value": [0, 1, 2], "count": [1, 2, 2]}), dc.geometric(2, epsilon=1)
+    for given in ({"reports": table}, {"counts": table}):
+        with pytest.raises(WrongType, match=r"one column is needed; got a whole .*dict\(zip\(df\['value'\]"):
+            dc.estimate(mechanism=m, **given)
+    e = dc.estimate(dict(zip(PEOPLE["site"][:2], [1, 2], strict=True)), m)
+    assert e.people == 3

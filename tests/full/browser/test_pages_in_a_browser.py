@@ -1,0 +1,250 @@
+"""The pages in a real browser: nothing leaves the computer, nothing is complained of, and anybody can use them."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+import discreet as dc
+from support.serving_pages import HOSTILE, RunningPages, start_pages
+
+pytestmark = pytest.mark.xdist_group("browser")
+
+#: Where pictures of the pages are kept for the documentation; nowhere unless somebody asks for them.
+PICTURES = os.environ.get("DISCREET_SCREENSHOTS")
+
+LOOKS: dict[str, dict[str, Any]] = {
+    "light": {"color_scheme": "light", "viewport": {"width": 1200, "height": 860}},
+    "dark": {"color_scheme": "dark", "viewport": {"width": 1200, "height": 860}},
+    "phone": {"color_scheme": "light", "viewport": {"width": 390, "height": 844}, "has_touch": True},
+}
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningPages]:
+    made = start_pages(tmp_path_factory.mktemp("pages"))
+    counts, places = dc.geometric(12, epsilon=1), dc.planar_geometric(dc.Grid(6, 8, cell=100.0), epsilon="1/100")
+    votes = dc.randomized_response(HOSTILE, epsilon=1)
+    for name, mechanism, title, question in (
+        ("visits", counts, "Visits", "How often did you see a doctor this year?"),
+        ("homes", places, "Homes", "Where do you live?"),
+        ("votes", votes, HOSTILE[0], HOSTILE[1]),
+    ):
+        assert made.create(made.token, {"main": mechanism}, name, title=title, question=question).status == 201
+    assert made.report(counts.simulate([k % 7 for k in range(600)], seed=1).tolist(), name="visits").status == 201
+    assert made.report(places.simulate([k % 20 for k in range(900)], seed=2).tolist(), name="homes").status == 201
+    reports = [str(one) for one in votes.simulate([HOSTILE[k % 3] for k in range(300)], seed=3)]
+    assert made.report(reports, name="votes").status == 201
+    yield made
+    made.stop()
+
+
+class Visitor:
+    """A browser that came in by the link, with all that left it and all that it complained of."""
+
+    def __init__(self, browser: Browser, pages: RunningPages, **options: Any) -> None:
+        self.pages, self.complaints, self.away = pages, [], []
+        self.context: BrowserContext = browser.new_context(**options)
+        self.page: Page = self.context.new_page()
+        self.page.on("console", lambda one: self.complaints.append(one.text))
+        self.page.on("pageerror", lambda one: self.complaints.append(str(one)))
+        self.page.on("dialog", lambda one: (self.complaints.append(one.message), one.dismiss()))
+        self.page.on("request", lambda one: None if one.url.startswith(pages.origin) else self.away.append(one.url))
+        self.page.goto(pages.links()[-1])
+        self.page.get_by_role("navigation").wait_for()
+
+    def go(self, path: str) -> Page:
+        self.page.goto(self.pages.origin + path)
+        self.settled()
+        return self.page
+
+    def settled(self) -> None:
+        """Wait until every chart is drawn."""
+        for place in self.page.locator("[data-chart]").all():
+            place.locator("canvas").first.wait_for(state="attached")
+
+    def close(self) -> None:
+        self.context.close()
+        assert self.complaints == []
+        assert [url for url in self.away if not url.startswith(("data:", "blob:"))] == []
+
+
+@pytest.fixture
+def visitor(chromium: Browser, pages: RunningPages) -> Iterator[Visitor]:
+    made = Visitor(chromium, pages)
+    yield made
+    made.close()
+
+
+def plan_a_release(page: Page, folder: str) -> None:
+    page.get_by_label("Who is protected").select_option("person")
+    page.get_by_label("site text").check()
+    page.get_by_label("Groups of site", exact=True).fill("1..3")
+    page.get_by_label("Groups per person").fill("1")
+    page.locator("#ledger").select_option(index=1)
+    page.get_by_text("More", exact=True).click()
+    page.get_by_label("Edition").fill(folder)
+    page.get_by_label("Name of the bundle").fill(folder)
+    expect(page.locator("#plan")).to_contain_text("would be paid")
+
+
+def form_of(_: RunningPages) -> str:
+    return "/release/new?data=visits.csv&table=visits"
+
+
+#: Name of the picture -> path, and what is done before it is taken.
+SHOWN: dict[str, str] = {
+    "home": "/", "release": "", "design": "/design?n=8&epsilon=1&properties=F",
+    "p-table": "/design/p-table", "verify": "/verify",
+    "trade-off": "/trade-off", "collections": "/collections", "collection": "/collections/visits",
+    "map": "/collections/homes", "ledgers": "/ledgers", "ledger": "/ledgers/1",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_every_page_is_accessible_and_quiet(chromium: Browser, pages: RunningPages, look: str) -> None:
+    """axe finds nothing (names, roles, contrast), the page fits its width, and nothing is complained of."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    visitor = Visitor(chromium, pages, **LOOKS[look])
+    for name, path in SHOWN.items():
+        page = visitor.go(path or form_of(pages))
+        if name == "release":
+            plan_a_release(page, f"shown-{look}")
+            visitor.settled()
+        found = Axe().run(page).response["violations"]
+        assert [(one["id"], [node["html"] for node in one["nodes"]][:3]) for one in found] == [], name
+        wide = page.evaluate("() => document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        assert wide <= 1, (name, look, wide)
+        if PICTURES:
+            page.evaluate("() => { document.activeElement.blur(); scrollTo(0, 0); }")
+            for one in page.locator(".work > form").all():
+                one.evaluate("(form) => form.scrollTo(0, 0)")
+            page.screenshot(path=Path(PICTURES) / f"{name}-{look}.png")
+    visitor.close()
+
+
+def test_a_used_link_says_where_the_next_one_is(chromium: Browser, pages: RunningPages, visitor: Visitor) -> None:
+    used = pages.links()[-2]
+    page = chromium.new_page()
+    page.goto(used)
+    expect(page.get_by_text("This link was used before")).to_be_visible()
+    page.close()
+
+
+def test_a_release_by_keyboard_alone(visitor: Visitor) -> None:
+    """Tab, space, letters and Enter lead from the empty form to the bundle's page."""
+    page, pages = visitor.go(form_of(visitor.pages)), visitor.pages
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+
+    def reach(selector: str) -> None:
+        for _ in range(80):
+            if page.evaluate("(one) => document.activeElement.matches(one)", selector):
+                return
+            page.keyboard.press("Tab")
+        raise AssertionError(f"{selector} cannot be reached")
+
+    reach("#unit")
+    page.keyboard.type("the person in person")
+    reach('input[name="by"][value="site"]')
+    page.keyboard.press("Space")
+    reach('input[name="values:site"]')
+    page.keyboard.type("1..3")
+    reach("#max_groups")
+    page.keyboard.type("1")
+    reach("#ledger")
+    page.keyboard.press("ArrowDown")
+    expect(page.locator("#look")).to_be_enabled()
+    reach("#look")
+    page.keyboard.press("Enter")
+    expect(page.locator("#sure")).to_be_focused()
+    reach("#confirm")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/release/bundles/**")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Counts of visits by site")
+    visitor.settled()
+    name = page.url.rstrip("/").rpartition("/")[2]
+    assert dc.verify(pages.folder / "released" / name, ledger=pages.folder / "visits.ledger").holds
+
+
+def test_dragging_redraws_a_closed_form_and_the_address_follows(visitor: Visitor) -> None:
+    page = visitor.go("/design?n=8&epsilon=1")
+    first = page.locator(".chart").first.get_attribute("data-chart")
+    page.locator("#n-slider").focus()
+    for _ in range(4):
+        page.keyboard.press("ArrowRight")
+    expect(page.locator("#n")).to_have_value("12")
+    page.wait_for_url("**/design?n=12&**")
+    visitor.settled()
+    assert page.locator(".chart").first.get_attribute("data-chart") != first
+    expect(page.locator("#command")).to_contain_text("design -n 12")
+    expect(page.get_by_text("What these mechanisms and columns are")).to_be_visible()
+    again = visitor.page.url
+    page.goto(again)
+    expect(page.locator("#n")).to_have_value("12")
+    expect(page.locator("#epsilon-words")).to_contain_text("alpha = 0.368")
+
+
+def test_a_linear_program_shows_progress_and_is_cancelled(visitor: Visitor) -> None:
+    page = visitor.go("/design?n=150&epsilon=0.05&loss=L1&properties=WH,CM")
+    expect(page.get_by_role("progressbar")).to_be_visible(timeout=20_000)
+    page.get_by_role("button", name="Cancel").click()
+    expect(page.get_by_role("alert")).to_contain_text("Cancelled")
+    page.goto(f"{visitor.pages.origin}/design?n=5&epsilon=1&loss=L1&properties=WH")
+    expect(page.get_by_role("heading", name="Which properties it has")).to_be_visible(timeout=30_000)
+    visitor.settled()
+
+
+def test_a_file_that_is_dropped_is_judged(visitor: Visitor, tmp_path: Path) -> None:
+    page = visitor.go("/verify")
+    file = tmp_path / f"{HOSTILE[2]}.csv"
+    file.write_text("0.9,0.1\n0.1,0.9\n")
+    page.locator("#files").set_input_files(file)
+    expect(page.locator("#verdict")).to_contain_text("a matrix of 2 truths by 2 reports")
+    expect(page.locator("#verdict")).to_contain_text("{{ 7 * 7 }}")
+    visitor.settled()
+    assert page.locator("[data-chart]").count() == 2  # the table with its witness, and delta for every epsilon
+
+
+def test_a_collection_is_brought_up_to_date_as_reports_arrive(visitor: Visitor) -> None:
+    page = visitor.go("/collections/visits")
+    shown = page.locator("#now")
+    before = int(re.findall(r"([\d,]+)\s*reports", shown.inner_text())[0].replace(",", ""))
+    assert visitor.pages.report([3] * 400, name="visits").status == 201
+    expect(shown).to_contain_text(f"{before + 400:,}", timeout=25_000)
+    visitor.settled()
+
+
+def test_a_map_can_be_moved_and_enlarged(visitor: Visitor) -> None:
+    page = visitor.go("/collections/homes")
+    chart = page.locator("[data-chart]").first
+    chart.scroll_into_view_if_needed()
+    before = chart.locator("canvas").evaluate("(one) => one.toDataURL()")
+    box = chart.locator("canvas").bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + box["width"] / 4, box["y"] + box["height"] / 4)
+    page.mouse.wheel(0, -400)
+    page.wait_for_timeout(400)
+    enlarged = chart.locator("canvas").evaluate("(one) => one.toDataURL()")
+    assert enlarged != before
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] / 4 + 40, box["y"] + box["height"] / 4 + 10)
+    page.mouse.up()
+    page.wait_for_timeout(300)
+    assert chart.locator("canvas").evaluate("(one) => one.toDataURL()") != enlarged
+
+
+def test_hostile_labels_run_nowhere(visitor: Visitor) -> None:
+    for path in ("/collections", "/collections/votes", "/release/new?data=odd.csv&table=odd"):
+        page = visitor.go(path)
+        assert page.locator("img[src=x]").count() == 0
+        assert "49" not in page.title()
+    page.get_by_label("Who is protected").select_option(HOSTILE[1])
+    page.wait_for_timeout(600)

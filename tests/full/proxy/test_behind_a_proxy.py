@@ -1,0 +1,102 @@
+"""Behind a proxy that ends TLS, as the documentation sets it up."""
+
+from __future__ import annotations
+
+import re
+import socket
+import ssl
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from discreet.collect import Client
+from discreet.collect.reporting.transport import Http, ServiceUnreachable
+from support.needs import need
+from support.paths import DOCS
+from support.ports import reserved_port
+from support.running_service import RunningService
+from support.waiting import LIMIT_SECONDS, wait_for
+
+DOCUMENTED = DOCS / "howto_service.md"
+
+
+def configuration(port: int, service_port: int, folder: Path) -> str:
+    """nginx as the documentation sets it up, with ports and certificates of the test's own."""
+    (server,) = re.findall(r"^```text\n(server \{.*?)^```$", DOCUMENTED.read_text("utf-8"), re.M | re.S)
+    own = {
+        "listen 443 ssl": f"listen 127.0.0.1:{port} ssl",
+        "survey.example": "localhost",
+        "/etc/ssl/survey.pem": str(folder / "cert.pem"),
+        "/etc/ssl/survey.key": str(folder / "key.pem"),
+        "127.0.0.1:8571": f"127.0.0.1:{service_port}",
+    }
+    for documented, here in own.items():
+        assert documented in server, documented
+        server = server.replace(documented, here)
+    kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    folders = " ".join(f"{kind}_temp_path {folder}/{kind};" for kind in kinds)
+    return (
+        f"daemon off; master_process off; pid {folder}/pid; error_log {folder}/errors; events {{}}\n"
+        f"http {{ access_log {folder}/access; {folders}\n{server}\n}}"
+    )
+
+
+@contextmanager
+def tls_proxy(service_port: int, folder: Path) -> Iterator[tuple[int, ssl.SSLContext]]:
+    """nginx in front of the service at a port; its own port, and a context that trusts it."""
+    nginx, openssl = need("nginx"), need("openssl")
+    subprocess.run(
+        [openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost", "-addext",
+         "subjectAltName=DNS:localhost", "-days", "2", "-keyout", folder / "key.pem", "-out", folder / "cert.pem"],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    with reserved_port() as port:
+        (folder / "nginx.conf").write_text(configuration(port, service_port, folder))
+        process = subprocess.Popen([nginx, "-p", folder, "-e", folder / "errors", "-c", folder / "nginx.conf"])
+
+        def answers() -> bool:
+            assert process.poll() is None, (folder / "errors").read_text()
+            with suppress(OSError), socket.create_connection(("127.0.0.1", port), LIMIT_SECONDS):
+                return True
+            return False
+
+        try:
+            wait_for(answers)
+            yield port, ssl.create_default_context(cafile=str(folder / "cert.pem"))
+        finally:
+            process.terminate()
+            process.wait(LIMIT_SECONDS)
+
+
+def test_a_client_reports_over_tls_and_to_no_one_it_does_not_trust(service, token, tmp_path: Path) -> None:
+    with tls_proxy(service.port, tmp_path) as (port, trusting):
+        address = f"https://localhost:{port}"
+        client = Client(address, tmp_path / "diary", maximum=100, transport=Http(context=trusting))
+        offer = client.offer(service.name, person="ann", about="visits")
+        assert client.report(offer, 4, consent=True) == "counted"
+        stranger = Client(address, tmp_path / "diary", maximum=100)
+        with pytest.raises(ServiceUnreachable):
+            stranger.offer(service.name, person="ann", about="visits")
+    assert sum(service.counts(token)["main"].values()) == 1
+    written = "".join(one.read_text() for one in (tmp_path / "access", tmp_path / "errors") if one.exists())
+    assert "127.0.0.1" not in written  # nothing tells who reported
+
+
+@pytest.mark.parametrize(("trusted", "refused"), [("127.0.0.1", False), ("192.0.2.1", True)])
+def test_the_rate_is_that_of_the_address_a_trusted_proxy_states(tmp_path: Path, trusted: str, refused: bool) -> None:
+    options = ("--rate", "0.0001", "--trusted-proxies", trusted)  # one request of an address, and no other for hours
+    service = RunningService(str(tmp_path / "reports.db"), tmp_path / "log", options)
+    service.start()  # which is a request of 127.0.0.1
+    try:
+
+        def status(address: str) -> int:
+            return service.ask("GET", "/health", headers={"X-Forwarded-For": address}).status
+
+        first = [status(f"198.51.100.{k}") for k in range(3)]
+        assert first == ([429] * 3 if refused else [200] * 3)
+        assert status("198.51.100.2") == 429
+    finally:
+        service.stop()

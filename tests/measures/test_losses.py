@@ -1,0 +1,186 @@
+"""Losses: one definition each, against loops written from [C] definition 3."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from discreet import losses
+from discreet.errors import InvalidInput, Unsupported, WrongType
+from discreet.spaces import Counts, Grid, Integers, Labels
+from support.grids import every_case
+from support.refusals import refused
+
+DEFINITIONS = {  # |i - j|^p and "more than d steps off", as [C] writes them
+    "L0": lambda i, j: 0 if i == j else 1,
+    "L1": lambda i, j: abs(i - j),
+    "L2": lambda i, j: (i - j) * (i - j),
+    "L3": lambda i, j: abs(i - j) ** 3,
+    "L0_1": lambda i, j: 1 if abs(i - j) > 1 else 0,
+    "L0_2": lambda i, j: 1 if abs(i - j) > 2 else 0,
+}
+
+
+@given(st.sampled_from(sorted(DEFINITIONS)), st.integers(1, 12), st.integers(1, 12))
+def test_every_loss_is_its_definition_on_counts(name, n, m):
+    loss, define = losses.resolve(name), DEFINITIONS[name]
+    expected = [[define(i, j) for j in range(m + 1)] for i in range(n + 1)]
+    assert loss.of(Counts(n), Counts(m)).tolist() == expected
+    assert [[loss.exact(i, j) for j in range(m + 1)] for i in range(n + 1)] == expected
+    values, codes = loss.exact_levels(Counts(n), Counts(m))
+    assert [[values[c] for c in row] for row in codes] == expected
+    assert losses.resolve(loss.name) == loss
+
+
+def test_names_and_objects_are_the_same_losses():
+    assert losses.resolve("L0") == losses.power(0) == losses.L0
+    assert losses.resolve("L1") is losses.power(1) or losses.resolve("L1") == losses.L1
+    assert losses.resolve("L0_1") == losses.beyond(1) != losses.beyond(2)
+    assert losses.resolve("L3/2") == losses.resolve("L1.5") == losses.power(1.5)
+    assert str(losses.beyond("1/2")) == "L0_1/2"
+    for loss in (losses.L0, losses.L1, losses.L2, losses.power(3), losses.beyond(2)):
+        assert loss.symmetric
+        assert loss.nondecreasing
+        assert loss.sentence
+
+
+def test_fractional_powers_are_floats_and_say_so():
+    loss = losses.power("1/2")
+    assert loss.of(Counts(4), Counts(4))[0].tolist() == [0, 1, 2**0.5, 3**0.5, 2]
+    assert loss.exact(0, 1) == 1
+    with pytest.raises(Unsupported, match="irrational"):
+        loss.exact(0, 2)
+    with pytest.raises(Unsupported, match="irrational"):
+        loss.exact_levels(Counts(4), Counts(4))
+
+
+@given(st.integers(1, 4), st.integers(2, 4), st.sampled_from([1, 150.0, Fraction(1, 3)]))
+def test_on_a_grid_distance_is_between_centres(rows, cols, cell):
+    grid = Grid(rows, cols, cell)
+    centre = [(Fraction(cell) * (k // cols), Fraction(cell) * (k % cols)) for k in range(grid.size)]
+    squares = [[(a[0] - b[0]) ** 2 + (a[1] - b[1]) ** 2 for b in centre] for a in centre]
+    floats = np.array([[float(s) for s in row] for row in squares])
+    np.testing.assert_allclose(losses.L2.of(grid, grid), floats, rtol=1e-12)
+    np.testing.assert_allclose(losses.L1.of(grid, grid), np.sqrt(floats), rtol=1e-12)
+    np.testing.assert_allclose(losses.power(3).of(grid, grid), floats**1.5, rtol=1e-12)
+    d = Fraction(cell) * Fraction(3, 2)
+    values, codes = losses.beyond(d).exact_levels(grid, grid)
+    assert [[values[c] for c in row] for row in codes] == [[int(s > d * d) for s in row] for row in squares]
+    values, codes = losses.L2.exact_levels(grid, grid)
+    assert [[values[c] for c in row] for row in codes] == squares
+
+
+def test_grid_distances_are_exact_where_they_are_rational():
+    grid = Grid(5, 5, cell=10)
+    assert losses.L1.exact(0, 3 * 5 + 4, grid) == 50  # 3-4-5
+    assert losses.L2.exact(0, 6, grid) == 200
+    with pytest.raises(Unsupported, match="L0, L2"):
+        losses.L1.exact(0, 6, grid)
+
+
+def test_on_labels_every_error_is_the_same():
+    labels = Labels(["a", "b", "c"])
+    for loss in (losses.L0, losses.L1, losses.L2, losses.power(1.5)):
+        assert loss.of(labels, labels).tolist() == [[0, 1, 1], [1, 0, 1], [1, 1, 0]]
+    assert losses.L1.exact(0, 2, labels) == 1
+
+
+def test_exact_losses_do_not_overflow():
+    assert losses.L2.exact(-(2**62), 2**62) == 2**126
+
+
+@given(st.lists(st.lists(st.integers(-3, 3), min_size=4, max_size=4), min_size=4, max_size=4))
+def test_matrix_flags_are_their_definitions(rows):
+    loss = losses.matrix(rows)
+    n = len(rows) - 1
+    symmetric = all(rows[i][j] == rows[n - i][n - j] for i in range(n + 1) for j in range(n + 1))
+    grows = all(
+        rows[i][j] <= rows[i][k]
+        for i in range(n + 1)
+        for j in range(n + 1)
+        for k in range(n + 1)
+        if abs(i - j) <= abs(i - k)
+    )
+    assert loss.symmetric == symmetric
+    assert loss.nondecreasing == grows
+    assert loss.of(Counts(3), Counts(3)).tolist() == rows
+    assert loss.exact(1, 2) == rows[1][2]
+
+
+def test_matrix_flags_can_be_true():
+    distances = losses.L1.of(Counts(5), Counts(5))
+    assert losses.matrix(distances).symmetric and losses.matrix(distances).nondecreasing
+    weighted = distances * np.arange(1, 7)[:, None]  # some truths matter more: not symmetric, still nondecreasing
+    assert not losses.matrix(weighted).symmetric
+    assert losses.matrix(weighted).nondecreasing
+
+
+def test_a_float_loss_means_the_simplest_rational():
+    assert losses.matrix([[0, 0.1], [1 / 3, 0]]).exact(0, 1) == Fraction(1, 10)
+    mixed = losses.matrix([[Fraction(1, 7), 0], [0.5, 2]])
+    values, codes = mixed.exact_levels(Counts(1), Counts(1))
+    assert [[values[c] for c in row] for row in codes] == [[Fraction(1, 7), 0], [Fraction(1, 2), 2]]
+
+
+def test_a_loss_matrix_is_a_copy():
+    given_losses = np.zeros((2, 2))
+    loss = losses.matrix(given_losses)
+    given_losses[0, 0] = 7
+    assert loss.of(Counts(1), Counts(1))[0, 0] == 0
+
+
+@every_case(
+    ("bad", "error", "words"),
+    [
+        ("L", InvalidInput, "'L0'.*dc.losses"),
+        ("ell1", InvalidInput, "is not a loss"),
+        ("L-1", InvalidInput, "is not a loss"),
+        (3, InvalidInput, "is not a loss"),
+        (None, InvalidInput, "is not a loss"),
+        (lambda i, j: 0, WrongType, "losses.matrix"),
+        ([[0, np.nan], [1, 0]], InvalidInput, "truth 0, report 1 is nan"),
+        ([[0, np.inf], [1, 0]], InvalidInput, "finite"),
+        ([0, 1], InvalidInput, "shape"),
+        ([[0, 1], [1]], InvalidInput, "one length"),
+        ([[True, False], [False, True]], WrongType, "bool"),
+        ([["a", "b"]], WrongType, "numbers"),
+        ([[None, 1]], WrongType, "number"),
+        (np.ma.masked_array([[0, 1], [1, 0]], mask=[[0, 1], [0, 0]]), WrongType, "masked"),
+    ],
+)
+def test_bad_losses_are_refused_with_advice(bad, error, words):
+    with pytest.raises(error, match=words):
+        losses.resolve(bad)
+
+
+@every_case("bad", [-1, float("nan"), "x", True, None])
+def test_bad_parameters_are_refused(bad):
+    with refused(InvalidInput, "p"):
+        losses.power(bad)
+    with refused(InvalidInput, "d"):
+        losses.beyond(bad)
+
+
+def test_losses_refuse_spaces_they_do_not_fit():
+    with pytest.raises(Unsupported, match=r"m\.on\(Counts\(n\), clamp=True\)"):
+        losses.L1.of(Integers(), Integers())
+    with pytest.raises(Unsupported, match=r"losses\.matrix"):
+        losses.L1.of(Labels(["a", "b"]), Counts(1))
+    with pytest.raises(InvalidInput, match=r"shape \(2, 2\).*3 true"):
+        losses.matrix([[0, 1], [1, 0]]).of(Counts(2), Counts(1))
+    with pytest.raises(InvalidInput, match="smaller power"):
+        losses.power(400).of(Counts(1000), Counts(1000))
+    with pytest.raises(InvalidInput, match="smaller power"):
+        losses.power("801/2").of(Counts(1000), Counts(1000))
+
+
+def test_importing_these_rooms_does_not_import_scipy_or_pot():
+    code = "import sys, discreet.utility; print([m for m in ('scipy', 'ot') if m in sys.modules])"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"

@@ -1,0 +1,64 @@
+"""Requirements with a number: the same kind of object as the seven, read back from how they are written."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import discreet as dc
+from discreet import requirements
+from discreet.errors import InvalidInput
+from discreet.properties import Property
+from support.grids import every_case
+from support.refusals import refused
+
+
+@every_case(
+    "code", ["bias<=0", "bias<=1/2", "mse<=4", "support<=3", "truth>=1/5", "truth=1/5", "steps>=1/2", "zeros[0-4 4-0]"]
+)
+def test_every_requirement_is_a_property_and_its_code_reads_back(code):
+    (prop,) = requirements.resolve(code)
+    assert isinstance(prop, Property) and prop.code == code and prop.sentence.endswith(".")
+    assert len(prop.rows(4)) > 0
+    assert dc.check(dc.uniform(4), prop)[code].sentence == prop.sentence
+
+
+def test_checks_agree_with_plain_sums():
+    m = dc.geometric(5, alpha="1/3")
+    bias, mse = dc.bias(m, exact=True), dc.expected_loss(m, "L2", exact=True)
+    worst = max(map(abs, bias))
+    assert dc.check(m, requirements.bias(worst))[f"bias<={worst}"].holds
+    assert not dc.check(m, requirements.bias(worst - Fraction(1, 10**9)))[f"bias<={worst - Fraction(1, 10**9)}"].holds
+    assert dc.check(m, requirements.mean_squared_error(max(mse)))[f"mse<={max(mse)}"].holds
+    least = min(dc.probability_of_truth(m, exact=True))
+    assert dc.check(m, requirements.truth(least))[f"truth>={least}"].holds
+    below = dc.check(m, requirements.truth(exactly=least))[f"truth={least}"]
+    assert not below.holds and below.violation > 0
+
+
+def test_steps_run_along_the_reports():
+    table = [["1/2", "1/4", "1/4"], ["1/4", "1/2", "1/4"], ["1/4", "1/4", "1/2"]]
+    assert dc.check(table, requirements.steps("1/2"))["steps>=1/2"].holds
+    assert not dc.check(table, requirements.steps("2/3"))["steps>=2/3"].holds
+
+
+@every_case("wrong", ["bias<=-1", "truth>=2", "support<=1.5", "steps>=0", "noise<=1", "bias>=1", "zeros[]"])
+def test_what_makes_no_sense_is_refused(wrong):
+    with pytest.raises(InvalidInput):
+        requirements.resolve(wrong)
+
+
+def test_zeros_outside_the_range_are_refused():
+    with refused(InvalidInput, "places"):
+        requirements.zeros([(0, 9)]).rows(4)
+    with pytest.raises(InvalidInput):
+        requirements.zeros([])
+    with pytest.raises(InvalidInput):
+        requirements.truth()
+
+
+def test_nothing_asked_is_nothing():
+    assert requirements.resolve("") == requirements.resolve(None) == requirements.resolve([]) == ()
+    assert np.array_equal(requirements.support(1).rows(2).places, [[2], [6]])

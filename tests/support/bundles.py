@@ -1,0 +1,60 @@
+"""Bundles to write, to tamper with and to check."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import numpy as np
+
+from discreet.exact.bits import SeededBits
+from discreet.release.auditing.audit import verify_bundle
+from discreet.release.counts import _release
+from discreet.release.plan.planning import plan_release
+from support.made_sources import Ready
+
+BY_BOTH = "SELECT site, health, COUNT(*) FROM visits GROUP BY site, health"
+DOMAIN = {"site": range(1, 4), "health": ["good", "poor"]}
+ZEROS = [{"site": 1, "health": "poor"}]
+FILES = {"counts.csv", "request.json", "release.json", "mechanism.json", "GUARANTEE.md", "index.html", "SHA256SUMS"}
+
+
+class Made(Ready):
+    """A source with made-up true counts."""
+
+    def count(self, countings):
+        return [np.full((one.groups.size, len(one.question.aggregates)), 50) for one in countings]
+
+
+def answered(book, out=None, questions=BY_BOTH, **options):
+    given = {"data": "visits.csv", "unit": "person", "max_groups": 1, "domain": DOMAIN, "epsilon": 1}
+    return _release(plan_release(questions, **(given | options)), Made(), book, out, SeededBits(1))
+
+
+def seal(folder: Path) -> None:
+    """Recompute the checksums, as whoever tampers with a bundle would."""
+    lines = [
+        f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n"
+        for file in sorted(folder.iterdir())
+        if file.name != "SHA256SUMS"
+    ]
+    (folder / "SHA256SUMS").write_text("".join(lines))
+
+
+def edit(folder: Path, name: str, old: str, new: str) -> None:
+    text = (folder / name).read_text(encoding="utf-8")
+    assert old in text
+    (folder / name).write_text(text.replace(old, new, 1), encoding="utf-8")
+    seal(folder)
+
+
+def edit_json(folder: Path, name: str, change) -> None:
+    content = json.loads((folder / name).read_text(encoding="utf-8"))
+    change(content)
+    (folder / name).write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    seal(folder)
+
+
+def failing(folder: Path, ledger=None) -> set[str]:
+    return {check.name for check in verify_bundle(folder, ledger).checks if check.holds is False}

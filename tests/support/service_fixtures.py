@@ -1,0 +1,46 @@
+"""Fixtures of a service that many tests share, for the ``conftest.py`` of each folder that uses it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count
+from typing import NamedTuple
+
+import pytest
+
+from support.running_service import RunningService, make_token
+from support.survey_mechanisms import COUNTS
+
+_NUMBERS = count()
+
+
+class Managed(NamedTuple):
+    """A service, and a token that manages it."""
+
+    service: RunningService
+    token: str
+
+
+@pytest.fixture(scope="session")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Managed]:
+    """Start one service for all tests of this process that do not stop it."""
+    folder = tmp_path_factory.mktemp("service")
+    token = make_token(str(folder / "reports.db"))
+    service = RunningService(str(folder / "reports.db"), folder / "log", ("--rate", "0"))
+    service.start()
+    yield Managed(service, token)
+    service.stop()
+
+
+@pytest.fixture
+def service(running: Managed) -> RunningService:
+    """The shared service, with a new collection of counts, which is the one that is meant."""
+    running.service.name = f"visits-{next(_NUMBERS)}"
+    assert running.service.create(running.token, {"main": COUNTS}).status == 201
+    return running.service
+
+
+@pytest.fixture
+def token(running: Managed) -> str:
+    """A token that manages the shared service."""
+    return running.token

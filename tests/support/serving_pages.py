@@ -1,0 +1,92 @@
+"""The pages of the tests' own: a real process with data and a ledger, entered by the link that it prints."""
+
+from __future__ import annotations
+
+import re
+import urllib.parse
+from dataclasses import dataclass
+from pathlib import Path
+
+import discreet as dc
+from support.running_service import Answer, RunningService, make_token
+
+#: Names that would run as a script, or break out of their place, if they were not escaped.
+HOSTILE = ['<img src=x onerror="alert(1)">', '"><script>alert(2)</script>', "{{ 7 * 7 }}", "javascript:alert(3)"]
+
+
+@dataclass(frozen=True)
+class Entered:
+    """A browser without a browser: the cookie it was given, and the word that its pages carry."""
+
+    cookie: str
+    word: str
+
+
+class RunningPages(RunningService):
+    """``discreet serve`` with data and a ledger."""
+
+    folder: Path
+    token: str
+
+    @property
+    def origin(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def links(self) -> list[str]:
+        """The links that were printed, the last of which still lets in."""
+        return re.findall(r"^pages\s+(\S+)$", self.log.read_text(), flags=re.MULTILINE)
+
+    def enter(self) -> Entered:
+        """Use the link."""
+        answer = self.ask("POST", "/session", self.links()[-1].partition("#token=")[2].encode(), headers=self.here())
+        assert answer.status == 204
+        cookie = answer.headers["set-cookie"].partition(";")[0]
+        page = self.ask("GET", "/", headers={"Cookie": cookie})
+        return Entered(cookie, re.findall(r'name="discreet-word" content="([^"]+)"', page.body.decode())[0])
+
+    def here(self) -> dict[str, str]:
+        return {"Origin": self.origin}
+
+    def look(self, who: Entered, path: str) -> Answer:
+        return self.ask("GET", path, headers={"Cookie": who.cookie})
+
+    def post(self, who: Entered, path: str, fields: list[tuple[str, str]] | None = None) -> Answer:
+        body = urllib.parse.urlencode(fields or []).encode()
+        kind = {"Content-Type": "application/x-www-form-urlencoded"}
+        headers = {"Cookie": who.cookie, "X-Discreet-Session": who.word, **self.here(), **kind}
+        return self.ask("POST", path, body, headers=headers)
+
+
+def start_pages(folder: Path) -> RunningPages:
+    """The pages over a small table of visits, one of hostile names, and a ledger each."""
+    hostile = HOSTILE[1]
+    rows = "".join(f"p{k},{1 + (k >= 137) + (k >= 226)},{20 + k % 50}\n" for k in range(311))
+    (folder / "visits.csv").write_text(f"person,site,age\n{rows}")
+    (folder / "odd.csv").write_text(f'person,"{hostile.replace(chr(34), chr(34) * 2)}"\nann,1\nbob,2\n')
+    for name in ("visits", "odd"):
+        dc.Ledger.create(folder / f"{name}.ledger", dataset=name, unit="person", epsilon=4)
+    token = make_token(str(folder / "reports.db"))
+    data = [word for name in ("visits", "odd") for word in ("--data", str(folder / f"{name}.csv"))]
+    ledgers = [word for name in ("visits", "odd") for word in ("--ledger", str(folder / f"{name}.ledger"))]
+    made = RunningPages(
+        str(folder / "reports.db"), folder / "log", ("--rate", "0", *data, *ledgers, "-o", str(folder / "released"))
+    )
+    made.folder, made.token = folder, token
+    made.start()
+    return made
+
+
+#: The form of a release of the table of visits by site.
+BY_SITE = [
+    ("table", "visits"), ("unit", "person"), ("by", "site"), ("how:site", "values"), ("values:site", "1..3"),
+    ("max_groups", "1"), ("epsilon", "1"),
+]  # fmt: skip
+
+
+def release_form(pages: RunningPages, folder: str, **changed: str) -> list[tuple[str, str]]:
+    """The form with the data, the ledger and a name for the bundle."""
+    fields = dict(BY_SITE) | {
+        "data": "visits.csv", "ledger": "visits.ledger", "folder": folder,
+        **changed,
+    }  # fmt: skip
+    return list(fields.items())
