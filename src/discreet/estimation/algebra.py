@@ -7,6 +7,9 @@ map of 30 x 30 cells in 40 ms instead of 8 s beside three other processes). So t
 two libraries, and :func:`single_threaded_blas`.
 
 Matrices are C-contiguous, symmetric ones are their upper triangles (what is below the diagonal is never read).
+
+This is the only module of the package that factorises matrices, and :class:`NumericalFailure` the only error that a
+factorisation raises: methods catch it and fall back, so that no error of NumPy or SciPy reaches a user.
 """
 
 from __future__ import annotations
@@ -20,12 +23,28 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg.blas import dgemm, dgemv, dsymv, dsyrk
-from scipy.linalg.lapack import dgesv, dpotrf, dpotrs
+from scipy.linalg.lapack import dgbtrf, dgbtrs, dgesv, dpbtrf, dpbtrs, dpotrf, dpotrs
 
+from ..errors import DiscreetError, arg
 from ..exact.arrays import FloatArray
 
 #: From so many places of a matrix on, more cores are worth their trouble.
 MANY_ENTRIES = 4_000_000
+
+
+class NumericalFailure(DiscreetError):
+    """A computation for which double precision does not suffice, such as the factorisation of a singular matrix.
+
+    Methods fall back where this is raised. Whatever is not caught is an error of this package, with words for people.
+
+    >>> cholesky(np.zeros((2, 2)), 0.0)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    discreet.estimation.algebra.NumericalFailure: double precision does not suffice for this computation. ...
+    """
+
+    def __init__(self, problem: str = "double precision does not suffice for this computation.") -> None:
+        super().__init__(problem, f"Use {arg('method', 'mle')}, which needs less of it.")
+
 
 _lock = threading.Lock()
 _inside = 0  # how many are
@@ -121,7 +140,7 @@ def cholesky(H: FloatArray, diagonal: FloatArray | float) -> Callable[[FloatArra
 
     Raises
     ------
-    numpy.linalg.LinAlgError
+    NumericalFailure
         If it is not positive definite, as far as doubles can tell.
     """
     return cholesky_factor(H, diagonal)[1]
@@ -130,29 +149,85 @@ def cholesky(H: FloatArray, diagonal: FloatArray | float) -> Callable[[FloatArra
 def cholesky_factor(
     H: FloatArray, diagonal: FloatArray | float
 ) -> tuple[FloatArray, Callable[[FloatArray], FloatArray]]:
-    """The triangular factor of H + diag(diagonal), in the memory of H, and a function that solves with it.
+    """Return the triangular factor of H + diag(diagonal), in the memory of H, and a function that solves with it.
 
     Raises
     ------
-    numpy.linalg.LinAlgError
+    NumericalFailure
         If it is not positive definite, as far as doubles can tell.
     """
     H.flat[:: len(H) + 1] += diagonal
     factor, info = dpotrf(H.T, lower=1, overwrite_a=1, clean=0)
     if info:
-        raise np.linalg.LinAlgError
+        raise NumericalFailure
     return np.asarray(factor), lambda b: np.asarray(dpotrs(factor, b, lower=1)[0])
 
 
 def left_solve(A: FloatArray, b: FloatArray) -> FloatArray:
-    """The x with x A = b.
+    """Return the x with x A = b.
 
     Raises
     ------
-    numpy.linalg.LinAlgError
+    NumericalFailure
         If A is singular.
     """
     _, _, x, info = dgesv(A.T, b)
     if info:
-        raise np.linalg.LinAlgError
+        raise NumericalFailure
     return np.asarray(x)
+
+
+def inverse(A: FloatArray) -> FloatArray:
+    """Return the inverse of A.
+
+    Raises
+    ------
+    NumericalFailure
+        If A is singular.
+    """
+    return np.ascontiguousarray(left_solve(A, np.eye(len(A))).T)
+
+
+def eigenvectors(H: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the eigenvalues of a symmetric matrix, the smallest first, and its eigenvectors in columns.
+
+    Raises
+    ------
+    NumericalFailure
+        If the iteration does not converge.
+    """
+    from scipy.linalg import LinAlgError, eigh
+
+    try:
+        values, vectors = eigh(H)
+    except LinAlgError:
+        raise NumericalFailure from None
+    return np.asarray(values), np.asarray(vectors)
+
+
+def banded_cholesky(band: FloatArray) -> Callable[[FloatArray], FloatArray]:
+    """Factorise a symmetric band, each column from its diagonal on, in its memory: a function that solves with it.
+
+    Raises
+    ------
+    NumericalFailure
+        If it is not positive definite, as far as doubles can tell.
+    """
+    factor, info = dpbtrf(band, lower=1, overwrite_ab=1)
+    if info:
+        raise NumericalFailure
+    return lambda b: np.asarray(dpbtrs(factor, b, lower=1)[0])
+
+
+def banded_lu(band: FloatArray, below: int, above: int) -> Callable[[FloatArray], FloatArray]:
+    """Factorise a band as LAPACK stores it, in its memory: a function that solves with it, in the memory of b.
+
+    Raises
+    ------
+    NumericalFailure
+        If it is singular.
+    """
+    factor, pivots, info = dgbtrf(band, below, above, overwrite_ab=1)
+    if info:
+        raise NumericalFailure
+    return lambda b: np.asarray(dgbtrs(factor, below, above, b, pivots, overwrite_b=1)[0])

@@ -25,14 +25,14 @@ def estimate(problem: Problem, tolerance: float | None, seed: int) -> Estimate:
     if isinstance(problem.truths, Grid):
         if problem.people >= smoothing.FOLDS:
             return stop_early(Likelihood(problem, tolerance), seed)
-        return _maximum(problem, tolerance, "There are too few reports to smooth the map.")
+        return maximum(problem, tolerance, "There are too few reports to smooth the map.")
     if not isinstance(problem.truths, Counts) or any(isinstance(one.kernel, Projective) for one in problem.groups):
         # projective response is for names, also where these are numbered
-        return _maximum(problem, tolerance, "These values have no order, so there is nothing to smooth.")
+        return maximum(problem, tolerance, "These values have no order, so there is nothing to smooth.")
     if size < FEWEST_COUNTS:
-        return _maximum(problem, tolerance, f"With {size} values there is nothing to smooth.")
+        return maximum(problem, tolerance, f"With {size} values there is nothing to smooth.")
     if size > MOST_COUNTS:
-        return _maximum(problem, tolerance, f"With {size:,} values, smoothing would take long.")
+        return maximum(problem, tolerance, f"With {size:,} values, smoothing would take long.")
     return smooth_counts(problem, tolerance)
 
 
@@ -43,6 +43,8 @@ def smooth_counts(problem: Problem, tolerance: float | None) -> Estimate:
     ------
     Unsupported
         If the values are no counts, or too few or too many.
+    NumericalFailure
+        If no prior could be worked out in double precision.
     """
     if not isinstance(problem.truths, Counts) or not FEWEST_COUNTS <= problem.size <= MOST_COUNTS:
         raise Unsupported(
@@ -55,16 +57,15 @@ def smooth_counts(problem: Problem, tolerance: float | None) -> Estimate:
     top = likelihood.maximum()
     how_far = distance.measure(likelihood, top, smoothed.p)
     if not how_far.explained:
-        return _maximum(
-            problem,
-            tolerance,
+        why = (
             f"No smooth distribution fits the reports: {how_far.surveys} surveys "
-            "simulated from the best one are all nearer to their maximum.",
-            how_far,
+            "simulated from the best one are all nearer to their maximum."
         )
+        made = maximum(problem, tolerance, why, how_far)
+        return replace(made, notes=(*made.notes, *smoothed.notes[1:]))
     gap = distance.lacking(likelihood, top, smoothed.p)
     solution = Solution(smoothed.p, gap, ((likelihood.mean_log(smoothed.p), gap),))
-    made = finish(likelihood, solution, "empirical-bayes", (smoothed.sentence,))
+    made = finish(likelihood, solution, "empirical-bayes", smoothed.notes)
     return replace(made, distance=how_far, _maximum=top)
 
 
@@ -75,6 +76,7 @@ def stop_early(likelihood: Likelihood, seed: int) -> Estimate:
     return finish(likelihood, solution, "smoothed", (note,))
 
 
-def _maximum(problem: Problem, tolerance: float | None, why: str, how_far: Distance | None = None) -> Estimate:
+def maximum(problem: Problem, tolerance: float | None, why: str, how_far: Distance | None = None) -> Estimate:
+    """Return the maximum likelihood estimate, with a first note on why it is the one to show."""
     made = of_problem(problem, tolerance)
     return replace(made, notes=(f"{why} This is the maximum likelihood estimate.", *made.notes), distance=how_far)

@@ -24,6 +24,7 @@ from typing import Protocol
 import numpy as np
 
 from ..exact.arrays import FloatArray, IntArray
+from .algebra import NumericalFailure
 
 #: No step goes further than this share of the way to the border.
 SHORT_OF_BORDER = 0.995
@@ -130,7 +131,10 @@ def solve(model: Model, tolerance: float, costs: FloatArray | None = None) -> So
             best, least = p, gap
         if least <= tolerance or idle > MOST_IDLE:
             break
-        step = _step(model, g - c, p, u, nu, z)
+        try:
+            step = _step(model, g - c, p, u, nu, z)
+        except NumericalFailure:
+            break
         if step is None:
             break
         p, nu, z = step
@@ -154,7 +158,7 @@ def _beginning(model: Products, c: FloatArray) -> FloatArray:
 def _step(
     model: Model, slope: FloatArray, p: FloatArray, u: FloatArray, nu: FloatArray, z: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray] | None:
-    """One predictor and corrector; None where the numbers do not carry it.
+    """Make one predictor and corrector; None where its numbers are not finite.
 
     ``slope`` is A (q / u) - c. Nothing else of the conditions' errors is left on the right hand side once nu and z are
     eliminated: what A nu + z = c misses now, and what u nu = q does, enter with opposite signs.
@@ -163,10 +167,7 @@ def _step(
     weights, slacks = nu / u, z / p
     mu = float(p @ z) / model.size
     error = q / u - nu
-    try:
-        newton = _system(model, weights, slacks)
-    except np.linalg.LinAlgError:
-        return None
+    newton = _system(model, weights, slacks)
     dp, du = newton(slope)
     dz = -z - slacks * dp
     dnu = error - weights * du
@@ -188,7 +189,7 @@ def _system(model: Model, weights: FloatArray, slacks: FloatArray) -> Newton:
     """The linear system of a step; where reports cannot tell some truths apart, with a little more on the diagonal."""
     try:
         return model.newton(weights, slacks)
-    except np.linalg.LinAlgError:
+    except NumericalFailure:
         return model.newton(weights, slacks + RIDGE * float(weights.max()))
 
 

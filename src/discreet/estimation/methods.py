@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
@@ -15,10 +16,10 @@ from ..spaces import Counts
 from ..utility import read_prior
 from ..wording import listed
 from . import automatic
-from .algebra import single_threaded_blas
+from .algebra import NumericalFailure, single_threaded_blas
 from .interior import Solution
 from .method_table import METHODS
-from .model.problem import read
+from .model.problem import Problem, read
 from .result import Estimate, finish, of_problem
 from .solvers import em, smoothing
 from .solvers.likelihood import Likelihood
@@ -102,27 +103,40 @@ def estimate(
     if tolerance is not None and not (isinstance(tolerance, float) and 0 < tolerance < 1):
         raise InvalidInput.must_be("tolerance", "a float between 0 and 1", tolerance, meaning="the gap to stop at")
     problem = read(counts, mechanism, reports, over)
-    if method == "auto":
-        return automatic.estimate(problem, tolerance, 0 if seed is None else _seed(seed))
-    if method == "mle":
-        return of_problem(problem, tolerance)
-    if method == "empirical-bayes":
-        return automatic.smooth_counts(problem, tolerance)
-    likelihood = Likelihood(problem, tolerance)
-    if method == "ibu":
-        times = PAPER_ITERATIONS if iterations is None else positive_integer(iterations, "iterations")
-        with single_threaded_blas(problem.places):
-            solution = em.iterate(likelihood.model, times, _full_support(start, problem.size))
-        note = f"{times:,} updates did not reach the maximum of the likelihood; the gap bounds what is missing."
-        return finish(likelihood, solution, method, () if solution.gap <= likelihood.tolerance else (note,))
-    if method == "smoothed":
-        if problem.people < smoothing.FOLDS:
-            raise InvalidInput(
-                f"cross-validation needs at least {smoothing.FOLDS} reports; got {problem.people}. Use "
-                f"{arg('method', 'mle')}."
-            )
-        return automatic.stop_early(likelihood, 0 if seed is None else _seed(seed))
-    return _inverse(likelihood)
+    fold_seed = 0 if seed is None else _seed(seed)
+    times = PAPER_ITERATIONS if iterations is None else positive_integer(iterations, "iterations")
+    begin = _full_support(start, problem.size)
+    runs: dict[str, Callable[[], Estimate]] = {
+        "auto": lambda: automatic.estimate(problem, tolerance, fold_seed),
+        "empirical-bayes": lambda: automatic.smooth_counts(problem, tolerance),
+        "mle": lambda: of_problem(problem, tolerance),
+        "smoothed": lambda: _stop_early(problem, tolerance, fold_seed),
+        "ibu": lambda: _updated(Likelihood(problem, tolerance), times, begin),
+        "inverse": lambda: _inverse(Likelihood(problem, tolerance)),
+    }
+    try:
+        return runs[method]()
+    except NumericalFailure:
+        why = f'The method "{method}" failed: double precision does not suffice for it.'
+        return automatic.maximum(problem, tolerance, why)
+
+
+def _updated(likelihood: Likelihood, times: int, start: FloatArray | None) -> Estimate:
+    """Return the distribution after a fixed number of updates."""
+    with single_threaded_blas(likelihood.problem.places):
+        solution = em.iterate(likelihood.model, times, start)
+    note = f"{times:,} updates did not reach the maximum of the likelihood; the gap bounds what is missing."
+    return finish(likelihood, solution, "ibu", () if solution.gap <= likelihood.tolerance else (note,))
+
+
+def _stop_early(problem: Problem, tolerance: float | None, seed: int) -> Estimate:
+    """Return the distribution after the number of updates that cross-validation chooses."""
+    if problem.people < smoothing.FOLDS:
+        raise InvalidInput(
+            f"cross-validation needs at least {smoothing.FOLDS} reports; got {problem.people}. Use "
+            f"{arg('method', 'mle')}."
+        )
+    return automatic.stop_early(Likelihood(problem, tolerance), seed)
 
 
 def _seed(seed: object) -> int:

@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from ..errors import InvalidInput, arg
+from ..sources.parsing import duckdb_sql
 from .bands import MOST_BANDS, PERIODS, Bands, DeclaredBands, Edge, read_bands, written_bands
 from .conditions import bare, column_name, only, read_condition, refused, shown
 from .expressions import Compare, Joined, Literal, Member, Test, atoms
@@ -153,7 +154,7 @@ def _constant(node: Expression | None) -> int | None:
     """A whole number that is written out."""
     if node is None:
         return None
-    text = bare(node).sql("duckdb")
+    text = duckdb_sql(bare(node))
     text = text.removesuffix(".0")
     return int(text) if text.lstrip("-").isdigit() and len(text) < 16 else None
 

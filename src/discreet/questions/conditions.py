@@ -26,9 +26,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, datetime
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from ..errors import InvalidInput
+from ..sources.parsing import duckdb_sql
 from ..wording import listed
 from .expressions import (
     FLIPPED,
@@ -126,7 +127,7 @@ def only(node: Expression, *allowed: str) -> None:
 
 def shown(node: object) -> str:
     """A piece of the request, short enough for a message."""
-    text = " ".join(str(node.sql("duckdb") if hasattr(node, "sql") else node).split())
+    text = " ".join(str(duckdb_sql(cast("Expression", node)) if hasattr(node, "sql") else node).split())
     return repr(text if len(text) <= 60 else text[:57] + "...")
 
 

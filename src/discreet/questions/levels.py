@@ -11,6 +11,7 @@ from itertools import combinations, pairwise
 from typing import TYPE_CHECKING
 
 from ..errors import InvalidInput
+from ..sources.parsing import duckdb_sql
 from .conditions import bare, only, refused, shown
 
 if TYPE_CHECKING:
@@ -33,9 +34,9 @@ def grouped_items(group: Expression) -> list[Expression]:
         if type(item).__name__ not in _SEVERAL:
             found.append(item)
             continue
-        known = {one.sql("duckdb").casefold() for one in found}
+        known = {duckdb_sql(one).casefold() for one in found}
         for one in _within(item):
-            if (text := one.sql("duckdb").casefold()) not in known:
+            if (text := duckdb_sql(one).casefold()) not in known:
                 known.add(text)
                 found.append(one)
     return found

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import InvalidInput, InWords
+from ..sources.parsing import duckdb_sql, parse_sql
 from .band_expressions import BAND_NODES, BandExpression, no_bands, read_band_expression
 from .conditions import Condition, bare, column_name, only, read_condition, refused, shown
 from .expressions import Missing, Term
@@ -26,14 +27,12 @@ def only_statement(sql: str, what: str) -> Expression:
         raise refused(f"{what} of {len(sql)} characters is too long", f"Keep it under {LONGEST_SQL} characters.")
     if "\0" in sql or any(0xD800 <= ord(letter) <= 0xDFFF for letter in sql):
         raise refused(f"{what} holds an invalid character", "Leave it out.")
-    from sqlglot import parse
     from sqlglot.errors import SqlglotError
 
     where: str | None = None
     try:
         # a remark after the last semicolon is a statement of its own to the parser
-        parsed = [one for one in parse(sql, read="duckdb") if one is not None]
-        statements = [one for one in parsed if type(one).__name__ != "Semicolon"]
+        statements = [one for one in parse_sql(sql, "duckdb") if type(one).__name__ != "Semicolon"]
     except SqlglotError as error:
         first: dict[str, Any] = (getattr(error, "errors", None) or [{}])[0]
         where = f" at line {first['line']}, column {first['col']}" if first.get("line") else ""
@@ -265,8 +264,8 @@ def _case(node: Expression, names: frozenset[str], zero: bool) -> Condition:
     if len(branches) == 1:
         branch = branches[0]
         only(branch, "this", "true", *(["false"] if branch is node else []))
-        one, rest = branch.args.get("true"), "NULL" if other is None else other.sql("duckdb")
-        if one is not None and one.sql("duckdb") == "1" and rest in ({"0", "NULL"} if zero else {"NULL"}):
+        one, rest = branch.args.get("true"), "NULL" if other is None else duckdb_sql(other)
+        if one is not None and duckdb_sql(one) == "1" and rest in ({"0", "NULL"} if zero else {"NULL"}):
             return read_condition(branch.this, names)
     raise refused(
         f"{shown(node)} does not add 1 for each row that meets a condition", f"Write {wanted}, or COUNT_IF(condition)."

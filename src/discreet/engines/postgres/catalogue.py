@@ -10,6 +10,7 @@ from ...errors import InvalidInput, SourceFailed
 from ...questions.expressions import name_text
 from ...sources.sql import quoted
 from ..columns import DECIMAL, MOMENT, Column
+from .foreign_code import FAMILY, name_of_part, refuse_added_code, refuse_called_code, refuse_planned_code
 from .views import view_sql
 
 if TYPE_CHECKING:
@@ -30,18 +31,62 @@ _REFUSED = {
 
 
 @dataclass(frozen=True)
+class StoredColumn(Column):
+    """A column, and how it is read as a type of ``pg_catalog``.
+
+    Attributes
+    ----------
+    type_
+        The type it is read as; a text is compared by its bytes.
+    enum
+        The type in SQL if it is an enum, whose text the server's own output function gives: a cast of others could not.
+    domain
+        Whether the type is a domain, whose operators and constraints are left out.
+    """
+
+    type_: str = ""
+    enum: str | None = None
+    domain: bool = False
+
+    def reading(self, name: str) -> str:
+        """Return SQL that reads this column, of a name, and calls nothing outside ``pg_catalog``."""
+        value = quoted(name)
+        if self.enum is not None:
+            value = f"CAST({value} AS {self.enum})" if self.domain else value
+            return f'(textin(enum_out({value})) COLLATE "C")'
+        if self.type_ == "text":
+            return f'(CAST({value} AS text) COLLATE "C")'
+        return f"CAST({value} AS {self.type_})" if self.domain else value
+
+    @property
+    def missing(self) -> str:
+        """SQL of a missing value of the type it is read as."""
+        return '(CAST(NULL AS text) COLLATE "C")' if self.type_ == "text" else f"CAST(NULL AS {self.type_})"
+
+
+@dataclass(frozen=True)
 class Relation:
     """A table, or a view with its definition."""
 
     schema: str
     name: str
-    columns: Mapping[str, Column]
+    columns: Mapping[str, StoredColumn]
     definition: str | None
 
     @property
     def sql(self) -> str:
-        """What stands after FROM."""
+        """Its name in SQL."""
         return f"{quoted(self.schema)}.{quoted(self.name)}"
+
+    def rows(self, columns: Sequence[str]) -> str:
+        """Return SQL that stands after FROM: some columns of all rows, each read as a type of ``pg_catalog``."""
+        listed = (f"{self.columns[name].reading(name)} AS {quoted(name)}" for name in columns)
+        return f"(SELECT {', '.join(listed)} FROM {self.sql}) AS stored"
+
+    def no_rows(self, columns: Sequence[str]) -> str:
+        """Return SQL that stands after FROM: the same columns without a row."""
+        listed = (f"{self.columns[name].missing} AS {quoted(name)}" for name in columns)
+        return f"(SELECT {', '.join(listed)} LIMIT 0) AS empty"
 
 
 def relation_names(connection: psycopg.Connection[Any]) -> dict[str, str]:
@@ -78,6 +123,7 @@ def case_collation(connection: psycopg.Connection[Any]) -> str | None:
         SELECT CAST(collname AS text) FROM pg_collation
         WHERE collnamespace = CAST('pg_catalog' AS regnamespace) AND collencoding IN (-1, 6)
               AND collname IN ('pg_c_utf8', 'C.utf8', 'C.UTF-8')
+              AND (oid < 16384 OR collprovider = 'c' AND CAST(collctype AS text) = CAST(collname AS text))
         ORDER BY array_position(ARRAY['pg_c_utf8', 'C.utf8', 'C.UTF-8'], CAST(collname AS text)) LIMIT 1
         """
     ).fetchone()
@@ -124,9 +170,12 @@ def read_relation(connection: psycopg.Connection[Any], name: str) -> Relation:
     oid, kind = found
     refuse_kind(name, kind)
     _refuse_family(connection, name, oid)
+    refuse_added_code(connection)
+    refuse_planned_code(connection, name, oid)
     columns = _columns(connection, oid)
     if kind != "v":
         return Relation(schema, own, columns, None)
+    refuse_called_code(connection, name, oid)
     definition = connection.execute(b"SELECT pg_get_viewdef(CAST($1 AS oid))", [oid]).fetchone()
     assert definition is not None
     return Relation(schema, own, columns, view_sql(name, str(definition[0])))
@@ -141,16 +190,13 @@ def refuse_kind(name: str, kind: str) -> None:
 def _refuse_family(connection: psycopg.Connection[Any], name: str, oid: int) -> None:
     """Refuse a table that, or a partition of which, is read by other rules than those of a plain table."""
     for part, kind, secured, method in connection.execute(
-        b"""
-        WITH RECURSIVE family(oid) AS (
-            SELECT CAST($1 AS oid)
-            UNION SELECT i.inhrelid FROM pg_inherits AS i JOIN family ON i.inhparent = family.oid)
+        f"""{FAMILY}
         SELECT CAST(c.relname AS text), CAST(c.relkind AS text), c.relrowsecurity, CAST(m.amname AS text)
         FROM family JOIN pg_class AS c ON c.oid = family.oid LEFT JOIN pg_am AS m ON m.oid = c.relam ORDER BY 1
-        """,
+        """.encode(),
         [oid],
     ).fetchall():
-        whose = name if part == name.partition(".")[2] else f"{part}, a part of {name},"
+        whose = name_of_part(name, part)
         if secured:
             raise InvalidInput(
                 f"{whose} has row-level security: who asks would decide what is counted.",
@@ -164,11 +210,12 @@ def _refuse_family(connection: psycopg.Connection[Any], name: str, oid: int) -> 
             )
 
 
-def _columns(connection: psycopg.Connection[Any], oid: int) -> dict[str, Column]:
+def _columns(connection: psycopg.Connection[Any], oid: int) -> dict[str, StoredColumn]:
     found = connection.execute(
         b"""
         SELECT CAST(a.attname AS text), format_type(a.atttypid, a.atttypmod), CAST(t.typname AS text),
-               CAST(t.typtype AS text), t.typnamespace = CAST('pg_catalog' AS regnamespace),
+               CASE WHEN t.typtype = 'e' THEN format_type(t.oid, NULL) END, d.typtype = 'd',
+               t.typnamespace = CAST('pg_catalog' AS regnamespace),
                CASE WHEN d.typtype = 'd' THEN d.typtypmod ELSE a.atttypmod END, CAST(a.attgenerated AS text),
                coalesce(l.collisdeterministic, TRUE)
         FROM pg_attribute AS a JOIN pg_type AS d ON d.oid = a.atttypid
@@ -178,25 +225,31 @@ def _columns(connection: psycopg.Connection[Any], oid: int) -> dict[str, Column]
         """,
         [oid],
     ).fetchall()
-    return {
-        name: _column(stored, type_, sort, builtin, modifier, generated, deterministic)
-        for name, stored, type_, sort, builtin, modifier, generated, deterministic in found
-    }
+    return {name: _column(*description) for name, *description in found}
 
 
 def _column(
-    stored: str, type_: str, sort: str, builtin: bool, modifier: int, generated: str, deterministic: bool
-) -> Column:
+    stored: str,
+    type_: str,
+    enum: str | None,
+    domain: bool,
+    builtin: bool,
+    modifier: int,
+    generated: str,
+    deterministic: bool,
+) -> StoredColumn:
     """Judge a column by its type: how it is read, and whether it can name people."""
     if generated == "v":
-        return Column(stored, "other", False, "is computed when it is read, which can fail on a row")
+        return StoredColumn(stored, "other", False, "is computed when it is read, which can fail on a row")
     if not deterministic:
-        return Column(stored, "other", False, "has a collation under which different texts are equal")
-    if sort == "e":
-        return Column(stored, "text", True)
+        return StoredColumn(stored, "other", False, "has a collation under which different texts are equal")
+    if enum is not None:
+        return StoredColumn(stored, "text", True, type_="text", enum=enum, domain=domain)
     if not builtin or type_ not in _KINDS:
-        return Column(stored, "other", False, f"is stored as {stored}, which has an equality or a text of its own")
+        return StoredColumn(
+            stored, "other", False, f"is stored as {stored}, which has an equality or a text of its own"
+        )
     kind = _KINDS[type_]
     # 1.5 and 1.50 are equal and have two texts where the number of decimals is not fixed
     names_people = kind not in ("number", MOMENT) and (kind != DECIMAL or modifier >= 0)
-    return Column(stored, kind, names_people)
+    return StoredColumn(stored, kind, names_people, type_="text" if kind == "text" else type_, domain=domain)

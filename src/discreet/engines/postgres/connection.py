@@ -22,7 +22,7 @@ OLDEST = 14
 
 _SETTINGS = {
     # what is read
-    "search_path": "pg_catalog",
+    "search_path": "pg_catalog, pg_temp",  # a session's temporary types and tables would come first, unless named last
     "row_security": "off",
     "default_transaction_read_only": "on",
     # how it is written
@@ -106,11 +106,20 @@ def connected(address: Address, parameters: Mapping[str, Any]) -> Iterator[psyco
         raise SourceFailed(f"cannot connect to {address}: {reason}")
     try:
         _refuse_other_servers(address, connection)
-        settings = "; ".join(f"SET {name} = '{value}'" for name, value in _SETTINGS.items())
-        connection.execute(f"{settings}; BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY".encode())
+        connection.execute(f"{settings_sql(_SETTINGS)}; BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY".encode())
         yield connection
     finally:
         connection.close()  # what the server would say to an orderly end is of no use
+
+
+def settings_sql(settings: Mapping[str, str]) -> str:
+    """Return SQL that sets what a session depends on; a value may be a list.
+
+    >>> settings_sql({"search_path": "pg_catalog, pg_temp", "TimeZone": "UTC"})
+    "SET search_path = 'pg_catalog', 'pg_temp'; SET TimeZone = 'UTC'"
+    """
+    items = {name: ", ".join(f"'{item}'" for item in value.split(", ")) for name, value in settings.items()}
+    return "; ".join(f"SET {name} = {listed}" for name, listed in items.items())
 
 
 def _holds_password(address: Address) -> bool:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from ...addresses import Address
 from ...errors import DiscreetError, SourceFailed
 from ...exact.arrays import IntArray
-from ...sources.sql import quoted
 from ..base import Counting, Discovering, Found, Snapshot, Source
 from .catalogue import Relation, case_collation, column_names, lock, read_relation, refuse_kind, relation_names
 from .connection import connected, read_parameters
@@ -135,13 +134,14 @@ class _OneState(Snapshot):
 
     def rehearse(self, counting: Counting) -> None:
         relation = self._source.relation(counting.question.table)
-        kinds, dialect, nobody = _kinds(relation), self._source.dialect, _empty(relation, counting)
+        kinds, dialect = _kinds(relation), self._source.dialect
+        rows, nobody = relation.rows(counting.columns), relation.no_rows(counting.columns)
         self._connection.execute(b"SELECT md5('')")  # some servers are built without it
         if isinstance(counting, Discovering):
-            self._explain(*discovering_statement(counting, relation.sql, kinds, dialect))
+            self._explain(*discovering_statement(counting, rows, kinds, dialect))
             discover(self._connection, counting, nobody, kinds, dialect)
         else:
-            self._explain(*statement(counting, relation.sql, kinds, dialect))
+            self._explain(*statement(counting, rows, kinds, dialect))
             count(self._connection, counting, nobody, kinds, dialect)
 
     def _explain(self, sql: str, values: Sequence[object]) -> None:
@@ -150,11 +150,13 @@ class _OneState(Snapshot):
 
     def count(self, counting: Counting) -> IntArray:
         relation = self._source.relation(counting.question.table)
-        return count(self._connection, counting, relation.sql, _kinds(relation), self._source.dialect)
+        rows = relation.rows(counting.columns)
+        return count(self._connection, counting, rows, _kinds(relation), self._source.dialect)
 
     def discover(self, counting: Discovering) -> Found:
         relation = self._source.relation(counting.question.table)
-        return discover(self._connection, counting, relation.sql, _kinds(relation), self._source.dialect)
+        rows = relation.rows(counting.columns)
+        return discover(self._connection, counting, rows, _kinds(relation), self._source.dialect)
 
     def unchanged(self) -> bool:
         return True
@@ -162,9 +164,3 @@ class _OneState(Snapshot):
 
 def _kinds(relation: Relation) -> dict[str, str]:
     return {name: column.kind for name, column in relation.columns.items()}
-
-
-def _empty(relation: Relation, counting: Counting) -> str:
-    """SQL that stands after FROM: no rows, with the columns of a counting."""
-    listed = (f"CAST(NULL AS {relation.columns[name].stored}) AS {quoted(name)}" for name in counting.columns)
-    return f"(SELECT {', '.join(listed)} LIMIT 0) AS empty"

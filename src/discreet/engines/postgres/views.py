@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from ...errors import InvalidInput
+from ...sources.parsing import duckdb_sql, parse_statement
 
 if TYPE_CHECKING:
     from sqlglot.expressions import Expression
@@ -36,13 +37,12 @@ def view_sql(name: str, definition: str) -> str:
     >>> view_sql("public.some", "SELECT id AS person FROM public.people WHERE ((city)::text = ANY (ARRAY['a'::text]))")
     "SELECT id AS person FROM public.people WHERE (city IN ('a'))"
     """
-    from sqlglot import parse_one
     from sqlglot.errors import SqlglotError
 
     sql: str | None = None
     with suppress(SqlglotError, RecursionError):
-        tree = parse_one(definition, read="postgres").transform(_list)
-        sql = tree.transform(lambda node: _plain(name, node)).sql("duckdb")
+        tree = parse_statement(definition, "postgres")
+        sql = duckdb_sql(tree.transform(_list).transform(lambda node: _plain(name, node)), lossless=True)
     if sql is None:
         raise InvalidInput(f"the view {name} cannot be read.", "Ask the question of its table.")
     return sql
@@ -56,6 +56,11 @@ def _plain(name: str, node: Expression) -> Expression:
         raise _of_the_collation(name, "comparing texts by size")
     if isinstance(node, exp.Lower | exp.Upper | exp.ILike):
         raise _of_the_collation(name, "upper and lower case")
+    if isinstance(node, exp.Lock):
+        raise InvalidInput(
+            f"the view {name} locks the rows it reads (FOR UPDATE or FOR SHARE), and counting locks none.",
+            "Ask the question of its table.",
+        )
     if isinstance(node, exp.Cast):
         inside = _bare(node.this)
         if isinstance(inside, exp.Column) and _type(node) in _TEXTS:

@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ...errors import InvalidInput
+from ...sources.parsing import duckdb_sql, parse_statement
 from .dialect import SPARK
 from .files import Files
 from .session import FORMATS
@@ -90,17 +91,17 @@ def view_sql(name: str, said: Description) -> str | None:
     """
     if str(said.get("type", "")).upper() != "VIEW":
         return None
-    from sqlglot import exp, parse_one
+    from sqlglot import exp
     from sqlglot.errors import SqlglotError
 
     sql: str | None = None
     with suppress(SqlglotError, RecursionError):
-        tree = parse_one(str(said["view_text"]), read="spark")
+        tree = parse_statement(str(said["view_text"]), "spark")
         database = str(said["view_catalog_and_namespace"]).rpartition(".")[2]
         for table in tree.find_all(exp.Table):
             if not table.db:
                 table.set("db", exp.to_identifier(database))
-        sql = tree.sql("duckdb")
+        sql = duckdb_sql(tree, lossless=True)
     if sql is None:
         raise InvalidInput(f"the view {name} cannot be read.", "Ask the question of its table.")
     return sql

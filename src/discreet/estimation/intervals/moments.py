@@ -24,7 +24,7 @@ from ...exact.arrays import FloatArray
 from ...exact.kernels import Response
 from ...exact.products.kernel import Product
 from ...exact.projective import Projective
-from ..algebra import cholesky, gram, left_solve, left_times, single_threaded_blas, times
+from ..algebra import NumericalFailure, cholesky, gram, inverse, left_solve, left_times, single_threaded_blas, times
 from ..model.columns import block
 from ..model.models import Geometric
 from ..model.problem import Group, Problem
@@ -199,7 +199,7 @@ class Unbiased:
                 else:  # of all g with A g = f, the one with the least mean square: D A' (A D A')^-1 f, D = 1 / chances
                     chances = np.maximum(left_times(self._p, A), 1e-300)
                     g = left_times(cholesky(gram(A / np.sqrt(chances)), 0.0)(f), A) / chances
-            except np.linalg.LinAlgError:
+            except NumericalFailure:
                 return None
             good = np.isfinite(g).all() and np.abs(times(A, g) - f).max() <= EXACT * max(float(np.abs(f).max()), 1e-300)
         return g if good else None
@@ -214,10 +214,10 @@ def _of_product(kernel: Product, f: FloatArray) -> FloatArray | None:
         A = block(part, np.arange(truths), np.arange(reports))
         with single_threaded_blas(A.size):
             try:
-                inverse = np.linalg.inv(A) if truths == reports else A.T @ np.linalg.inv(A @ A.T)
-            except np.linalg.LinAlgError:
+                unfolded = inverse(A) if truths == reports else A.T @ inverse(A @ A.T)
+            except NumericalFailure:
                 return None
-            g = np.moveaxis(np.moveaxis(g, axis, -1) @ inverse.T, -1, axis)
+            g = np.moveaxis(np.moveaxis(g, axis, -1) @ unfolded.T, -1, axis)
     g = g.ravel()
     good = np.isfinite(g).all() and np.abs(kernel.backward(g) - f).max() <= EXACT * max(float(np.abs(f).max()), 1e-300)
     return np.asarray(g) if good else None

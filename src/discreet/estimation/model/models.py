@@ -17,7 +17,7 @@ from functools import cached_property
 import numpy as np
 
 from ...exact.arrays import FloatArray, IntArray
-from ..algebra import cholesky, gram, gram_of_columns, left_solve, left_times, times
+from ..algebra import banded_lu, cholesky, gram, gram_of_columns, left_solve, left_times, times
 from ..interior import Newton
 
 #: Up to this many values, a product with the whole matrix is faster than two recursive filters (measured).
@@ -135,8 +135,6 @@ class Geometric:
 
         Eliminating y to a system of size unknowns would be faster and lose the digits that the last steps need.
         """
-        from scipy.linalg.lapack import dgbtrf, dgbtrs
-
         a, one, n = self.a, self._one, self.size
         shrink = 1 / (1 + one * weights)
         small, large = np.minimum(1.0, slacks), np.minimum(1.0, 1 / slacks)
@@ -149,15 +147,13 @@ class Geometric:
         band[7, 0::2] = self._diagonal * small
         band[9, 0:-2:2] = -a * small[1:]
         band[5, 2::2] = -a * small[:-1]
-        factor, pivots, info = dgbtrf(band, 3, 3, overwrite_ab=1)
-        if info:
-            raise np.linalg.LinAlgError
+        system = banded_lu(band, 3, 3)
         steep = slacks > 1
 
         def solve(b: FloatArray) -> tuple[FloatArray, FloatArray]:
             right = np.zeros(2 * n)
             right[1::2] = one * large * b
-            both = dgbtrs(factor, 3, 3, right, pivots, overwrite_b=1)[0]
+            both = system(right)
             du, y = both[0::2], both[1::2]
             dp = np.where(steep, (y + b) / slacks, self._tridiagonal(du) / one)
             return dp, du
@@ -189,7 +185,7 @@ class Response:
         small = swap + U.T @ over
 
         def solve(b: FloatArray) -> tuple[FloatArray, FloatArray]:
-            dp = b / d - over @ np.linalg.solve(small, U.T @ (b / d))
+            dp = b / d - over @ left_solve(small, U.T @ (b / d))
             return dp, self.forward(dp)
 
         return solve

@@ -24,10 +24,10 @@ from itertools import pairwise
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from scipy.linalg.blas import dsyrk
-from scipy.linalg.lapack import dpbtrf, dpbtrs
 
 from ...exact.arrays import FloatArray, IntArray
 from ...exact.kernels import Noise
+from ..algebra import banded_cholesky
 from ..interior import Newton
 from ..model.columns import WIDEST
 from ..model.problem import Group, Problem
@@ -263,12 +263,10 @@ class Banded:
             dsyrk(1.0, (sheet * root).T, beta=1.0, c=square, lower=1, overwrite_c=1)
         band = line[: self.size * (width + 1)].reshape((width + 1, self.size), order="F")
         band[0] += slacks
-        factor, info = dpbtrf(band, lower=1, overwrite_ab=1)
-        if info:
-            raise np.linalg.LinAlgError
+        system = banded_cholesky(band)
 
         def solve(b: FloatArray) -> tuple[FloatArray, FloatArray]:
-            dp = np.asarray(dpbtrs(factor, b, lower=1)[0])
+            dp = system(b)
             return dp, self.forward(dp)
 
         return solve

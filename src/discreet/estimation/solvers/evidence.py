@@ -16,6 +16,10 @@ Fisher scoring. What a prior is worth is its evidence, the probability of the re
 The prior of most evidence, less a price for what is not smooth, makes the estimate. In the coordinates ``z``,
 ``theta = S z``, the prior is the sum of squares of z, and directions of hardly any variance are left out.
 
+Large deviations and many reports make ``S' F S`` so large (6e13) that rounding exceeds the added 1: the factor is then
+wrong, or there is none. A pivot below 1 shows it, as the exact factor has none. The search leaves a kind of prior
+there, at deviations that are usually far beyond the best one, and says so.
+
 References
 ----------
 Good and Gaskins 1971 (smoothness as a prior); MacKay 1992 (evidence); Efron 2016 (deconvolution).
@@ -31,7 +35,7 @@ from functools import lru_cache
 import numpy as np
 
 from ...exact.arrays import FloatArray
-from ..algebra import cholesky_factor, gram_of_columns, left_times, product, times
+from ..algebra import NumericalFailure, cholesky_factor, eigenvectors, gram_of_columns, left_times, product, times
 from ..model.problem import Problem
 
 #: The most values that have a probability of their own; more are put into bins, and the reports into twice as many.
@@ -54,6 +58,9 @@ HARDLY = 0.3
 
 #: The variance of the atom's own deviation.
 OF_ATOM = 30.0
+
+#: The pivots of the Cholesky factor of I + S'FS are at least 1; below this, rounding has taken its digits.
+LEAST_PIVOT = 0.9
 
 #: Directions with less prior variance than this share of what one report tells are left out.
 NEGLIGIBLE = 1e-3
@@ -102,6 +109,8 @@ class Smoothed:
         Its evidence less its price.
     bins
         How many values or bins have a probability of their own.
+    unfinished
+        How many kinds of prior were left because rounding made larger deviations meaningless.
     """
 
     p: FloatArray
@@ -109,6 +118,18 @@ class Smoothed:
     deviation: float
     score: float
     bins: int
+    unfinished: int = 0
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was chosen and why, and what could not be tried, for people."""
+        if not self.unfinished:
+            return (self.sentence,)
+        return (
+            self.sentence,
+            f"Rounding ended the search early for {self.unfinished} of the {len(KINDS)} kinds of prior: their largest "
+            "deviations were not tried.",
+        )
 
     @property
     def sentence(self) -> str:
@@ -123,18 +144,30 @@ class Smoothed:
 
 
 def smooth(problem: Problem) -> Smoothed:
-    """The estimate of most evidence, for reports about counts."""
+    """Return the estimate of most evidence, for reports about counts.
+
+    Raises
+    ------
+    NumericalFailure
+        If no prior at all could be worked out.
+    """
     reports = _Reports(problem)
-    best, start = None, None
+    candidates: list[_Found] = []
+    unfinished = 0
     for kind in KINDS:
-        for found in _along(reports, kind):
-            if best is None or found.score > best.score:
-                best, start = found, found
-    assert best is not None and start is not None
-    prior = _prior(reports, best.kind, best.deviation)
-    final = _climb(reports, prior, start.z, FINE)
-    p = reports.spread(final.p, best.kind)
-    return Smoothed(p, best.kind, best.deviation, best.score, reports.size)
+        try:
+            for candidate in _along(reports, kind):
+                candidates.append(candidate)  # those before a failure are kept
+        except NumericalFailure:
+            unfinished += 1
+    if not candidates:
+        raise NumericalFailure("double precision does not suffice to smooth these reports.")
+    best = max(candidates, key=lambda one: one.score)
+    try:
+        p = _climb(reports, _prior(reports, best.kind, best.deviation), best.z, FINE).p
+    except NumericalFailure:
+        p = best.p  # as near as the comparison of priors needs it
+    return Smoothed(reports.spread(p, best.kind), best.kind, best.deviation, best.score, reports.size, unfinished)
 
 
 # ------------------------------------------------------------------------------------------------ reports and bins
@@ -188,11 +221,9 @@ class _Reports:
 @lru_cache(maxsize=8)
 def _curves(size: int) -> tuple[FloatArray, FloatArray]:
     """Eigenvectors of P, and the variances of a curve of deviation 1 along them; the first is the constant."""
-    from scipy.linalg import eigh
-
     first = np.diff(np.eye(size), axis=0)
     second = np.diff(np.eye(size), 2, axis=0)
-    values, vectors = eigh(second.T @ second + (10 / size**2) * first.T @ first)
+    values, vectors = eigenvectors(second.T @ second + (10 / size**2) * first.T @ first)
     inverse = 1 / values[1:]
     return vectors, np.concatenate([[0.0], size * inverse / inverse.sum()])
 
@@ -257,7 +288,13 @@ def _along(reports: _Reports, kind: Kind) -> Iterator[_Found]:
 
 
 def _climb(reports: _Reports, prior: _Prior, z: FloatArray, enough: float) -> _Found:
-    """Fisher scoring from z until a step gains no more than this; the score is the evidence."""
+    """Climb by Fisher scoring from z until a step gains no more than this; the score is the evidence.
+
+    Raises
+    ------
+    NumericalFailure
+        If rounding has taken the digits of the factor that the evidence needs.
+    """
     S, A, people = prior.S, reports.A, reports.people
     theta = times(S, z)
     p, u, log_likelihood = reports.chances(theta)
@@ -282,5 +319,7 @@ def _climb(reports: _Reports, prior: _Prior, z: FloatArray, enough: float) -> _F
         else:
             break
         z, theta, p, u, value = there, theta + share * direction, p_there, u_there, value_there
+    if not float(factor.diagonal().min()) >= LEAST_PIVOT:
+        raise NumericalFailure
     evidence = value + max(gain, 0.0) / 2 - float(np.log(factor.diagonal()).sum())
     return _Found(z, theta, p, evidence)

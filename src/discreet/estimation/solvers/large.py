@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ...exact.arrays import Array, BoolArray, FloatArray, IntArray
 from ...spaces import Counts, Grid, Space
-from ..algebra import cholesky, gram, symmetric_times
+from ..algebra import NumericalFailure, cholesky, gram, symmetric_times
 from ..interior import MOST_IDLE, Solution
 from ..model.problem import Problem
 
@@ -290,7 +290,7 @@ def nonnegative(H: FloatArray, b: FloatArray, passive: BoolArray) -> FloatArray:
         if chosen.size:
             try:
                 x[chosen] = cholesky(H.take(chosen, 0).take(chosen, 1), ridge)(b[chosen])
-            except np.linalg.LinAlgError:
+            except NumericalFailure:
                 ridge *= 100
                 continue
             y = symmetric_times(H, x) - b

@@ -13,7 +13,7 @@ from ...exact.lattice import Lattice
 from ...exact.products.kernel import Product
 from ...exact.projective import Projective
 from .. import interior
-from ..algebra import left_solve, single_threaded_blas
+from ..algebra import NumericalFailure, left_solve, single_threaded_blas
 from ..interior import Model, Solution, gap_of
 from ..model.columns import block
 from ..model.models import Dense, Geometric, Response
@@ -178,5 +178,5 @@ class Likelihood:
                     return model.unfold(model.q)
                 everything = np.arange(group.size)
                 return left_solve(block(group.kernel, everything, everything), group.whole() / group.people)
-            except np.linalg.LinAlgError:
+            except NumericalFailure:
                 return None
