@@ -36,7 +36,7 @@ from discreet.questions.groups import TOTAL, groups_from
 from discreet.questions.question import read_question
 from support import awkward, independence
 from support import engines as engine_registry
-from support.command_line import run
+from support.command_line import run_program
 from support.paths import DOCS
 from support.spark_session import IN_ONE_PROCESS, MASTER, address, session
 from support.tiers import batches
@@ -172,7 +172,7 @@ def test_what_the_page_about_engines_says_happens(tmp_path, monkeypatch) -> None
     (commands,) = re.findall(r"^```sh\n([^`]*spark:local.*?)^```$", page, re.S | re.M)
     monkeypatch.chdir(tmp_path)
     lines = [shlex.split(line.removeprefix("$ discreet ")) for line in commands.splitlines()]
-    done = [run(*line, timeout=400) for line in lines]  # two of them start a Java process
+    done = [run_program(*line) for line in lines]  # two of them start a Java process
     assert len(done) == 3 and "spent epsilon 1" in done[1].stdout and [each.stderr for each in done] == [""] * 3
     assert (tmp_path / "on_spark" / "index.html").is_file()
 
