@@ -276,7 +276,7 @@ def test_a_gzip_header_that_the_engine_does_not_read_is_refused_before(tmp_path,
 
 
 def test_only_columns_whose_text_tells_people_apart_can_be_units(tmp_path) -> None:
-    refused = [
+    unusable = [
         "DOUBLE",
         "FLOAT",
         "TIMESTAMPTZ",
@@ -285,17 +285,17 @@ def test_only_columns_whose_text_tells_people_apart_can_be_units(tmp_path) -> No
         "STRUCT(a INTEGER)",
         "BLOB",
     ]
-    refused += ["MAP(VARCHAR, INTEGER)", "VARIANT", "INTERVAL", "BIT", "TIMETZ"]
+    unusable += ["MAP(VARCHAR, INTEGER)", "VARIANT", "INTERVAL", "BIT", "TIMETZ"]
     accepted = ["BIGINT", "UTINYINT", "HUGEINT", "VARCHAR", "BOOLEAN", "DATE", "TIMESTAMP", "TIMESTAMP_NS", "UUID"]
     accepted += ["DECIMAL(10,2)", "ENUM('a', 'b')"]
     with duckdb.connect(str(tmp_path / "t.duckdb")) as base:
-        for j, stored in enumerate(refused + accepted):
+        for j, stored in enumerate(unusable + accepted):
             base.execute(f"CREATE TABLE t{j} (person {stored}, site INTEGER)")
     source = open_source(tmp_path / "t.duckdb")
-    for j, stored in enumerate(refused + accepted):
+    for j, stored in enumerate(unusable + accepted):
         question = read_question(f"SELECT COUNT(*) FROM t{j}", unit="person")
         counting = Counting(question, TOTAL, "person", 1, KEY)
-        if stored in refused:
+        if stored in unusable:
             for act in (source.count, source.rehearse):
                 with refused(InvalidInput, token="cannot name people"):
                     act([counting])

@@ -90,7 +90,7 @@ def test_a_table_is_called_as_the_data_set_and_nothing_is_guessed(make: Any) -> 
     assert plan(visits, 'SELECT COUNT(*) FROM "the visits"', dataset="the visits").dataset == "the visits"
     with refused(InvalidInput, token="table 'people' ... table is visits."):
         plan(visits, "SELECT COUNT(*) FROM people", dataset="visits")
-    with refused(InvalidInput, given="a\nb", allowed="a text of 1 to 200 printable characters"):
+    with refused(InvalidInput, given=repr("a\nb"), allowed="a text of 1 to 200 printable characters"):
         plan(visits, 'SELECT COUNT(*) FROM "a\nb"', dataset="a\nb")
 
 
