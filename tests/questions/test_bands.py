@@ -211,7 +211,7 @@ def test_bands_in_sql_are_the_same_bands(
         ("floor(age / 10) * 5", "by a column ... age=18,30,45,65"),
         ("age // 10 * 10", "by a column"), ("age + 1", "by a column"), ("year(visit)", "visit=month:"),
         ("width_bucket(age, 0, 1, 3)", "no decimal"), ("width_bucket(age, 5, 1, 3)", "whole numbers"),
-        ("CASE WHEN age < 18 THEN 'a' ELSE 'b' END", "missing ... ['age=..18,18..']"),
+        ("CASE WHEN age < 18 THEN 'a' ELSE 'b' END", "missing ... ['age=..18..']"),
         ("CASE WHEN age BETWEEN 18 AND 64 THEN 'a' ELSE 'b' END", "missing ... age=18,65,*"),
         ("CASE WHEN age < 18 THEN 'a' WHEN age > 30 THEN 'b' END", "gap"),
         ("CASE WHEN age < 18 THEN 'a' WHEN age < 30 THEN 'b' WHEN age < 40 THEN 'a' END", "one text"),

@@ -156,9 +156,9 @@ NOT_INTEGERS = {
 @spaces
 @every_case("bad", NOT_INTEGERS.values(), ids=list(NOT_INTEGERS))
 def test_what_is_not_an_integer_is_refused(space, bad):
-    with refused(WrongType, token="must be"):
+    with refused(WrongType, token="must"):
         space.indices(bad)
-    with refused(WrongType, token="must be"):
+    with refused(WrongType, token="must"):
         space.index(bad)
 
 
