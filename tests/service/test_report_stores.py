@@ -16,6 +16,7 @@ from discreet.collect.stores.opening import STORES, report_store
 from discreet.errors import InvalidInput, UnreadableFile
 from discreet.ledger.stores.base import StoreUnavailable
 from support.postgres_server import server
+from support.refusals import refused
 from support.tiers import examples
 
 DAY = 739_000
@@ -48,7 +49,7 @@ def test_a_collection_comes_back_under_its_name_with_numbers_of_its_own(store: R
     first, second = store.create_collection("a", "Ärzte 'or' 😀", 2), store.create_collection("b", "{}", 1)
     assert store.collection("a") == first and first.text == "Ärzte 'or' 😀" and store.collection("c") is None
     assert len({*first.mechanisms, *second.mechanisms}) == 3 and store.collection_names() == ["a", "b"]
-    with pytest.raises(NameTaken, match="already"):
+    with refused(NameTaken):
         store.create_collection("a", "other", 1)
     assert store.collection("a") == first
 
@@ -133,20 +134,20 @@ def test_writers_at_once_count_every_batch_once(store: ReportStore, address: str
 
 def test_a_closed_file_and_a_foreign_one_are_refused_in_words(tmp_path: Path) -> None:
     store = report_store(tmp_path / "reports.db")
-    with pytest.raises(StoreUnavailable, match="closed"):
+    with refused(StoreUnavailable, token="closed"):
         store.add([])
     (tmp_path / "text").write_text("not a database at all, but long enough to look at" * 20)
     for foreign in (tmp_path / "text", tmp_path):
         with pytest.raises((UnreadableFile, InvalidInput)):
             report_store(foreign).open()
-    with pytest.raises(InvalidInput, match="names data"):
+    with refused(InvalidInput, token="names data"):
         report_store("duckdb:x.db")
 
 
 def test_one_process_alone_opens_a_file(tmp_path: Path) -> None:
     first, second = report_store(tmp_path / "reports.db"), report_store(tmp_path / "reports.db")
     first.open()
-    with pytest.raises(StoreUnavailable, match="in use by another process"):
+    with refused(StoreUnavailable, token="another process"):
         second.open()
     first.close()
     second.open()
