@@ -16,13 +16,16 @@ from .report import Bullets, Code, Fact, Json, Prose, Report, Result, Section, p
 from .spaces import Grid, Labels, Space
 from .wording import percent
 
-_FORMULAS = (
-    "Bayes' rule multiplies odds by a ratio of probabilities, and no ratio is above e^epsilon. A test that accepts "
-    "5% false alarms detects the person with the probability below at most (Wasserman and Zhou 2010; Kairouz, Oh and "
-    "Viswanath 2015)."
+_TESTS = (
+    "A test that accepts 5% false alarms detects the person with the probability below at most (Wasserman and Zhou 2010; "
+    "Kairouz, Oh and Viswanath 2015)."
 )
-_BOUNDS = """belief p     ->  p e^epsilon / (1 - p + p e^epsilon)
-detection     <=  min(0.05 e^epsilon + delta, 1 - (0.95 - delta) e^-epsilon)"""
+_DETECTION = "detection     <=  min(0.05 e^epsilon + delta, 1 - (0.95 - delta) e^-epsilon)"
+
+#: Bayes' rule bounds a belief only where no report has a larger ratio: without a delta.
+_BELIEFS = "Bayes' rule multiplies odds by a ratio of probabilities, and no ratio is above e^epsilon."
+_BELIEF = "belief p     ->  p e^epsilon / (1 - p + p e^epsilon)"
+_NO_BELIEFS = "Without an epsilon that holds for every single report no bound on a belief follows."
 
 #: For whom odds are bounded. A count is about others too: who does not know them may learn from them about one person.
 _READER = {
@@ -91,9 +94,15 @@ class Explanation(Result):
             tuple(facts),
             (
                 Section(parts=(Bullets(self.sentences),)),
-                Section("The formulas", (Prose(_FORMULAS), Code(_BOUNDS)), "folded"),
+                Section("The formulas", self._formulas(), "folded"),
             ),
         )
+
+    def _formulas(self) -> tuple[Prose, Code]:
+        """Return the formulas that apply: those for beliefs need an epsilon that holds for every report."""
+        if self.delta or math.isinf(self.epsilon):
+            return Prose(f"{_NO_BELIEFS} {_TESTS}"), Code(_DETECTION)
+        return Prose(f"{_BELIEFS} {_TESTS}"), Code(f"{_BELIEF}\n{_DETECTION}")
 
     def describe(self) -> str:
         """The sentences, one on each line."""

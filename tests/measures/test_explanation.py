@@ -119,3 +119,16 @@ def test_a_large_map_has_an_epsilon_between_any_two_places_and_it_holds() -> Non
     assert "at most 33.38, that of opposite corners of the map" in corners.sentences[0]
     bound = small.certificate.epsilon * small.inputs.distance(0, 63)
     assert small.local_epsilon <= bound and local_guarantee(small).epsilon == small.local_epsilon
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "bounds_beliefs"),
+    [
+        (dc.geometric(8, alpha="1/3"), True),
+        (dc.bounded_noise(2, "1/2", 3), False),
+        (dc.discrete_gaussian(sigma2=4), False),
+    ],
+)
+def test_formulas_for_beliefs_need_an_epsilon_that_holds_for_every_report(mechanism, bounds_beliefs):
+    (formulas,) = (section for section in explain(mechanism).report().sections if section.title == "The formulas")
+    assert ("belief p" in formulas.parts[1].text) == bounds_beliefs

@@ -20,7 +20,7 @@ from discreet.mechanisms.gaussian import law_variance
 from discreet.optimise.noise.bounded import KINDS
 from discreet.optimise.noise.programs import NoiseRequirements, least_delta
 from support.grids import every_case
-from support.paths import GOLDEN
+from support.paths import GOLDEN, PUBLISHED
 from support.refusals import Parts, refused
 from support.tiers import examples
 
@@ -252,6 +252,33 @@ def test_the_variance_limit_holds_for_every_count():
     assert all(moment(m.kernel.law_at(n), 2) <= Fraction("0.3") for n in range(14))
     with refused(InvalidInput, token="variance = 0.3"):
         dc.bounded_noise(1, "0.5", 3, variance="0.3")
+
+
+def test_with_a_variance_alone_the_stay_probability_is_free_for_every_count():
+    """One stay for all counts, which nobody asked for, had delta .02301 and a lower bound that tables went below."""
+    m = dc.bounded_noise("7/10", reach=8, variance="553/25")
+    assert float(m.certificate.delta) == pytest.approx(0.0024229725686, rel=1e-9)
+    assert m.certificate.details["lower_bound"] == pytest.approx(m.certificate.delta, rel=1e-6)
+    laws = [m.kernel.law_at(n) for n in range(18)]
+    assert all(moment(law, 2) <= Fraction("553/25") for law in laws) and not any(moment(law, 1) for law in laws[1:])
+    assert len({law.probability(0) for law in laws}) > 2
+
+
+@pytest.mark.parametrize(("epsilon", "reach", "variance", "js"), [("1", 2, "1", 0), ("2", 3, "1", 1), ("1/2", 2, "3", 0)])
+def test_no_table_on_keys_is_below_the_lower_bound(epsilon, reach, variance, js):
+    noise = dc.bounded_noise(epsilon, reach=reach, variance=variance, js=js).certificate
+    table = dc.design_ptable(epsilon, reach, variance=variance, js=js, keys=64).about
+    assert noise.details["lower_bound"] <= noise.delta <= table["delta"]
+    assert noise.delta == pytest.approx(table["delta_unrounded"], rel=1e-9)
+
+
+def test_noise_that_an_earlier_version_saved_still_loads():
+    """It has one stay probability for all counts, and the delta of that."""
+    before = dc.load(PUBLISHED / "mechanisms" / "bounded_noise_variance.json")
+    now = dc.bounded_noise(1, reach=2, variance=1)
+    assert before.parameters == now.parameters
+    assert before.certificate.delta == pytest.approx(0.08506032, rel=1e-8)
+    assert now.certificate.delta < 0.083
 
 
 @pytest.mark.parametrize("js", [1, 2, 3])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 from dataclasses import replace
 from fractions import Fraction
 
@@ -16,6 +17,7 @@ from typer.testing import CliRunner
 import discreet as dc
 from discreet.cli.main import app
 from discreet.errors import Altered, InvalidInput, WrongType
+from discreet.ledger.budget import short
 from discreet.release.noise import changes as changes_of
 from discreet.release.noise.cells import CellNoise, cell_noise
 from discreet.release.noise.changes import changes, total_change
@@ -307,3 +309,52 @@ def test_as_many_changes_as_chance_alone_explains_are_said_beside_those_found(bo
         found = dc.compare_editions(same, level=level)
         fact, said = found.report().facts[1], f"up to {chance} would be so by chance, on average"
         assert fact.value == "2 of 12" and said in fact.meaning and said in " ".join(str(found).split())
+
+
+# ------------------------------------------------------------------------------------------------ privacy of several
+
+
+def whole_cost(editions):
+    """The fact about privacy, and the sentences that say how it adds up."""
+    report = dc.compare_editions(editions).report()
+    (fact,) = (fact for fact in report.facts if fact.value.startswith("ε"))
+    return f"{fact.value} {fact.meaning}", report.text()
+
+
+def test_the_privacy_of_editions_has_the_sum_of_the_deltas(tmp_path):
+    book = dc.Ledger.create(tmp_path / "visits", dataset="visits", unit="person", epsilon=9, delta="1e-3")
+    options = {"mechanism": "discrete-gaussian", "delta": "1e-6"}
+    editions = [answered(book, edition=name, **options) for name in ("q1", "q2", "q3")]
+    delta = short(sum(edition.cost.delta for edition in editions), up=True, digits=3)
+    assert 2.9e-6 < float(delta) <= 3e-6
+    fact, text = whole_cost(editions)
+    assert fact == f"ε = 3 for a person that is in every edition, with δ = {delta}"
+    assert f"adds up: epsilon 3, delta {delta} for a person that is in every one" in " ".join(text.split())
+
+
+def test_epsilons_of_different_neighbouring_tables_are_not_added_up(tmp_path):
+    """Add-remove 1 and substitution 1 are 3 under substitution, and nothing under add-remove."""
+    books = {
+        relation: dc.Ledger.create(tmp_path / relation, dataset="visits", unit="person", epsilon=9, relation=relation)
+        for relation in ("add-remove", "substitution")
+    }
+    editions = [answered(book, edition=relation, relation=relation) for relation, book in books.items()]
+    fact, text = whole_cost(editions)
+    assert fact == "ε = 3 for the values of a person that is in every edition"
+    words = " ".join(text.split())
+    assert "epsilon 1 under add-remove and epsilon 1 under substitution" in words
+    assert "they are epsilon 3 under substitution; under add-remove nothing is guaranteed" in words
+
+
+def test_two_steps_of_add_remove_have_the_delta_of_two_steps(tmp_path):
+    """delta (1 + e^epsilon), for discrete Gaussian noise in one of two editions."""
+    terms = {"dataset": "visits", "unit": "person", "epsilon": 9}
+    moved = dc.Ledger.create(tmp_path / "moved", **terms, delta="1e-3")
+    other = dc.Ledger.create(tmp_path / "other", **terms, relation="substitution")
+    editions = [
+        answered(moved, edition="q1", mechanism="discrete-gaussian", delta="1e-6"),
+        answered(other, edition="q2", relation="substitution"),
+    ]
+    fact, _ = whole_cost(editions)
+    delta = float(editions[0].cost.delta) * (1 + math.e)
+    assert fact.startswith("ε = 3 for the values") and float(fact.rpartition("= ")[2]) == pytest.approx(delta, rel=0.01)

@@ -262,58 +262,95 @@ def test_names_in_csvw_are_variables_of_uri_templates(book):
 
 # ------------------------------------------------------------------------------------------------ the registry
 
-#: The fields of schemas/deployments-schema.yaml of opendp/deployments-registry-data that a record may have.
+#: What schemas/deployments-schema.yaml of opendp/deployments-registry-data of 2026-07-15 allows: the fields of each part,
+#: those that it requires with a star. Every field is a text unless :data:`ALLOWED` says otherwise.
 FIELDS = {
-    "": "status registry_authors tier deployment",
-    "deployment": "name data_curator description intended_use data_product_type publication_date data_product_region "
-    "data_product_sector dp_flavor privacy_loss model accounting implementation additional_information",
-    "dp_flavor": "name input_metric bound_on_input_distance output_measure bound_on_output_distance data_domain "
-    "unprotected_quantities",
-    "privacy_loss": "privacy_unit privacy_unit_description privacy_parameters privacy_parameters_description",
-    "privacy_parameters": "epsilon rho delta",
-    "model": "model_name model_name_description actors is_many_release is_many_release_description is_dynamic "
-    "is_dynamic_description is_interactive is_interactive_description",
+    "": "url_slug* status* tier* deployment*",
+    "deployment": "basic* dp_variant privacy_loss deployment_model accounting implementation administrative",
+    "basic": "name* data_curators* description* intended_use* data_product_type* data_product_region* publication_date* "
+    "data_product_sector",
+    "dp_variant": "variant_name data_domain unprotected_quantities",
+    "privacy_loss": "privacy_unit privacy_unit_details privacy_parameters privacy_parameters_details",
+    "privacy_parameters": "epsilon delta rho",
+    "deployment_model": "model_name model_name_details actors release_type release_type_details data_source_type "
+    "data_source_type_details access_type access_type_details",
     "accounting": "post_processing composition",
-    "implementation": "pre_processing_eda_hyperparameter_tuning mechanisms justification",
+    "implementation": "preprocessing_and_hyperparameter_tuning mechanisms justification",
+    "administrative": "sources notes registry_authors*",
 }
-REQUIRED = {
-    "": "status registry_authors tier deployment",
-    "deployment": "name data_curator description intended_use data_product_type data_product_region publication_date",
-    "dp_flavor": "name data_domain unprotected_quantities",
-    "privacy_loss": "privacy_unit privacy_parameters",
-    "model": "model_name",
-    "accounting": "post_processing composition",
-    "implementation": "pre_processing_eda_hyperparameter_tuning mechanisms justification",
+ALLOWED = {
+    "status": "Converted|Draft|Pending|Changes Required|Approved|Approved \\(Update Requested\\)|Approved \\(Pending\\)",
+    "data_product_type": "Summary statistics|Machine learning model|Dataset|Synthetic data|Interactive API|SQL queries",
+    "data_product_sector": "Technology|Healthcare|Education|Government|Energy|Finance",
+    "publication_date": r"\d{4}-\d\d-\d\d",
+    "variant_name": "Pure DP|Approximate DP|Zero-concentrated DP|Renyi DP|Custom",
+    "model_name": "Local|Central|Shuffle|Federated|Varies",
+    "release_type": "One release|Many releases",
+    "data_source_type": "Static|Dynamic",
+    "access_type": "Interactive|Non-interactive",
 }
+LISTS, NUMBERS = {"data_curators", "registry_authors"}, {"epsilon", "delta", "rho"}
 
 
-def parts(record, name=""):
-    yield name, record
-    for key, value in record.items():
-        if isinstance(value, dict):
-            yield from parts(value, key)
+def problems(part, name=""):
+    """What the registry's schema does not allow in a part of a record."""
+    stars = FIELDS[name].split()
+    yield from (f"{name}: no {field}" for field in stars if field.endswith("*") and field[:-1] not in part)
+    for field, value in part.items():
+        if field not in {star.rstrip("*") for star in stars}:
+            yield f"{name}: {field} is not allowed"
+        elif field in FIELDS:
+            yield from problems(value, field)
+        elif field in LISTS:
+            if not (isinstance(value, list) and value and all(isinstance(one, str) for one in value)):
+                yield f"{field}: not a list of texts"
+        elif field in NUMBERS or field == "tier":
+            if isinstance(value, bool) or not isinstance(value, int | float) or (field == "tier" and value not in (1, 2, 3)):
+                yield f"{field}: not a number"
+        elif not (isinstance(value, str) and re.fullmatch(ALLOWED.get(field, "(?s:.*)"), value)):
+            yield f"{field}: {value!r}"
 
 
-def test_the_record_has_the_fields_of_the_registry(release, tmp_path):
+@pytest.mark.parametrize("kind", ["declared", "gaussian", "edition", "totals"])
+def test_the_record_keeps_the_schema_of_the_registry(tmp_path, kind):
+    options = {
+        "declared": {}, "gaussian": {"mechanism": "discrete-gaussian", "delta": "1e-6"}, "edition": {"edition": "Q1 '26"},
+        "totals": {"totals": "all"},
+    }[kind]  # fmt: skip
+    other = dc.Ledger.create(tmp_path / "other", dataset="visits", unit="person", epsilon=9, delta="1e-5")
+    (file,) = dc.export(answered(other, **options), tmp_path / "registry.yaml")
+    record = yaml.safe_load(file.read_text(encoding="utf-8"))
+    assert list(problems(record)) == []
+    basic = record["deployment"]["basic"]
+    parts = [basic["name"], "-".join(basic["data_curators"]), basic["publication_date"].split("-")[0]]
+    slug = "_".join(re.sub(r"\W+", "_", part.lower()) for part in parts).replace("_", "-")  # as the registry makes it
+    assert file.read_text(encoding="utf-8").splitlines()[0] == f"url_slug: {slug}" == f"url_slug: {record['url_slug']}"
+
+
+@pytest.mark.parametrize("delta", [None, "1e-6"])
+def test_the_record_calls_a_guarantee_exact_where_no_float_decided_it(tmp_path, delta):
+    book = dc.Ledger.create(tmp_path / "other", dataset="visits", unit="person", epsilon=9, delta="1e-5")
+    options = {} if delta is None else {"mechanism": "discrete-gaussian", "delta": delta}
+    said = registry_record(answered(book, **options))["deployment"]["implementation"]["mechanisms"]
+    assert ("proved in exact numbers" in said) == (delta is None)
+    assert ("floating point with a bound on its error" in said) == (delta is not None)
+
+
+def test_the_record_says_what_follows_from_the_release(release, tmp_path):
     (file,) = dc.export(release, tmp_path / "registry.yaml")
     record = yaml.safe_load(file.read_text(encoding="utf-8"))
     assert record == json.loads(json.dumps(registry_record(release)))
-    for name, part in parts(record):
-        assert set(part) <= set(FIELDS[name].split()), name
-        assert set(REQUIRED.get(name, "").split()) <= set(part), name
     deployment = record["deployment"]
     assert deployment["privacy_loss"]["privacy_parameters"] == {"epsilon": 1.0}
-    assert deployment["dp_flavor"]["name"] == "Pure DP" and record["status"] == "Draft"
-    assert re.fullmatch(r"\d{4}-\d\d-\d\d", deployment["publication_date"])
+    assert deployment["dp_variant"]["variant_name"] == "Pure DP" and record["status"] == "Draft"
+    assert deployment["deployment_model"]["release_type"] == "Many releases"
     assert "below 50 are withheld" in deployment["accounting"]["post_processing"]
-    assert (
-        "TODO" in deployment["data_curator"]
-        and "1 structural zero" in deployment["dp_flavor"]["unprotected_quantities"]
-    )
+    assert "TODO" in deployment["basic"]["data_curators"][0]
+    assert "1 structural zero" in deployment["dp_variant"]["unprotected_quantities"]
     other = dc.Ledger.create(tmp_path / "other", dataset="visits", unit="person", epsilon=9, delta="1e-5")
     gaussian = answered(other, mechanism="discrete-gaussian", delta="1e-6")
     loss = registry_record(gaussian)["deployment"]
-    assert loss["dp_flavor"]["name"] == "Zero-concentrated DP"
+    assert loss["dp_variant"]["variant_name"] == "Zero-concentrated DP"
     assert loss["privacy_loss"]["privacy_parameters"]["delta"] <= 1.0000001e-6
 
 
@@ -337,8 +374,8 @@ def test_the_record_of_rows_says_nothing_of_people_and_bounds(tmp_path):
     )  # fmt: skip
     record = registry_record(release)["deployment"]
     said = record["implementation"]
-    assert "Each row is counted once" in said["pre_processing_eda_hyperparameter_tuning"]
-    assert "person" not in said["pre_processing_eda_hyperparameter_tuning"]
+    assert "Each row is counted once" in said["preprocessing_and_hyperparameter_tuning"]
+    assert "person" not in said["preprocessing_and_hyperparameter_tuning"]
     assert said["justification"].endswith("why this epsilon and these groups.")
     assert record["accounting"]["post_processing"].endswith("counts below 0 are raised to 0.")
     assert record["accounting"]["composition"].startswith("Basic composition of 2 counts: One row changes at most one")
@@ -354,7 +391,7 @@ def test_the_record_of_discovered_groups_does_not_call_them_public(tmp_path):
         ledger=book,
     )  # fmt: skip
     record = registry_record(release)["deployment"]
-    public = record["dp_flavor"]["unprotected_quantities"]
+    public = record["dp_variant"]["unprotected_quantities"]
     assert "not protected: the questions and the declared groups." in public
     assert (
         f"The values of job come from the data: a group is named where its noisy count is above {reach(release)}"

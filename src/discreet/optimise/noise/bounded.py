@@ -60,18 +60,19 @@ def bounded_noise(
     overshoot: bool = True,
     keep_zeros: bool = False,
 ) -> Mechanism:
-    """Unbiased integer noise that never reaches further than D, with a fixed probability of the truth.
+    """Unbiased integer noise that never reaches further than D, with a limit on how far it leaves the truth.
 
-    Reports are not negative, P(report = n | n) = eta, the mean error is zero and no error exceeds D. As the noise is
-    bounded, some report gives away more than epsilon allows; the certificate states epsilon and the exact delta at it.
+    Reports are not negative, the mean error is zero and no error exceeds D; P(report = n | n) is eta for every count,
+    or the variance has a limit. As the noise is bounded, some report gives away more than epsilon allows; the
+    certificate states epsilon and the delta at it, rounded up.
 
     Parameters
     ----------
     epsilon
         The epsilon at which delta is least.
     stay
-        The probability eta of reporting the truth. Or give ``variance`` (eta is then free) or ``delta`` (eta is then as
-        large as it can be), or ``stay`` and ``variance``.
+        The probability eta of reporting the truth, the same for every count. Or give ``variance`` (each count then has
+        its own) or ``delta`` (eta is then as large as it can be), or ``stay`` and ``variance``.
     reach
         The largest error D.
     kind
@@ -82,7 +83,8 @@ def bounded_noise(
         "single-event": own noise for each of the counts 1..``largest``, the least delta of [S] (9)-(13), which looks at
         one report at a time.
     variance
-        The mean square error is at most this for every count.
+        The mean square error is at most this for every count. Without ``stay`` and ``delta`` nothing asks for the
+        truth: a small count may be published as something else most of the time (``m.probability(1, 1)``).
     delta
         With eta as large as possible, the true delta is at most this.
     js
@@ -105,8 +107,8 @@ def bounded_noise(
     -------
     Mechanism
         Its certificate has this epsilon, the true delta at it, and in ``details`` the delta of single reports, the
-        variance of the shared law, the proved lower bound of delta for all noise as asked for, and for "sadeghi" delta*
-        and the paper's (2D+1) delta*.
+        variance and the stay probability of the shared law, the proved lower bound of delta for all noise as asked for
+        (with one law from ``shared_from`` on), and for "sadeghi" delta* and the paper's (2D+1) delta*.
 
     References
     ----------
@@ -149,7 +151,10 @@ def bounded_noise(
         shared = read_shared_from(shared_from, D, small)
         if shared_from is not None:
             parameters["shared_from"] = shared
-        return _all_counts(NoiseRequirements(eps, D, 0, shared, eta, variance=spread, js=small), target, parameters)
+        own_stay = eta is None and target is None  # a stay that nobody asked for is not the same for all counts
+        return _all_counts(
+            NoiseRequirements(eps, D, 0, shared, eta, own_stay, spread, small), target, parameters
+        )
     floor = _read_least(least, D)
     return _large_counts(
         kind, NoiseRequirements(eps, D, D, D, eta, variance=spread), target, floor, parameters | {"least": floor}

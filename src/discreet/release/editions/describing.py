@@ -7,11 +7,13 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from ...engines.base import ROW
-from ...ledger.budget import short
+from ...exact.rationals import exp_bounds
+from ...ledger.budget import NOTHING, RELATIONS, Cost, short
 from ...plots.counts import label
 from ...plots.editions import MOST_LINES, MOST_PANELS
 from ...report import Bullets, Fact, Json, Part, Picture, Prose, Report, Section, Table
 from ...wording import listed, percent, plural, rounded
+from ..plan.describing import cost_in_words
 
 if TYPE_CHECKING:
     from .compare import EditionComparison
@@ -40,15 +42,42 @@ def comparison_report(found: EditionComparison, most: int) -> Report:
 
 def _facts(found: EditionComparison) -> tuple[Fact, ...]:
     beyond, looked, chance = _beyond_noise(found)
-    epsilon = sum((release.cost.epsilon for release in found.releases), Fraction(0))
+    costs = costs_by_relation(found)
+    whole = under_substitution(found) if len(costs) > 1 else next(iter(costs.values()))
+    delta = f", with δ = {short(whole.delta, up=True, digits=3)}" if whole.delta else ""
+    what = "" if len(costs) == 1 else "the values of "
     return (
         Fact(f"{len(found.names)}", "editions"),
         Fact(
             f"{beyond:,} of {looked:,}",
             f"changes are larger than the noise explains; up to {chance} would be so by chance, on average",
         ),
-        Fact(f"ε = {short(epsilon, up=True)}", f"for a {_who(found)} that is in every edition"),
+        Fact(f"ε = {short(whole.epsilon, up=True)}", f"for {what}a {_who(found)} that is in every edition{delta}"),
     )
+
+
+def costs_by_relation(found: EditionComparison) -> dict[str, Cost]:
+    """Return what all editions cost somebody who is in every one, apart for each neighbour relation."""
+    costs: dict[str, Cost] = {}
+    for release in found.releases:
+        relation = release.plan.protection.relation
+        costs[relation] = costs.get(relation, NOTHING) + release.cost
+    return costs
+
+
+def under_substitution(found: EditionComparison) -> Cost:
+    """Return what all editions cost under substitution: leaving and joining are two steps of add-remove.
+
+    Two steps of (epsilon, delta) are ``(2 epsilon, (1 + e^epsilon) delta)``, edition by edition. The other way round
+    nothing follows: substitution does not hide how many there are.
+    """
+    whole = NOTHING
+    for release in found.releases:
+        cost = release.cost
+        if RELATIONS[release.plan.protection.relation].hides_presence:
+            cost = Cost(2 * cost.epsilon, min(Fraction(1), cost.delta * (1 + exp_bounds(cost.epsilon)[1])))
+        whole += cost
+    return whole
 
 
 def _who(found: EditionComparison) -> str:
@@ -184,6 +213,15 @@ def _reading(found: EditionComparison, level: str) -> Iterator[str]:
             "The contribution bound is the same in every edition. People whom it leaves out are missing from both "
             "counts."
         )
-    yield (
-        f"The privacy of the editions adds up for a {_who(found)} that is in several of them; the ledger keeps the sum."
-    )
+    costs, who = costs_by_relation(found), _who(found)
+    if len(costs) == 1:
+        (whole,) = costs.values()
+        yield f"The privacy of the editions adds up: {cost_in_words(whole)} for a {who} that is in every one of them."
+    else:
+        each = listed([f"{cost_in_words(cost)} under {relation}" for relation, cost in costs.items()])
+        yield (
+            f"The editions have different neighbouring tables: {each}. These do not add up as they stand. For a {who} "
+            f"that is in every edition they are {cost_in_words(under_substitution(found))} under substitution; under "
+            "add-remove nothing is guaranteed for all of them together."
+        )
+    yield "A ledger keeps the sum of the releases that it paid for, and knows of no others."

@@ -1,8 +1,10 @@
-"""How the budget is split among levels: the split that makes the largest error of the combined counts least.
+"""How the budget is split among levels: a split with a small largest error of the combined counts.
 
-The variances of combined counts follow from the shape and from the noise of each level, so that the best split is known
-before any data is. It is searched on a grid of thousandths, by moving parts of the budget from one level to another;
-the error is taken as the 16-th power mean over levels, which is the largest one nearly and has no corners.
+The variances of combined counts follow from the shape and from the noise of each level, so that a split is chosen
+before any data is read. It is searched on a grid of thousandths, by moving parts of the budget from one level to another;
+the error is taken as the 16-th power mean over levels, which is the largest one nearly and has no corners. The
+search ends where no single move helps, and every level keeps a least part, so that another split can be better by some
+per cent.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ _MOST_STARTS = 8
 
 
 def best_split(shape: Shape, noise: NoiseVariance, sizes: IntArray | None = None) -> tuple[Fraction, ...]:
-    """The shares of the levels that make the largest standard error least.
+    """Return shares of the levels with a small largest standard error, as far as the search gets.
 
     Parameters
     ----------

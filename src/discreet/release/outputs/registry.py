@@ -1,7 +1,9 @@
 """A record for the public registry of deployments of differential privacy (opendp/deployments-registry-data).
 
 Every field of its schema that follows from the release is filled in; what only the publisher knows begins with TODO.
-The record is written as YAML, every text in double quotes, as JSON writes it and YAML reads it.
+The fields are those of ``schemas/deployments-schema.yaml`` as it stood on :data:`SCHEMA_DATE`. The record is written as
+YAML, every text in double quotes, as JSON writes it and YAML reads it; only the slug stands bare, in the first line, where
+the registry's own scripts look for it.
 """
 
 from __future__ import annotations
@@ -22,42 +24,57 @@ from ..publish.contents import ROUNDED_MEANING
 from ..publish.levelled import LevelledTable
 from ..publish.released import Release
 
+#: The day of the registry's schema that records are written for.
+SCHEMA_DATE = "2026-07-15"
+
 _TODO = "TODO: "
 
 
 def registry_record(release: Release) -> dict[str, Json]:
     """The record of a release, as the registry's schema has it."""
-    plan = release.plan
-    date = str(release.ledger["time"])[:10]
-    slug = re.sub(r"[^a-z0-9]+", "-", f"{plan.dataset} {plan.edition} {date[:4]}".lower()).strip("-")
+    plan, date = release.plan, str(release.ledger["time"])[:10]
+    basic: dict[str, Json] = {
+        "name": f"{release.title}{f', {plan.edition}' if plan.edition else ''}",
+        "data_curators": [f"{_TODO}who publishes the counts"],
+        "description": " ".join(question_in_words(plan, table.question) for table in release.tables),
+        "intended_use": f"{_TODO}what the counts are for",
+        "data_product_type": "Summary statistics",
+        "data_product_region": f"{_TODO}the region that the data describes",
+        "publication_date": date,
+    }
     return {
+        "url_slug": _slug(basic),
         "status": "Draft",
-        "registry_authors": [f"{_TODO}who fills in this record"],
         "tier": 3,
         "deployment": {
-            "name": f"{release.title}{f', {plan.edition}' if plan.edition else ''}",
-            "data_curator": f"{_TODO}who publishes the counts",
-            "description": " ".join(question_in_words(plan, table.question) for table in release.tables),
-            "intended_use": f"{_TODO}what the counts are for",
-            "data_product_type": "Summary statistics",
-            "data_product_region": f"{_TODO}the region that the data describes",
-            "publication_date": date,
-            "dp_flavor": _flavour(release),
+            "basic": basic,
+            "dp_variant": _variant(release),
             "privacy_loss": _loss(release),
-            "model": _model(release),
+            "deployment_model": _model(release),
             "accounting": {
                 "post_processing": _post_processing(release),
                 "composition": f"{_composition(release)}: {plan.sensitivity_text} A ledger adds up the cost of every "
-                "release from this data and refuses what its budget does not pay for.",
+                "release that it pays for and refuses what its budget does not pay for.",
             },
             "implementation": _implementation(release),
-            "additional_information": f"Bundle {slug}: re-check it with `discreet verify`. Ledger "
-            f"{release.ledger['ledger']}, entry {release.ledger['entry']}, head {release.ledger['head']}.",
+            "administrative": {
+                "notes": f"Re-check the bundle with `discreet verify`. Ledger {release.ledger['ledger']}, entry "
+                f"{release.ledger['entry']}, head {release.ledger['head']}.",
+                "registry_authors": [f"{_TODO}who fills in this record"],
+            },
         },
     }
 
 
-def _flavour(release: Release) -> dict[str, Json]:
+def _slug(basic: Mapping[str, Json]) -> str:
+    """The slug as the registry makes it, of the name, the curators and the year; its script renews it after a change."""
+    curators = basic["data_curators"]
+    assert isinstance(curators, list)
+    parts = (str(basic["name"]), "-".join(map(str, curators)), str(basic["publication_date"])[:4])
+    return "-".join(re.sub(r"\W+", "-", part.lower()) for part in parts).replace("_", "-")
+
+
+def _variant(release: Release) -> dict[str, Json]:
     plan = release.plan
     name = "Pure DP"
     if plan.cost.delta:
@@ -68,7 +85,7 @@ def _flavour(release: Release) -> dict[str, Json]:
     public += [f"{plural(zeros, 'structural zero')}, declared as public facts"] if zeros else []
     public += [f"the sizes of the groups of {listed(sizes)}"] if sizes else []
     return {
-        "name": name,
+        "variant_name": name,
         "data_domain": f"All tables with the columns of {plan.dataset}, with any number of rows and any values.",
         "unprotected_quantities": f"Public, and not protected: {listed(public)}. No statistic of the data is released "
         f"without noise.{_named_groups(release)}",
@@ -95,7 +112,7 @@ def _composition(release: Release) -> str:
         )
     levels = sum(len(table.plan.levels) for table in release.tables)
     cells = f"{plural(plan.cells, 'count')}{f' on {levels} levels' if levels else ''}"
-    return f"Composition of {cells}, with a proved delta" if plan.cost.delta else f"Basic composition of {cells}"
+    return f"Composition of {cells}, with an upper bound of delta" if plan.cost.delta else f"Basic composition of {cells}"
 
 
 def _loss(release: Release) -> dict[str, Json]:
@@ -109,26 +126,26 @@ def _loss(release: Release) -> dict[str, Json]:
         parameters["rho"] = float_up(plan.cost.rho)
     return {
         "privacy_unit": "Row" if unit == ROW else f"Person (column {unit})",
-        "privacy_unit_description": f"Adjacent tables differ by {whose}, "
+        "privacy_unit_details": f"Adjacent tables differ by {whose}, "
         f"{RELATIONS[plan.protection.relation].change} ({plan.protection.relation}). {' '.join(release.guarantee)}",
         "privacy_parameters": parameters,
-        "privacy_parameters_description": "For everything in this release together, rounded up.",
+        "privacy_parameters_details": "For everything in this release together, rounded up.",
     }
 
 
 def _model(release: Release) -> dict[str, Json]:
-    edition = release.edition
+    repeated = bool(release.edition)
     return {
         "model_name": "Central",
-        "model_name_description": "The curator holds the table, adds the noise, and publishes the noisy counts.",
+        "model_name_details": "The curator holds the table, adds the noise, and publishes the noisy counts.",
         "actors": "The curator sees the table. Readers see the bundle: noisy counts, the request, the mechanisms. They "
         "need not be trusted.",
-        "is_many_release": bool(edition),
-        "is_many_release_description": "Each question is answered once for each edition of the data; the ledger "
-        "returns the recorded answer to whoever asks again, at no cost.",
-        "is_dynamic": bool(edition),
-        "is_interactive": False,
-        "is_interactive_description": "The counts are published as they are.",
+        "release_type": "Many releases" if repeated else "One release",
+        "release_type_details": "Each question is answered once for each edition of the data; the ledger returns the "
+        "recorded answer to whoever asks again, at no cost. Every other release is paid for from its budget.",
+        "data_source_type": "Dynamic" if repeated else "Static",
+        "access_type": "Non-interactive",
+        "access_type_details": "The counts are published as they are.",
     }
 
 
@@ -159,15 +176,25 @@ def _implementation(release: Release) -> dict[str, Json]:
         else f"{release.guarantee[0]} The rule that bounds contributions looks at each person alone."
     )
     return {
-        "pre_processing_eda_hyperparameter_tuning": f"The question: "
+        "preprocessing_and_hyperparameter_tuning": f"The question: "
         f"{' ; '.join(table.question.text for table in release.tables)}. {rule} "
         f"{_TODO}whether parameters were chosen by looking at the data.",
         "mechanisms": f"{' '.join(noise)} Drawn by discreet {release.version} from the exact law in integer arithmetic "
-        "with bits of the operating system: no floating point is in the noise, and the guarantee is proved in exact "
-        "numbers for the law that is sampled. Timing is not protected.",
+        f"with bits of the operating system: no floating point is in the noise. {_proof(release)} Timing is not "
+        "protected.",
         "justification": f"{_TODO}why this epsilon{' and' if row else ','} these groups"
         f"{'' if row else ' and this contribution bound'}.",
     }
+
+
+def _proof(release: Release) -> str:
+    """How far the guarantee is decided in exact numbers: a delta may come from floats whose error is bounded."""
+    if not release.cost.delta:
+        return "The guarantee is proved in exact numbers for the law that is sampled."
+    return (
+        "Epsilon and delta hold for the law that is sampled. They are upper bounds, worked out in exact numbers or in "
+        "floating point with a bound on its error."
+    )
 
 
 def _noise(plan: TablePlan) -> str:
@@ -179,9 +206,14 @@ def _noise(plan: TablePlan) -> str:
 
 
 def yaml_text(record: Mapping[str, Json]) -> str:
-    """The record as YAML, under a line that says what to do with it."""
-    head = "# For deployments/ of opendp/deployments-registry-data: complete every TODO before you propose it.\n"
-    return head + "\n".join(_lines(record, "")) + "\n"
+    """The record as YAML, with two lines that say what to do with it; the slug comes first, and bare."""
+    rest = {name: value for name, value in record.items() if name != "url_slug"}
+    head = (
+        f"url_slug: {record['url_slug']}",
+        "# For deployments/ of opendp/deployments-registry-data: complete every TODO before you propose it, then renew",
+        f"# the slug with its scripts/update_slug.py. The fields are those of its schema of {SCHEMA_DATE}.",
+    )
+    return "\n".join((*head, *_lines(rest, ""))) + "\n"
 
 
 def _lines(content: Mapping[str, Json], indent: str) -> Iterator[str]:

@@ -204,6 +204,27 @@ def odds_in_words(plan: Plan) -> list[str]:
     return [*said, f"{belief}.", detection]
 
 
+#: For so many rows of one person the delta is stated.
+_ROWS_OF_ONE = (2, 5, 10)
+
+
+def several_rows_in_words(cost: Cost) -> str:
+    """What somebody with several rows has where a row is protected: ``k epsilon``, and the delta of k steps.
+
+    The delta ``delta (e^(k epsilon) - 1)/(e^epsilon - 1)`` holds for every mechanism (Dwork and Roth 2014, 2.3); that
+    of one law of noise may be smaller.
+
+    >>> from fractions import Fraction
+    >>> several_rows_in_words(Cost(Fraction(1)))
+    'A person with k rows in the table has k times this epsilon.'
+    """
+    several = "A person with k rows in the table has k times this epsilon"
+    if not cost.delta:
+        return f"{several}."
+    deltas = [f"{text_up(explained(cost, steps=rows).delta, 3)} for k = {rows}" for rows in _ROWS_OF_ONE]
+    return f"{several} and a larger delta, at most {listed(deltas)}. With many rows nothing is guaranteed."
+
+
 def _factor(words: Explanation) -> str:
     return f"a factor of {fold(words.odds_ratio)} plus {text_up(words.delta, 3)}"
 

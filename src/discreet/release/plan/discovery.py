@@ -160,7 +160,7 @@ def refuse_misfits(request: ReleaseRequest) -> None:
         raise InvalidInput(f"{arg('suppress_below')} withholds counts, as the threshold does already.", "Leave it out.")
     if request.mechanism != "geometric":
         raise InvalidInput(
-            "groups are discovered with bounded geometric noise, which no other noise can better.",
+            "groups are discovered with bounded geometric noise, and with no other noise.",
             f"Leave {arg('mechanism')} out.",
         )
     if request.counts not in (None, "clamped"):
@@ -319,6 +319,13 @@ def shape_in_words(discovery: Discovery, groups: Groups, measures: int) -> str:
     return f"not known beforehand: {found}{within}{f'; {measures} measures' if measures > 1 else ''}"
 
 
+def _cells_of_a_value(discovery: Discovery, protection: Protection, groups: Groups) -> int:
+    """In how many cells a value may stand that one unit alone has: one for each of its groups that differ otherwise."""
+    if len(discovery.columns) > 1:
+        return protection.max_groups
+    return min(protection.max_groups, groups.size)
+
+
 def sentences(
     discovery: Discovery, protection: Protection, groups: Groups, noise: DiscoveredNoise, question: Question
 ) -> tuple[str, ...]:
@@ -332,10 +339,9 @@ def sentences(
     without = [] if protection.unit == ROW else [protection.unit]
     outside = "outside WHERE" + (" or the declared groups" if groups.columns else "")
     by = f" by {question.aggregates[0].name}" if len(question.aggregates) > 1 else ""
-    reach, one = noise.reach, text_up(noise.delta, 3)
-    draws = naming_draws(protection)
-    together = text_up(lost_by_any(noise.delta, draws), 3)
-    of_all = "" if draws == 1 else f" ({together} for the {draws} draws of one {who})"
+    reach, draws, cells = noise.reach, naming_draws(protection), _cells_of_a_value(discovery, protection, groups)
+    one, together = (text_up(lost_by_any(noise.delta, many), 3) for many in (cells, draws))
+    of_all = "" if draws == cells else f" ({together} for the {draws} draws of one {who})"
     said = [
         f"The values of {listed(discovery.columns)} come from the data. A group is named{by} only if its noisy count "
         f"is above {reach:,}. How many groups are withheld is not published.",

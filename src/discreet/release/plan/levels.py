@@ -99,7 +99,7 @@ def level_drafts(
     request: ReleaseRequest, question: Question, shape: Shape, changes: Sequence[Change], share: Fraction,
     sizes: IntArray | None,
 ) -> tuple[LevelDraft, ...]:  # fmt: skip
-    """The parts of the levels: as given, or those that make the largest error least."""
+    """Return the parts of the levels: as given, or with a small largest error."""
     count = len(question.levels)
     if request.level_split:
         if len(request.level_split) != count:

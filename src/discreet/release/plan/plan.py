@@ -37,13 +37,11 @@ from ..noise.accuracy import Expected, read_level
 from ..noise.cells import CellNoise
 from ..noise.discovered import DiscoveredNoise
 from .banding import declared_in_words
-from .describing import OUTPUT_IN_WORDS, noise_in_words, odds_in_words, plan_report
+from .describing import OUTPUT_IN_WORDS, noise_in_words, odds_in_words, plan_report, several_rows_in_words
 from .discovery import Discovery, price_discovery, sensitivity, sentences, shape_in_words
 from .levels import LevelPlan, combination_of, expected_levels, levels_from_json, levels_json, measure, totals_in_words
 from .pricing import price
 from .protection import Change, Protection
-
-_ROWS_OF_ONE = "A person with k rows in the table has k times this epsilon."
 
 #: Everything public that was asked, as JSON says it.
 Request: TypeAlias = Mapping[str, Any]
@@ -282,7 +280,7 @@ class Plan(Result):
     @cached_property
     def guarantee(self) -> tuple[str, ...]:
         """What is protected and how well, in plain words."""
-        odds = (*odds_in_words(self), *([_ROWS_OF_ONE] if self.protection.unit == ROW else []))
+        odds = (*odds_in_words(self), *([several_rows_in_words(self.cost)] if self.protection.unit == ROW else []))
         first = self.tables[0]
         if first.discovery is not None and isinstance(first.noise, DiscoveredNoise):
             about = sentences(first.discovery, self.protection, first.groups, first.noise, first.question)

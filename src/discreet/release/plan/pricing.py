@@ -99,7 +99,7 @@ def price(tables: Sequence[Priced], epsilon: Fraction | None, delta: Fraction) -
         least = together.epsilon(delta)
         raise InvalidInput(
             f"this noise does not give epsilon = {float(epsilon):g} with delta = {float(delta):g}; the least epsilon "
-            f"that holds is {text_up(least)}.",
+            f"that is proved is {text_up(least)}.",
             "Ask for that, or for more noise.",
             argument="epsilon",
         )

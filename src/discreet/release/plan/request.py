@@ -111,7 +111,7 @@ class ReleaseRequest:
         the question: people are bounded once, and all counts are combined so that they add up.
     split
         For several questions: the parts of epsilon each gets, such as ``[2, 1]``; equal by default. For one question
-        with totals: the parts of its levels, the finest first; by default those that make the largest error least.
+        with totals: the parts of its levels, the finest first; by default chosen for a small largest error.
     suppress_below
         Withhold reported counts below this. Only the noisy count decides.
     level

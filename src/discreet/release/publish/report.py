@@ -150,8 +150,8 @@ CHECKED = (
 
 
 SUMS = (
-    "For sums, differences and percentages use `release.total({...})`: its interval is narrower than the intervals of "
-    "the counts added up."
+    "For sums, differences and percentages use `release.total({{...}})`: its interval contains the true figure at least "
+    "{level} of the time. The ends of the counts' intervals added up need not, and are often wider."
 )
 
 NO_SUMS = (
@@ -197,7 +197,7 @@ def _reading(release: Release) -> Iterator[Section]:
             Terms(tuple(columns_in_words(release))),
             Prose("The column `status` has these flags (SDMX, CL_OBS_STATUS):"),
             Terms(tuple((flag, STATUS_MEANING[flag]) for flag in flags)),
-            Prose(NO_SUMS if release.plan.open else SUMS),
+            Prose(NO_SUMS if release.plan.open else SUMS.format(level=percent(release.plan.level, 6))),
         ),
         "pages",
     )

@@ -139,7 +139,7 @@ def _claims(rows: list[dict[str, Json]], surveys: int) -> tuple[Claim, ...]:
     claims.append(
         Claim(
             "estimate: nowhere far worse", "[R] default estimate",
-            f"In no setting is it more than {FAR_WORSE} times as far from the truth as the updates.",
+            f"In no setting of this study is it more than {FAR_WORSE} times as far from the truth as the updates.",
             f"The largest ratio is {rounded(number(worst, 'ratio'))} (95%: {rounded(number(worst, 'low'))} to "
             f"{rounded(number(worst, 'high'))}; {worst['population']}, {worst['mechanism']}, {worst['people']:,} "
             f"reports). It is better beyond chance in {len(sure)} and worse in {len(lost)} of {len(rows)} settings.",

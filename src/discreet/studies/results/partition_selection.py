@@ -115,7 +115,7 @@ def draw(setting: Setting) -> Drawn:
         curves,
         Axis("people in the group"),
         Axis("probability that the group is named", (0, 1)),
-        "Bounded noise names as many groups as any private rule can",
+        "One group for each person: bounded noise names groups as often as any private rule",
         "The dots lie on the line: one draw of truncated noise decides whether a group is named and gives its count.",
         dots=(names["truncated"],),
     )
@@ -138,7 +138,7 @@ def _claims() -> tuple[Claim, ...]:
     return (
         Claim(
             "partition selection: optimal", "[R] partition selection",
-            "The probability of naming a group of n people is the largest that (epsilon, delta) allows, for every n.",
+            "Where each person is in one group, the probability of naming a group of n people is the largest at this delta.",
             f"Equal to the optimal recursion, as fractions, at every n in {optimal} of {cases} settings.",
             judged(optimal == cases),
         ),
