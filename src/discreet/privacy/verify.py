@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -19,14 +20,15 @@ from ..exact.rationals import Number, as_fraction, bound_up, text_up
 from ..exact.tables import Table
 from ..products import ProductSpace
 from ..report import Fact, Json, Report, Result, Section, Terms, plain, stamped
-from ..spaces import Counts, Grid, Integers, Labels, Space
+from ..spaces import Counts, Grid, Integers, Space
 from . import pairs
 from .gaussian import GaussianEvidence
 from .maps import MapEvidence
-from .matrices import read_matrix
-from .notions import BETWEEN, read_notion, unless_central
-from .pairs import Evidence
+from .matrices import names_of, read_matrix
+from .notions import BETWEEN, between, read_notion
+from .pairs import Compared, Evidence
 from .products import ProductEvidence
+from .user_spaces import described, is_built_in, refuse_other_than_space
 from .witness import Witness
 
 #: Bounds of an irrational number are refined until they decide, up to this many bits.
@@ -67,7 +69,8 @@ class Verdict(Result):
     def ratio(self) -> Fraction | float:
         """The largest probability ratio P(y | x) / P(y | x') that the notion looks at: e^epsilon, exactly.
 
-        For the metric notion on a map: the ratio at the witness, whose logarithm per unit of distance is largest.
+        For the metric notion on a map or a user-defined space: the ratio at the witness, whose logarithm per unit of
+        distance is largest.
         """
         bounds = self.evidence.ratio_bounds()
         return math.inf if bounds is None else bounds[1]
@@ -84,13 +87,14 @@ class Verdict(Result):
         return self._in_values(self.evidence.ratio_witness())
 
     def _in_values(self, witness: Witness) -> Witness:
-        """Labels instead of their numbers; counts and cells are their own numbers."""
-        truth, other, reports = witness.truth, witness.other, witness.reports
-        if isinstance(self.inputs, Labels | ProductSpace):
-            truth, other = self.inputs.value(truth), self.inputs.value(other)
-        if isinstance(self.outputs, Labels | ProductSpace):
-            reports = tuple(self.outputs.value(report) for report in reports)
-        return replace(witness, truth=truth, other=other, reports=reports)
+        """Replace indices by the values that people see."""
+        outputs = self.outputs
+        return replace(
+            witness,
+            truth=_value(self.inputs, witness.truth),
+            other=_value(self.inputs, witness.other),
+            reports=witness.reports if outputs is None else tuple(_value(outputs, one) for one in witness.reports),
+        )
 
     def delta(self, epsilon: Number) -> float:
         """The least delta for this epsilon: max over pairs and sets S of P(S|x) - e^eps P(S|x'), rounded up."""
@@ -179,22 +183,28 @@ class Verdict(Result):
 
     def facts(self) -> tuple[Fact, ...]:
         """The numbers to take home."""
-        return (Fact(f"ε = {text_up(self.epsilon)}", f"the least that holds {BETWEEN[self.notion]}"),)
+        return (Fact(f"ε = {text_up(self.epsilon)}", f"the least that holds {between(self.notion, self.inputs)}"),)
 
     def lines(self) -> tuple[tuple[str, str], ...]:
         """What was measured, line by line."""
-        found = [("privacy", f"{self.notion}: epsilon = {text_up(self.epsilon)} {BETWEEN[self.notion]}")]
+        found = [("privacy", f"{self.notion}: epsilon = {text_up(self.epsilon)} {between(self.notion, self.inputs)}")]
         ratio = self.exact_ratio()
         if ratio not in (None, "infinity") and len(str(ratio)) < 40:
             found.append(("", f"the largest ratio of two probabilities is exactly {ratio}"))
         return (*found, ("witness", str(self.witness)))
+
+    @property
+    def _per(self) -> str:
+        """What the epsilon is between, unless it is the usual one, between adjacent counts."""
+        words = between(self.notion, self.inputs)
+        return "" if words == BETWEEN["central"] else f" {words}"
 
     def __str__(self) -> str:
         how = "exactly" if self.exact else "in floats, error included"
         witness = self.witness
         growing = math.isinf(self.epsilon) and witness.ratio < math.inf
         example = "ratios grow without bound, for instance: " if growing else ""
-        epsilon = f"{text_up(self.epsilon)}{unless_central(self.notion)}"
+        epsilon = f"{text_up(self.epsilon)}{self._per}"
         text = f"{self.notion} privacy: epsilon = {epsilon} ({how}); {example}{witness}"
         return "; ".join([text, *self.notes])
 
@@ -211,7 +221,9 @@ def verify(mechanism: object, notion: str | None = None, *, inputs: Space | None
         "central" (adjacent counts; the default for counts), "local" (any two truths; the default for labels) or
         "metric" (per unit of distance; the default for maps).
     inputs
-        For a matrix: the space of its rows, ``Counts(rows - 1)`` if not given.
+        For a matrix: the space of its rows. If not given, ``Labels`` where the rows of a data frame have names other
+        than consecutive numbers, else ``Counts(rows - 1)``. Of a user-defined space (a subclass, or a class with the
+        same methods) nothing is taken on trust but its distances, read once, and which values it calls adjacent.
     exact
         False screens in floats only and adds the error bound: quick, still a valid upper bound, but not tight to the
         last digit.
@@ -229,9 +241,11 @@ def verify(mechanism: object, notion: str | None = None, *, inputs: Space | None
     >>> v.holds(epsilon=1.0), v.holds(epsilon=1.1)
     (False, True)
     """
+    if inputs is not None:
+        refuse_other_than_space(inputs)
     kernel: Kernel
     notes: tuple[str, ...] = ()
-    outputs = None
+    outputs: Space | None
     if hasattr(mechanism, "kernel") and hasattr(mechanism, "inputs"):
         if inputs is not None and inputs != mechanism.inputs:
             raise InvalidInput(
@@ -240,15 +254,38 @@ def verify(mechanism: object, notion: str | None = None, *, inputs: Space | None
         kernel, space, outputs = mechanism.kernel, mechanism.inputs, getattr(mechanism, "outputs", None)
     else:
         table, notes = (mechanism, ()) if isinstance(mechanism, Table) else read_matrix(mechanism)
-        kernel, space = table, inputs or Counts(table.shape[0] - 1)
+        names = names_of(table)
+        kernel, space = table, names.inputs(table.shape[0], inputs)
+        outputs = names.outputs(table.shape[1], space) if table.shape[1] > 1 else None
+        notes += names.notes() if inputs is None else ()
     notion = read_notion(notion, space)
     evidence = evidence_for(kernel, space, notion, exact)
+    notes += _interpretation(notion, space, evidence)
     return Verdict(notion, space, exact and not isinstance(evidence, MapEvidence), evidence, notes, outputs)
+
+
+def _value(space: Space, index: int) -> Any:
+    """Return the value with this index as JSON can hold it."""
+    value = space.value(index)
+    return value if isinstance(value, int | str | tuple) else str(value)
+
+
+def _interpretation(notion: str, space: Space, evidence: Evidence) -> tuple[str, ...]:
+    """Return how the values of a user-defined space were compared."""
+    if is_built_in(space):
+        return ()
+    if notion == "central" and isinstance(evidence, Compared):
+        count = sum(len(rows) for rows in evidence.parts)
+        return (f"{count:,} pairs of values were compared: those that {described(space)} calls adjacent",)
+    per = " at its distance, as stated by the space" if notion == "metric" else ""
+    return (f"every pair of values of {described(space)} was compared{per}",)
 
 
 def evidence_for(kernel: Kernel, space: Space, notion: str, exact: bool = True) -> Evidence:
     """The measurements that decide about this kernel under this notion."""
     _refuse_misfit(kernel, space)
+    if notion != "local" and not is_built_in(space):
+        return pairs.of_user_space(kernel, space, notion, exact)
     if isinstance(kernel, Noise) and isinstance(kernel.law, Gaussian):
         if notion != "central":
             raise Unsupported(
