@@ -16,10 +16,10 @@ from ..exact.lattice import Lattice
 from ..exact.laws import Gaussian
 from ..exact.products.kernel import Product
 from ..exact.projective import Projective
-from ..exact.rationals import Number, as_fraction, bound_up, text_up
+from ..exact.rationals import Number, as_fraction, bound_up, claimed, text_up
 from ..exact.tables import Table
 from ..products import ProductSpace
-from ..report import Fact, Json, Report, Result, Section, Terms, plain, stamped
+from ..report import Fact, Json, Report, Result, Section, Terms, plain, question, stamped
 from ..spaces import Counts, Grid, Integers, Space
 from . import pairs
 from .gaussian import GaussianEvidence
@@ -49,6 +49,8 @@ class Verdict(Result):
         What had to be said about the input, such as rows that did not add up to one.
     outputs
         The space of the reports, where it is known, for the words of a witness.
+    claim
+        The epsilon and delta that the mechanism's certificate states for this notion, if any.
 
     Examples
     --------
@@ -64,6 +66,7 @@ class Verdict(Result):
     evidence: Evidence = field(repr=False)
     notes: tuple[str, ...] = ()
     outputs: Space | None = None
+    claim: tuple[Fraction, Fraction] | None = field(default=None, repr=False)
 
     @property
     def ratio(self) -> Fraction | float:
@@ -119,6 +122,12 @@ class Verdict(Result):
         """delta at each of these epsilons."""
         return np.array([self.delta(e) for e in np.asarray(epsilons, dtype=object).ravel().tolist()])
 
+    @property
+    def passed(self) -> bool | None:
+        """Whether the mechanism's own claim holds, if it was judged by its notion; None where nothing is claimed."""
+        return None if self.claim is None else self.holds(*self.claim)
+
+    @question
     def holds(self, epsilon: Number, delta: Number = 0) -> bool:
         """Whether the guarantee (epsilon, delta) holds; decided with rational bounds of e^epsilon."""
         eps, target = self._read(epsilon), as_fraction(delta, "delta")
@@ -261,7 +270,16 @@ def verify(mechanism: object, notion: str | None = None, *, inputs: Space | None
     notion = read_notion(notion, space)
     evidence = evidence_for(kernel, space, notion, exact)
     notes += _interpretation(notion, space, evidence)
-    return Verdict(notion, space, exact and not isinstance(evidence, MapEvidence), evidence, notes, outputs)
+    decided = exact and not isinstance(evidence, MapEvidence)
+    return Verdict(notion, space, decided, evidence, notes, outputs, _claim(mechanism, notion))
+
+
+def _claim(mechanism: object, notion: str) -> tuple[Fraction, Fraction] | None:
+    """Return the epsilon and delta that come with a mechanism, if they are finite and of this notion."""
+    stated: Any = getattr(mechanism, "certificate", None)
+    if getattr(stated, "notion", None) != notion or not math.isfinite(stated.epsilon):
+        return None
+    return claimed(stated.epsilon), claimed(stated.delta)
 
 
 def _value(space: Space, index: int) -> Any:
