@@ -74,5 +74,5 @@ def test_passed_says_what_holds_says(tmp_path):
     assert dc.derivable(HALF).passed is True
     assert [BundleCheck("cost", holds, "").passed for holds in (True, False, None)] == [True, False, False]
     assert Refutation("m.json", "m.json", "it was altered").passed is False
-    with dc.Ledger.create(tmp_path / "l.ledger", epsilon=1, dataset="d", unit="person") as ledger:
-        assert ledger.verify().passed is True
+    ledger = dc.Ledger.create(tmp_path / "l.ledger", epsilon=1, dataset="d", unit="person")
+    assert ledger.verify().passed is True
