@@ -12,6 +12,7 @@ import csv
 import json
 import math
 import re
+from dataclasses import replace
 from fractions import Fraction
 from functools import reduce
 from operator import mul
@@ -32,7 +33,7 @@ from .mechanism import FORMAT, VERSION, Mechanism, fingerprint
 from .mechanisms.building import rebuild_saved
 from .mechanisms.families import CLOSED_FORMS
 from .privacy.certificate import Certificate, certify
-from .privacy.matrices import read_matrix
+from .privacy.matrices import Names, read_matrix
 from .ptables.reading import ptable_from_text, read_ptable, recognise
 from .ptables.table import PTable
 from .spaces import Counts, Integers, Space, space_from
@@ -241,8 +242,8 @@ def read_csv(path: str | Path) -> tuple[Table, tuple[str, ...]]:
 
     Decimals ("0.25", "1e-9") and fractions ("1/3") are taken as they are written. A first line without any number, or
     with the numbers 0, 1, 2, ... of the reports behind a word or an empty cell, is a heading; names of truths in the
-    first column need such a heading. Commas, semicolons and tabs separate, or blanks where there is none of these.
-    Anything else that is not a number is refused.
+    first column need such a heading; names other than consecutive numbers are labels. Commas, semicolons and tabs
+    separate, or blanks where there is none of these. Anything else that is not a number is refused.
 
     Returns
     -------
@@ -268,16 +269,17 @@ def matrix_from_text(text: str, path: str) -> tuple[Table, tuple[str, ...]]:
     if not numbered:
         raise UnreadableFile(f"{path} is empty; a matrix has a line of probabilities for each true value.")
     notes = []
+    rows: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
     heading = numbered[0][1]
     counted = [str(k) for k in range(len(heading))]
-    if not any(map(_is_number, heading)) or (not _is_number(heading[0]) and heading[1:] == counted[: len(heading) - 1]):
+    numbers_reports = not _is_number(heading[0]) and heading[1:] == counted[: len(heading) - 1]
+    if not any(map(_is_number, heading)) or numbers_reports:
         notes.append(f"line {numbered[0][0]} was taken as a heading")
         numbered = numbered[1:]
-        first = [line[0] for _, line in numbered]
-        if not any(map(_is_number, first)) or (
-            not _is_number(heading[0]) and heading[1:] == counted[: len(heading) - 1]
-        ):
+        if numbers_reports or not any(_is_number(line[0]) for _, line in numbered):
             notes.append("the first column was taken as names")
+            rows, columns = tuple(line[0] for _, line in numbered), tuple(heading[1:])
             numbered = [(number, line[1:]) for number, line in numbered]
     elif heading == counted:
         notes.append("line 1 reads 0, 1, ...: it was taken as a row of probabilities; if it is a heading, delete it")
@@ -294,7 +296,9 @@ def matrix_from_text(text: str, path: str) -> tuple[Table, tuple[str, ...]]:
         table, more = read_matrix([line for _, line in numbered])
     except InvalidInput as problem:
         raise UnreadableFile.because(str(path), problem) from None
-    return table, (*notes, *more)
+    if len(columns) != width:  # a heading without a cell above the names, or with more
+        columns = ()
+    return replace(table, names=Names(rows, columns)), (*notes, *more)
 
 
 #: A probability with more letters than this is a mistake.

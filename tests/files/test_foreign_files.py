@@ -59,10 +59,10 @@ def test_a_matrix_with_separators_is_read_as_before() -> None:
 @pytest.mark.parametrize(
     "frame",
     [
-        pd.DataFrame(M), pd.DataFrame(M, index=["a", "b"], columns=["x", "y"]), pl.DataFrame(M),
+        pd.DataFrame(M), pd.DataFrame(M, columns=["x", "y"]), pl.DataFrame(M),
         pa.table({"x": M[:, 0], "y": M[:, 1]}), pd.DataFrame(M, dtype="Float64"),
     ],
-    ids=["pandas", "named", "polars", "arrow", "nullable"],
+    ids=["pandas", "named columns", "polars", "arrow", "nullable"],
 )  # fmt: skip
 def test_tables_of_probabilities_are_matrices(frame: Any) -> None:
     assert dc.verify(frame).ratio == 3
@@ -71,6 +71,17 @@ def test_tables_of_probabilities_are_matrices(frame: Any) -> None:
     }
     assert dc.estimate([60, 40], frame).distribution == pytest.approx(dc.estimate([60, 40], M).distribution)
     assert dc.from_matrix(frame).probability(0, 0) == Fraction(3, 4)
+
+
+def test_a_table_with_named_rows_is_a_matrix_of_labels() -> None:
+    frame = pd.DataFrame(M, index=["a", "b"], columns=["x", "y"])
+    assert dc.verify(frame).ratio == 3 and dc.from_matrix(frame).probability("a", "x") == Fraction(3, 4)
+    assert dc.estimate({"x": 60, "y": 40}, frame).distribution == pytest.approx(dc.estimate([60, 40], M).distribution)
+    same = pd.DataFrame(M, index=["a", "b"], columns=["a", "b"])
+    for code, result in dc.check(same).items():
+        assert result.holds == dc.check(M)[code].holds
+    with pytest.raises(dc.errors.Unsupported):  # what is reported is not what is true
+        dc.check(frame)
 
 
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])

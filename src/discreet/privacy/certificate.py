@@ -15,7 +15,7 @@ from ..report import Fact, Json, Report, Result, Section, Terms, plain
 from ..spaces import Grid, Space
 from ..wording import rounded
 from .notions import BETWEEN, NOTIONS, read_notion, unless_central
-from .pairs import Evidence
+from .pairs import AllPairs, Evidence
 from .verify import Verdict, evidence_for
 
 
@@ -162,7 +162,8 @@ def certify(
         return Certificate(
             notion, bound_up(epsilon), bound_up(delta), None, how or _HOW_DELTA, False, dict(details or {})
         )
-    exact = None if notion == "metric" and isinstance(inputs, Grid) else _single_ratio(evidence)
+    per_distance = notion == "metric" and (isinstance(inputs, Grid) or isinstance(evidence, AllPairs))
+    exact = None if per_distance else _single_ratio(evidence)
     tight = bool(getattr(evidence, "tight", True))
     return Certificate(notion, verdict.epsilon, 0.0, exact, how or _HOW, tight, dict(details or {}))
 
