@@ -23,6 +23,7 @@ import codecs
 import csv
 import glob
 import gzip
+import re
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -174,6 +175,11 @@ class Files(ABC):
     def view(self, name: str) -> str | None:
         """The definition of a view; None for a table."""
         self.spelled(name)
+        return None
+
+    def may_stop_at(self, table: str, column: str) -> str | None:
+        """Return why the engine could stop at a value of a column, by how the column is stored; None if it cannot."""
+        self.spelled(table)
         return None
 
     def empty(self, table: str, columns: Sequence[str]) -> str:
@@ -429,6 +435,34 @@ class _Parquet(Files):
 
     def relation(self, table: str, columns: Sequence[str]) -> str:
         return _parquet_call(self.files)
+
+    def may_stop_at(self, table: str, column: str) -> str | None:
+        self.spelled(table)
+        return self._unsafe_columns.get(column)
+
+    @cached_property
+    def _unsafe_columns(self) -> dict[str, str]:
+        """The columns that the engine converts while it reads them, which fails at values beyond its own range."""
+        annotations: dict[str, str] = {}
+        for file in self.files:
+            name = text_literal(glob.escape(str(file)))
+            sql = f"SELECT name, concat_ws(' ', converted_type, logical_type) FROM parquet_schema({name})"
+            for column, annotation in self._schema_rows(sql, file):
+                for pattern, reason in _UNSAFE_ANNOTATIONS.items():
+                    if re.search(pattern, annotation):
+                        annotations[column] = reason
+        return annotations
+
+
+#: What a Parquet file states about a column -> why the engine could stop at one of its values.
+_UNSAFE_ANNOTATIONS = {
+    r"TIMESTAMP_MILLIS|TimestampType\(.*MILLIS=Milli": (
+        "holds moments in milliseconds, and the engine would stop at one beyond the year 294,000"
+    ),
+    r"TIME_MILLIS|TIME_MICROS|TimeType\(": (
+        "holds times of day, and the engine would stop at one that is longer than a day"
+    ),
+}
 
 
 def _parquet_call(files: Sequence[Path]) -> str:
