@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
 from typing import IO, BinaryIO
-from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile
+from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
 
 from ..errors import InvalidInput, UnreadableFile
 
@@ -134,7 +134,9 @@ def unpack_zip(archive: bytes, name: str, max_files: int, max_bytes: int) -> lis
                 left -= len(content)
     except TooLarge:
         raise too_much from None
-    except (BadZipFile, NotImplementedError, RuntimeError, OSError, EOFError, zlib.error):
+    except UnreadableFile:
+        raise
+    except Exception:  # on damaged archives zipfile also raises IndexError, struct.error, UnicodeDecodeError
         raise UnreadableFile(f"{name} cannot be unpacked.", "Give the files in it themselves.") from None
     return files
 
