@@ -107,9 +107,7 @@ def quiet_site(
     return Site(_QuietService(), settings, announce, clock=clock)  # type: ignore[arg-type]
 
 
-def ask_site(
-    site: Site, method: str, path: str, body: bytes = b"", headers: Mapping[str, str] | None = None
-) -> Answer:
+def ask_site(site: Site, method: str, path: str, body: bytes = b"", headers: Mapping[str, str] | None = None) -> Answer:
     """Ask pages in this process, without a connection."""
     fields = [(name.lower().encode(), value.encode()) for name, value in (headers or {}).items()]
     scope = {

@@ -14,9 +14,9 @@ import pytest
 
 import discreet as dc
 from discreet.web.frame.jobs import Jobs
+from discreet.web.frame.settings import PageSettings
 from discreet.web.pages.designing import DesignFields, at_once
 from discreet.web.pages.ptables import ENDINGS, PTableFields
-from discreet.web.frame.settings import PageSettings
 from support.serving_pages import Entered, RunningPages, quiet_site
 
 pytestmark = pytest.mark.xdist_group("pages")

@@ -99,8 +99,8 @@ def test_without_a_public_address_only_the_name_that_was_asked_changes_something
     "text",
     [
         "http://survey.example", "survey.example", "https://survey.example/pages", "https://ann@survey.example",
-        "https://survey.example?x", "https://survey.example#x", "https://survey.example:99999", "https://", "https://a b",
-        "https://a\nb", "https://a..b", "",
+        "https://survey.example?x", "https://survey.example#x", "https://survey.example:99999", "https://",
+        "https://a b", "https://a\nb", "https://a..b", "",
     ],
 )  # fmt: skip
 def test_a_public_address_is_an_origin_over_tls(text: str) -> None:

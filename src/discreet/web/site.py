@@ -51,7 +51,19 @@ REFUSED = {
 USED_LINK = "This link was used before, or is of an earlier start. Where discreet serve runs, there is a new one."
 
 #: The first parts of the pages' paths; all others are the service's.
-OWN = ("", "enter", "session", "log-out", "assets", "release", "design", "verify", "trade-off", "collections", "ledgers")
+OWN = (
+    "",
+    "enter",
+    "session",
+    "log-out",
+    "assets",
+    "release",
+    "design",
+    "verify",
+    "trade-off",
+    "collections",
+    "ledgers",
+)
 
 #: What is shown without a session.
 OPENED = ("/enter", "/session", "/assets/")
