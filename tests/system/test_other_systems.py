@@ -28,8 +28,8 @@ POSIX_NAMES = {
     "os": (
         "fork", "forkpty", "register_at_fork", "getuid", "geteuid", "getgid", "getegid", "getgroups", "setsid",
         "killpg", "chown", "fchmod", "fchown", "mkfifo", "nice", "uname", "statvfs", "sync", "sysconf",
-        "sched_getaffinity", "pread", "pwrite", "getloadavg", "O_DIRECTORY", "O_NOFOLLOW", "O_CLOEXEC", "O_SYNC", "O_DSYNC",
-        "O_NONBLOCK",
+        "sched_getaffinity", "pread", "pwrite", "getloadavg", "O_DIRECTORY", "O_NOFOLLOW", "O_CLOEXEC", "O_SYNC",
+        "O_DSYNC", "O_NONBLOCK",
     ),
     "signal": ("SIGKILL", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGALRM", "SIGPIPE", "SIGCHLD", "alarm", "setitimer"),
 }  # fmt: skip

@@ -52,18 +52,8 @@ USED_LINK = "This link was used before, or is of an earlier start. Where discree
 
 #: The first parts of the pages' paths; all others are the service's.
 OWN = (
-    "",
-    "enter",
-    "session",
-    "log-out",
-    "assets",
-    "release",
-    "design",
-    "verify",
-    "trade-off",
-    "collections",
-    "ledgers",
-)
+    "", "enter", "session", "log-out", "assets", "release", "design", "verify", "trade-off", "collections", "ledgers",
+)  # fmt: skip
 
 #: What is shown without a session.
 OPENED = ("/enter", "/session", "/assets/")
