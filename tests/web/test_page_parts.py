@@ -14,11 +14,12 @@ import pytest
 
 import discreet as dc
 from discreet.web.frame.jobs import Jobs
+from discreet.web.frame.settings import PageSettings
 from discreet.web.pages.designing import DesignFields, at_once
 from discreet.web.pages.ptables import ENDINGS, PTableFields
 from discreet.web.site import Site
 from support.refusals import refused
-from support.serving_pages import Entered, RunningPages
+from support.serving_pages import Entered, RunningPages, quiet_site
 
 pytestmark = pytest.mark.xdist_group("pages")
 
@@ -204,15 +205,7 @@ def test_a_job_is_cancelled_and_its_process_ends() -> None:
 
 
 def test_jobs_end_when_the_server_stops() -> None:
-    class Quiet:
-        """A service that stops at once."""
-
-        store = registry = answers = None
-
-        async def __call__(self, *_: object) -> None:
-            return
-
-    site = Site(Quiet(), ["127.0.0.1:1"], lambda _: None)  # type: ignore[arg-type]
+    site = quiet_site(PageSettings(("127.0.0.1:1",)))
     job = site._jobs.start(_endless, None, "somebody")
     assert job.process.is_alive()
     with ThreadPoolExecutor(1) as pool:  # a loop of its own

@@ -30,7 +30,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from ..addresses import PACKED_ENDINGS, Address, no_engine, read_address
 from ..errors import UnreadableFile
@@ -348,7 +348,7 @@ class _Csv(Files):
                 opener = gzip.open if file.name.lower().endswith(".gz") else open
                 # more than the heading is decoded, and what follows it may be no text
                 with opener(file, "rt", encoding="utf-8-sig", errors="surrogateescape", newline="") as lines:
-                    names = next(csv.reader(lines, delimiter=self.delimiter), None)
+                    names = next(csv.reader(_first_lines(lines), delimiter=self.delimiter), None)
         except UnreadableFile:
             raise
         except (OSError, EOFError, ValueError, csv.Error):
@@ -391,6 +391,16 @@ class _Tsv(_Csv):
 #: others with it; one that is longer than a record may be, and shorter than that, vanishes alone.
 _CSV_RECORD = 2_000_000
 _CSV_BUFFER = 128 * _CSV_RECORD
+
+
+def _first_lines(lines: TextIO) -> Iterator[str]:
+    """Yield lines until they have as many letters as a record may have; few packed bytes can hold an endless one."""
+    left = _CSV_RECORD
+    while line := lines.readline(left + 1):
+        left -= len(line)
+        if left < 0:
+            raise ValueError("a heading is longer than a record may be")
+        yield line
 
 
 def _csv_call(

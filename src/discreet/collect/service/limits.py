@@ -6,12 +6,13 @@ Addresses are kept in memory alone, and only while they ask.
 from __future__ import annotations
 
 import asyncio
-import resource
 import time
 from collections import OrderedDict
 from collections.abc import Callable
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from ...system import max_open_files
 
 #: The most bytes of a request before its body: its first line and its headers.
 MOST_HEADER_BYTES = 32_768
@@ -138,5 +139,5 @@ class BoundedProtocol(HttpToolsProtocol):
 
 def most_connections() -> int:
     """How many connections are open at once: a store needs files, too."""
-    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return MOST_CONNECTIONS if files == resource.RLIM_INFINITY else min(MOST_CONNECTIONS, int(files * SHARE_OF_FILES))
+    files = max_open_files()
+    return MOST_CONNECTIONS if files is None else min(MOST_CONNECTIONS, int(files * SHARE_OF_FILES))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import sqlite3
@@ -16,6 +15,7 @@ from urllib.parse import quote
 
 from ...errors import DiscreetError, InvalidInput, UnreadableFile
 from ...ledger.stores.base import StoreUnavailable
+from ...system import FileLock, lock_file
 from .base import (
     REWRITTEN,
     Batch,
@@ -77,7 +77,7 @@ class SqliteReports(ReportStore):
 
     def __init__(self, address: str) -> None:
         self._path = Path(address)
-        self._lock_file: int | None = None
+        self._lock_file: FileLock | None = None
         self._connection: sqlite3.Connection | None = None
         self._turn = threading.Lock()
         self._settled = True
@@ -112,7 +112,7 @@ class SqliteReports(ReportStore):
                     self._connection.close()
                     self._connection, self._settled = None, True
                 if self._lock_file is not None:
-                    os.close(self._lock_file)
+                    self._lock_file.close()
                     self._lock_file = None
 
     # ---------------------------------------------------------------- batches
@@ -197,21 +197,18 @@ class SqliteReports(ReportStore):
 
     # ---------------------------------------------------------------- connections
 
-    def _take_lock(self) -> int:
+    def _take_lock(self) -> FileLock:
         """Hold the lock of the one process that writes; the system gives it back when the process ends."""
         beside = self._path.with_name(f"{self._path.name}.lock")
         try:
-            lock = os.open(beside, os.O_CREAT | os.O_RDWR, 0o600)
+            lock = lock_file(beside)
         except OSError as problem:
             raise UnreadableFile(f"cannot create {beside}: {problem.strerror or problem}.") from None
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(lock)
+        if lock is None:
             raise StoreUnavailable(
                 f"{self.name} is in use by another process.",
                 "A SQLite store has one writer: stop the other service, or keep reports in PostgreSQL.",
-            ) from None
+            )
         return lock
 
     def _connected(self, mode: str) -> sqlite3.Connection:
