@@ -9,7 +9,6 @@ leaves a weaker claim true; it is not a signature, and the judge does not rely o
 from __future__ import annotations
 
 import csv
-import json
 import math
 import re
 from fractions import Fraction
@@ -36,6 +35,7 @@ from .privacy.matrices import read_matrix
 from .ptables.reading import ptable_from_text, read_ptable, recognise
 from .ptables.table import PTable
 from .spaces import Counts, Integers, Space, space_from
+from .strict_json import read_json
 
 
 def load(path: str | Path) -> Mechanism:
@@ -67,11 +67,7 @@ def load(path: str | Path) -> Mechanism:
 
 def mechanism_from_text(text: str | bytes, name: str) -> Mechanism:
     """The mechanism that a file holds, rebuilt and checked as by :func:`load`; errors call it by the name."""
-    try:
-        content = json.loads(text)
-    except (ValueError, RecursionError):
-        raise UnreadableFile(f"{name} is not JSON.", _hint_of_matrix(name)) from None
-    return rebuild(content, name)
+    return rebuild(read_json(text, name, _hint_of_matrix(name)), name)
 
 
 def _hint_of_matrix(name: str) -> str:

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from ipaddress import ip_address
 
+from ...strict_json import read_json
+
 #: The environment variable that hands the settings on.
 VARIABLE = "DISCREET_PAGES"
 
@@ -42,7 +44,7 @@ class PageSettings:
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> PageSettings:
         """The settings that the server was handed."""
-        return cls(**{name: tuple(value) for name, value in json.loads(environment[VARIABLE]).items()})
+        return cls(**{name: tuple(value) for name, value in read_json(environment[VARIABLE], VARIABLE).items()})
 
 
 def host_names(host: str, port: int) -> tuple[str, ...]:
