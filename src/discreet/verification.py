@@ -18,6 +18,7 @@ from .privacy.witness import Witness
 from .ptables.table import PTable
 from .report import Check, Fact, Json, Report, Result, Section, Terms, stamped
 from .spaces import Space
+from .wording import listed
 
 if TYPE_CHECKING:
     from .ledger.ledger import Ledger
@@ -127,7 +128,9 @@ class FileVerdict(Verdict):
 
     def _subject_lines(self) -> tuple[tuple[str, str], ...]:
         if isinstance(self.subject, Mechanism):
-            return (("made by", repr(self.subject)), ("claim", "proved again from the numbers in the file"))
+            unproved = self.subject.certificate.unproved
+            stated = (("stated", f"{listed(unproved)}: NOT proved again, only what the file says"),) if unproved else ()
+            return (("made by", repr(self.subject)), ("claim", "proved again from the numbers in the file"), *stated)
         return self.subject.lines(self) if isinstance(self.subject, PTable) else ()
 
     def _property_lines(self) -> list[tuple[str, str]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from dataclasses import replace
 from fractions import Fraction
@@ -26,6 +25,7 @@ from discreet.release.noise.discovered import DiscoveredNoise
 from discreet.release.plan.plan import Plan, plan_from_request
 from discreet.release.publish.contents import csv_text
 from discreet.release.publish.tables import LAYOUT, ReleasedTable
+from support.bundles import seal
 from support.command_line import run
 from support.refusals import Parts, refused
 from support.tiers import examples
@@ -323,15 +323,6 @@ def bundle(data: Path, ledger: dc.Ledger, tmp_path: Path) -> Path:
     return tmp_path / "out"
 
 
-def resealed(folder: Path) -> None:
-    lines = [
-        f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n"
-        for file in sorted(folder.iterdir())
-        if file.name != "SHA256SUMS"
-    ]
-    (folder / "SHA256SUMS").write_text("".join(lines))
-
-
 def below_the_threshold(text: str) -> str:
     first, second, *rest = text.split("\n")
     cells = second.split(",")
@@ -356,7 +347,7 @@ def test_a_table_that_was_tampered_with_does_not_hold(
     text = file.read_text(encoding="utf-8")
     assert change(text) != text
     file.write_text(change(text), encoding="utf-8")
-    resealed(bundle)
+    seal(bundle)
     report = verify_bundle(bundle, ledger)
     assert not report.holds
     assert words is None or words in str(report["counts"].sentence)

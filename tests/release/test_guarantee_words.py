@@ -59,9 +59,7 @@ def test_somebody_with_several_rows_has_a_larger_delta_too():
 
 def test_beside_discovery_many_rows_have_no_guarantee():
     """Somebody with 2D + 1 rows is named for certain, which no delta below 1 allows."""
-    plan = dc.plan_release(
-        BY_JOB, data="staff", unit="row", one_row_each=True, discover="job", epsilon=1, delta="1e-8"
-    )
+    plan = dc.plan_release(BY_JOB, data="staff", unit="row", one_row_each=True, discover="job", epsilon=1, delta="1e-8")
     named = sentence(plan, "This rests on each person having one row.")
     rows = int(re.search(r"with (\d+) rows", named)[1])
     delta = float(plan.cost.delta)

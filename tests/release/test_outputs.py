@@ -305,7 +305,11 @@ def problems(part, name=""):
             if not (isinstance(value, list) and value and all(isinstance(one, str) for one in value)):
                 yield f"{field}: not a list of texts"
         elif field in NUMBERS or field == "tier":
-            if isinstance(value, bool) or not isinstance(value, int | float) or (field == "tier" and value not in (1, 2, 3)):
+            if (
+                isinstance(value, bool)
+                or not isinstance(value, int | float)
+                or (field == "tier" and value not in (1, 2, 3))
+            ):
                 yield f"{field}: not a number"
         elif not (isinstance(value, str) and re.fullmatch(ALLOWED.get(field, "(?s:.*)"), value)):
             yield f"{field}: {value!r}"

@@ -38,13 +38,12 @@ def answered(book: Any, out: Path | None = None, questions: Any = BY_BOTH, **opt
 
 
 def seal(folder: Path) -> None:
-    """Recompute the checksums, as whoever tampers with a bundle would."""
-    lines = [
-        f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n"
-        for file in sorted(folder.iterdir())
-        if file.name != "SHA256SUMS"
-    ]
-    (folder / "SHA256SUMS").write_text("".join(lines))
+    """Renew the checksums, in the order they had, as whoever tampers with a bundle would."""
+    sums = folder / "SHA256SUMS"
+    listed = [line.partition("  ")[2] for line in sums.read_text().splitlines()] if sums.is_file() else []
+    there = {file.name for file in folder.iterdir() if file.is_file()} - {sums.name}
+    names = [*(name for name in listed if name in there), *sorted(there - set(listed))]
+    sums.write_text("".join(f"{hashlib.sha256((folder / name).read_bytes()).hexdigest()}  {name}\n" for name in names))
 
 
 def edit(folder: Path, name: str, old: str, new: str) -> None:

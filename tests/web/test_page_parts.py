@@ -17,7 +17,6 @@ from discreet.web.frame.jobs import Jobs
 from discreet.web.frame.settings import PageSettings
 from discreet.web.pages.designing import DesignFields, at_once
 from discreet.web.pages.ptables import ENDINGS, PTableFields
-from discreet.web.site import Site
 from support.refusals import refused
 from support.serving_pages import Entered, RunningPages, quiet_site
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ...errors import InvalidInput
 from ...estimation.model.problem import MOST_TRUTHS
 from ...report import Json
+from ...strict_json import read_json
 from ..collection import Collection, collection_from_text, read_collection
 from ..stores.base import NameTaken, ReportStore, StoredCollection
 from .problems import Problem
@@ -60,13 +60,15 @@ class Registry:
         except NameTaken:
             there = self._store.collection(name)
             assert there is not None
-            if json.loads(there.text) != json.loads(text):
+            if read_json(there.text, name) != read_json(text, name):
                 raise Problem("name-taken", "A collection of this name was made from another description.") from None
             return self._serve(there, collection), False
         return self._serve(kept, collection), True
 
     def _serve(self, kept: StoredCollection, collection: Collection) -> Served:
-        names = list(json.loads(kept.text)["mechanisms"])  # in the order of the text, which the numbers are in
+        names = list(
+            read_json(kept.text, kept.name)["mechanisms"]
+        )  # in the order of the text, which the numbers are in
         served = Served(collection, dict(zip(names, kept.mechanisms, strict=True)), collection.to_json())
         self._served[kept.name] = served
         return served

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Literal, TypedDict
 
 from ...errors import InvalidInput, MissingExtra, arg
+from ...strict_json import read_json
 from ..stores.opening import report_store
 
 #: The environment variable that hands the settings on to workers.
@@ -64,7 +65,9 @@ class Settings:
     def from_environment(cls, environment: Mapping[str, str]) -> Settings:
         """The settings that a worker was handed."""
         known = {field.name for field in fields(cls)}
-        return cls(**{name: value for name, value in json.loads(environment[VARIABLE]).items() if name in known})
+        return cls(
+            **{name: value for name, value in read_json(environment[VARIABLE], VARIABLE).items() if name in known}
+        )
 
 
 #: What makes the application of a worker, for the server to load.

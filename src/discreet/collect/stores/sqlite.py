@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sqlite3
 import threading
@@ -15,6 +14,7 @@ from urllib.parse import quote
 
 from ...errors import DiscreetError, InvalidInput, UnreadableFile
 from ...ledger.stores.base import StoreUnavailable
+from ...strict_json import read_json
 from ...system import FileLock, lock_file
 from .base import (
     REWRITTEN,
@@ -152,7 +152,7 @@ class SqliteReports(ReportStore):
         sql = "SELECT json_group_array(json_array(report, times)) FROM counts WHERE mechanism = ?"
         with self._reading() as connection:
             (found,) = connection.execute(sql, (mechanism,)).fetchone()
-        return dict(json.loads(found))
+        return dict(read_json(found, "the histogram"))
 
     # ---------------------------------------------------------------- collections
 

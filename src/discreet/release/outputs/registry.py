@@ -112,7 +112,9 @@ def _composition(release: Release) -> str:
         )
     levels = sum(len(table.plan.levels) for table in release.tables)
     cells = f"{plural(plan.cells, 'count')}{f' on {levels} levels' if levels else ''}"
-    return f"Composition of {cells}, with an upper bound of delta" if plan.cost.delta else f"Basic composition of {cells}"
+    return (
+        f"Composition of {cells}, with an upper bound of delta" if plan.cost.delta else f"Basic composition of {cells}"
+    )
 
 
 def _loss(release: Release) -> dict[str, Json]:

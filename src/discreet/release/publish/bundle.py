@@ -7,7 +7,6 @@ appear under their name all at once. :mod:`~.audit` re-checks them.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import secrets
 import shlex
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...errors import DiscreetError, InvalidInput, call
+from ...strict_json import read_json
 from ...system import sync_folder
 from ..plan.plan import plan_from_request
 from .contents import MALFORMED, SUMS, bundle_files, csv_text, table_files
@@ -70,7 +70,7 @@ def _is_empty(folder: Path) -> bool:
 def _key_of(folder: Path) -> str | None:
     """The digest of the request in a folder, as a ledger keys it; None if there is no request that can be rebuilt."""
     try:
-        return plan_from_request(json.loads((folder / "request.json").read_text(encoding="utf-8"))).key
+        return plan_from_request(read_json((folder / "request.json").read_bytes(), "request.json")).key
     except (DiscreetError, OSError, *MALFORMED):
         return None
 

@@ -10,6 +10,7 @@ from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from ...errors import InvalidInput, named
+from ...strict_json import read_json
 
 #: The environment variable that hands the settings on.
 VARIABLE = "DISCREET_PAGES"
@@ -57,7 +58,7 @@ class PageSettings:
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> PageSettings:
         """The settings that the server was handed."""
-        fields = json.loads(environment[VARIABLE])
+        fields = read_json(environment[VARIABLE], VARIABLE)
         return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()})
 
 
