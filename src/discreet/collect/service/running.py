@@ -34,6 +34,8 @@ class Settings:
         How many requests one address may make on average; 0 for any number.
     reports_per_second
         How many reports one address may send on average; 0 for any number.
+    bytes_per_second
+        How many bytes one address may send in bodies on average; 0 for any number.
     most_reports, most_bytes
         The largest batch, in reports and in bytes of its body.
     most_description_bytes
@@ -51,6 +53,7 @@ class Settings:
     trusted_proxies: str = "127.0.0.1"
     requests_per_second: float = 100.0
     reports_per_second: float = 10_000.0
+    bytes_per_second: float = 1_000_000.0
     most_reports: int = 10_000
     most_bytes: int = 1_000_000
     most_description_bytes: int = 20_000_000
