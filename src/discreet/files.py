@@ -408,7 +408,8 @@ def _is_ptable(file: Path) -> bool:
 def _read_npy(file: Path) -> tuple[Table, tuple[str, ...]]:
     """A matrix that NumPy saved. Python objects in it, which can run code, are not read."""
     try:
-        return read_matrix(np.load(file, allow_pickle=False))
+        # mapped, because a few bytes can state terabytes: memory is taken for what the file has
+        return read_matrix(np.load(file, mmap_mode="r", allow_pickle=False))
     except InvalidInput as problem:
         raise UnreadableFile.because(str(file), problem) from None
     except (OSError, ValueError, EOFError):

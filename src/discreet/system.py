@@ -9,17 +9,22 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from types import ModuleType
 from typing import Protocol
 
-try:
+#: The modules ``fcntl`` and ``resource``, or None where they do not exist.
+_locks: ModuleType | None = None
+_limits: ModuleType | None = None
+with suppress(ImportError):
     import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
-try:
+
+    _locks = fcntl
+with suppress(ImportError):
     import resource
-except ImportError:  # Windows
-    resource = None  # type: ignore[assignment]
+
+    _limits = resource
 
 
 class FileLock(Protocol):
@@ -40,11 +45,11 @@ def lock_file(file: Path) -> FileLock | None:
         If the file cannot be created.
     """
     stream = os.fdopen(os.open(file, os.O_CREAT | os.O_RDWR, 0o600), "rb+", buffering=0)
-    if fcntl is None:
+    if _locks is None:
         stream.close()
         return _sqlite_lock(file)
     try:
-        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _locks.flock(stream, _locks.LOCK_EX | _locks.LOCK_NB)
     except OSError:
         stream.close()
         return None
@@ -64,18 +69,18 @@ def _sqlite_lock(file: Path) -> FileLock | None:
 
 def max_open_files() -> int | None:
     """Return the number of files and connections that this process may open; None where the system states none."""
-    if resource is None:
+    if _limits is None:
         return None
-    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return None if files == resource.RLIM_INFINITY else int(files)
+    files, _ = _limits.getrlimit(_limits.RLIMIT_NOFILE)
+    return None if files == _limits.RLIM_INFINITY else int(files)
 
 
 def limit_memory(size: int) -> bool:
     """Bound the memory of this process, in bytes, so that it gets a ``MemoryError``; False where the system cannot."""
-    if resource is None:
+    if _limits is None:
         return False
     try:
-        resource.setrlimit(resource.RLIMIT_DATA, (size, size))
+        _limits.setrlimit(_limits.RLIMIT_DATA, (size, size))
     except (ValueError, OSError):
         return False
     return True

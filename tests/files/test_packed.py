@@ -11,9 +11,11 @@ import zlib
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from discreet.errors import DiscreetError, InvalidInput, UnreadableFile
+from discreet.files import read_subject
 from discreet.ledger.stores import base
 from discreet.ledger.stores.sqlite import SqliteSession
 from discreet.sources.files import open_files
@@ -179,7 +181,22 @@ def test_an_endless_heading_is_refused_early(tmp_path: Path, ending: str) -> Non
     assert peak(refuse) < LARGE / 2
 
 
-# ------------------------------------------------------------------------------------------------ ledgers
+# ------------------------------------------------------------------------------------------------ arrays and ledgers
+
+
+@pytest.mark.parametrize("rows", [4000, 10**6])
+def test_an_array_takes_the_memory_of_its_file_and_not_what_it_states(tmp_path: Path, rows: int) -> None:
+    file = tmp_path / "m.npy"
+    with file.open("wb") as stream:
+        header = {"descr": "<f8", "fortran_order": False, "shape": (rows, rows)}
+        np.lib.format.write_array_header_1_0(stream, header)
+        stream.write(bytes(80))
+
+    def refuse() -> None:
+        with refused(UnreadableFile):
+            read_subject(file)
+
+    assert peak(refuse) < MEGABYTE
 
 
 class _Hostile(SqliteSession):

@@ -124,7 +124,7 @@ def ask_site(site: Site, method: str, path: str, body: bytes = b"", headers: Map
         sent.append(message)
 
     with ThreadPoolExecutor(1) as pool:  # a loop of its own
-        pool.submit(lambda: asyncio.run(site(scope, receive, send))).result()  # type: ignore[arg-type]
+        pool.submit(lambda: asyncio.run(site(scope, receive, send))).result()
     stated = {name.decode().lower(): value.decode() for name, value in sent[0]["headers"]}
     return Answer(sent[0]["status"], stated, b"".join(one.get("body", b"") for one in sent[1:]))
 

@@ -151,7 +151,7 @@ def test_a_file_has_one_holder_with_and_without_flock(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, missing: bool
 ) -> None:
     if missing:
-        monkeypatch.setattr(system, "fcntl", None)
+        monkeypatch.setattr(system, "_locks", None)
     lock = system.lock_file(tmp_path / "lock")
     assert lock is not None and system.lock_file(tmp_path / "lock") is None
     lock.close()
@@ -190,6 +190,6 @@ else:
 
 def test_what_a_system_cannot_bound_is_returned(monkeypatch: pytest.MonkeyPatch) -> None:
     assert system.max_open_files() is None or limits.most_connections() <= limits.MOST_CONNECTIONS
-    monkeypatch.setattr(system, "resource", None)
+    monkeypatch.setattr(system, "_limits", None)
     assert system.max_open_files() is None and system.limit_memory(10**12) is False
     assert limits.most_connections() == limits.MOST_CONNECTIONS

@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from discreet.collect.service.running import Settings
 from discreet.errors import InvalidInput
 from discreet.web.frame.guarding import IDLE_SECONDS, MAX_SESSION_SECONDS
 from discreet.web.frame.links import Announcement
 from discreet.web.frame.settings import PageSettings, host_names, read_public_url
 from discreet.web.running import serve
 from discreet.web.site import Site
+from support.command_line import run
 from support.refusals import refused
 from support.running_service import Answer
 from support.serving_pages import Entered, ask_site, quiet_site
@@ -183,9 +185,30 @@ def test_whoever_logs_out_is_out_and_nobody_else() -> None:
     assert visit.ask("POST", "/log-out", **right).status == 403
 
 
-def test_a_public_address_without_pages_is_refused(tmp_path: Path) -> None:
-    from discreet.collect.service.running import Settings
-
+def test_a_public_address_that_is_none_is_refused_before_anything_starts(tmp_path: Path) -> None:
     with refused(InvalidInput, "public_url", given="http://survey.example"):
         serve(Settings(store=str(tmp_path / "reports.db")), public_url="http://survey.example")
     assert not (tmp_path / "reports.db").exists()
+
+
+def test_a_public_address_is_for_the_pages(tmp_path: Path) -> None:
+    ended = run("serve", tmp_path / "reports.db", "--public-url", PUBLIC, "--no-pages", code=2)
+    assert "--public-url is for the pages" in ended.stderr and not (tmp_path / "reports.db").exists()
+
+
+@pytest.mark.parametrize(
+    ("store", "words", "link_file"),
+    [
+        ("reports.db", (), "reports.db.link"),
+        ("sqlite:other.db", (), "other.db.link"),
+        ("postgresql://ann@localhost/study", (), "discreet-8571.link"),
+        ("reports.db", ("--link-file", "mine"), "mine"),
+    ],
+)
+def test_where_no_terminal_is_the_link_goes_to_a_file(
+    monkeypatch: pytest.MonkeyPatch, store: str, words: tuple[str, ...], link_file: str
+) -> None:
+    started: list[tuple[object, ...]] = []
+    monkeypatch.setattr("discreet.web.running.serve", lambda *given: started.append(given))
+    run("serve", store, "--pages", "--public-url", PUBLIC, *words)
+    assert started[0][-2:] == (PUBLIC, link_file)

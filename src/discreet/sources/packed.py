@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
-from typing import IO, BinaryIO
+from typing import BinaryIO, Protocol
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
 
 from ..errors import InvalidInput, UnreadableFile
@@ -51,6 +51,12 @@ def check_whole(file: Path) -> None:
         raise UnreadableFile(
             f"{file.name} is damaged or incomplete, or packed in an unusual way.", "Copy it, or pack it again by gzip."
         )
+
+
+class SupportsRead(Protocol):
+    """Whatever unpacks as it is read."""
+
+    def read(self, size: int, /) -> bytes: ...
 
 
 class TooLarge(Exception):
@@ -141,7 +147,7 @@ def unpack_zip(archive: bytes, name: str, max_files: int, max_bytes: int) -> lis
     return files
 
 
-def _read_at_most(stream: IO[bytes], limit: int) -> bytes:
+def _read_at_most(stream: SupportsRead, limit: int) -> bytes:
     """Read a stream that unpacks as it is read; no more than one byte beyond the limit is unpacked."""
     content = stream.read(limit + 1)
     if len(content) > limit:

@@ -7,27 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser
 
-from support.needs import need
+from support.chromium import ELSEWHERE, chromium
 from support.running_service import RunningService, make_token
 from support.surveys import SURVEYS
 from support.tabs import Tab, open_page
 
-#: A name that the browser takes for another computer: the page is not safe there without TLS.
-ELSEWHERE = "survey.test"
-
-
-@pytest.fixture(scope="session")
-def chromium() -> Iterator[Browser]:
-    """The system's Chromium."""
-    program = need("chromium")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=str(program), args=["--no-sandbox", f"--host-resolver-rules=MAP {ELSEWHERE} 127.0.0.1"]
-        )
-        yield browser
-        browser.close()
+__all__ = ["ELSEWHERE", "chromium"]
 
 
 @dataclass(frozen=True)

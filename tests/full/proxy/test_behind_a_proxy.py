@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Browser, expect
 
 from discreet.collect import Client
 from discreet.collect.reporting.transport import Http, ServiceUnreachable
@@ -98,43 +99,75 @@ def ask_over_tls(
         connection.close()
 
 
-def test_a_curator_enters_works_and_logs_out_over_tls(tmp_path: Path) -> None:
-    """The pages behind nginx as it is documented, entered by the link that they write."""
-    (tmp_path / "proxy").mkdir()
-    with reserved_port() as port, tls_proxy(port, tmp_path / "proxy") as (public, trusting):
+@contextmanager
+def pages_behind_tls(folder: Path, knows_its_address: bool = True) -> Iterator[tuple[str, ssl.SSLContext]]:
+    """The pages behind nginx as it is documented; the address that browsers see, and a context that trusts it."""
+    (folder / "proxy").mkdir()
+    with reserved_port() as port, tls_proxy(port, folder / "proxy") as (public, trusting):
         origin = f"https://localhost:{public}"
-        pages = RunningService(
-            str(tmp_path / "reports.db"), tmp_path / "log", ("--pages", "--public-url", f"{origin}/"), port=port
-        )
+        options = ("--pages", "--public-url", f"{origin}/") if knows_its_address else ("--pages",)
+        pages = RunningService(str(folder / "reports.db"), folder / "log", options, port=port)
         pages.start()
         try:
-            link = (tmp_path / "reports.db.link").read_text().strip()
-            address, _, token = link.partition("/enter#token=")
-            assert address == origin
-
-            def ask(method: str, path: str, body: bytes = b"", **headers: str) -> Answer:
-                return ask_over_tls(public, trusting, method, path, body, **headers)
-
-            assert ask("GET", "/enter").status == 200
-            assert ask("GET", "/design").status == 403
-            for wrong in (f"http://localhost:{public}", "https://evil.example", f"http://127.0.0.1:{port}"):
-                assert ask("POST", "/session", token.encode(), Origin=wrong).status == 403
-            entered = ask("POST", "/session", token.encode(), Origin=origin)
-            assert entered.status == 204 and "secure" in entered.headers["set-cookie"].lower()
-            cookie = entered.headers["set-cookie"].partition(";")[0]
-            page = ask("GET", "/", Cookie=cookie)
-            assert page.status == 200
-            (word,) = re.findall(r'name="discreet-word" content="([^"]+)"', page.body.decode())
-            allowed = {"Cookie": cookie, "X_Discreet_Session": word, "Origin": origin}
-            assert ask("POST", "/design/job?n=3&epsilon=1", **allowed).status == 200
-            assert ask("POST", "/log-out", **allowed).status == 204
-            assert ask("GET", "/design", Cookie=cookie).status == 403
-            written = [file for file in (tmp_path / "log", *(tmp_path / "proxy").iterdir()) if file.is_file()]
-            unused = (tmp_path / "reports.db.link").read_text().strip().partition("#token=")[2]
-            for file in written:
-                assert token not in file.read_text() and unused not in file.read_text(), file
+            yield origin, trusting
         finally:
             pages.stop()
+
+
+def read_token(folder: Path) -> str:
+    return (folder / "reports.db.link").read_text().strip().partition("/enter#token=")[2]
+
+
+def test_a_curator_enters_works_and_logs_out_over_tls(tmp_path: Path) -> None:
+    with pages_behind_tls(tmp_path) as (origin, trusting):
+        assert (tmp_path / "reports.db.link").read_text().startswith(f"{origin}/enter#token=")
+
+        def ask(method: str, path: str, body: bytes = b"", **headers: str) -> Answer:
+            return ask_over_tls(int(origin.rpartition(":")[2]), trusting, method, path, body, **headers)
+
+        token = read_token(tmp_path)
+        assert ask("GET", "/enter").status == 200
+        assert ask("GET", "/design").status == 403
+        for wrong in (origin.replace("https", "http"), "https://evil.example", "http://127.0.0.1:8571"):
+            assert ask("POST", "/session", token.encode(), Origin=wrong).status == 403
+        entered = ask("POST", "/session", token.encode(), Origin=origin)
+        assert entered.status == 204 and "secure" in entered.headers["set-cookie"].lower()
+        cookie = entered.headers["set-cookie"].partition(";")[0]
+        page = ask("GET", "/", Cookie=cookie)
+        assert page.status == 200
+        (word,) = re.findall(r'name="discreet-word" content="([^"]+)"', page.body.decode())
+        allowed = {"Cookie": cookie, "X_Discreet_Session": word, "Origin": origin}
+        assert ask("POST", "/design/job?n=3&epsilon=1", **allowed).status == 200
+        assert ask("POST", "/log-out", **allowed).status == 204
+        assert ask("GET", "/design", Cookie=cookie).status == 403
+        unused = read_token(tmp_path)
+        for file in (tmp_path / "log", *(tmp_path / "proxy").iterdir()):
+            if file.is_file():
+                assert token not in file.read_text() and unused not in file.read_text(), file
+
+
+def test_a_browser_takes_the_link_over_tls(chromium: Browser, tmp_path: Path) -> None:
+    with pages_behind_tls(tmp_path) as (origin, _):
+        context = chromium.new_context(ignore_https_errors=True)  # the certificate is the test's own
+        page = context.new_page()
+        page.goto((tmp_path / "reports.db.link").read_text().strip())
+        page.get_by_role("button", name="Log out").wait_for()
+        (cookie,) = context.cookies()
+        assert cookie["secure"] and cookie["httpOnly"] and cookie["name"].startswith("__Host-")
+        page.get_by_role("button", name="Log out").click()
+        expect(page.get_by_role("heading", name="Open the link from the terminal")).to_be_visible()
+        assert context.cookies() == []
+        page.goto(f"{origin}/design")
+        expect(page.get_by_role("heading", name="Open the link from the terminal")).to_be_visible()
+        context.close()
+
+
+def test_pages_that_do_not_know_their_address_say_how_to_tell_them(chromium: Browser, tmp_path: Path) -> None:
+    with pages_behind_tls(tmp_path, knows_its_address=False) as (origin, _):
+        page = chromium.new_page(ignore_https_errors=True)
+        page.goto(f"{origin}/enter#token={read_token(tmp_path)}")
+        expect(page.get_by_text(f"--public-url {origin}")).to_be_visible()
+        page.close()
 
 
 @pytest.mark.parametrize(("trusted", "refused"), [("127.0.0.1", False), ("192.0.2.1", True)])

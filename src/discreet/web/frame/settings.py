@@ -59,7 +59,7 @@ class PageSettings:
     def from_environment(cls, environment: Mapping[str, str]) -> PageSettings:
         """The settings that the server was handed."""
         fields = read_json(environment[VARIABLE], VARIABLE)
-        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()})
+        return cls(**fields | {name: tuple(fields[name]) for name in ("hosts", "ledgers", "data")})
 
 
 def host_names(host: str, port: int, public_url: str | None = None) -> tuple[str, ...]:
