@@ -20,6 +20,7 @@ import pandas
 import polars
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyarrow import orc
 
 from discreet.engines.base import Counting
 from discreet.questions.groups import TOTAL, groups_from
@@ -224,6 +225,16 @@ def as_csv(chance: random.Random) -> Callable[[Path, Table], Path]:
                 if random.Random(place).random() < blank:
                     file.write(ends)
         return folder / "t.csv"
+
+    return write
+
+
+def as_orc(chance: random.Random) -> Callable[[Path, Table], Path]:
+    compression = chance.choice(["uncompressed", "zlib", "zstd"])
+
+    def write(folder: Path, table: Table) -> Path:
+        orc.write_table(table.arrow(), str(folder / "t.orc"), compression=compression)
+        return folder / "t.orc"
 
     return write
 

@@ -23,7 +23,6 @@ import codecs
 import csv
 import glob
 import gzip
-import re
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -37,6 +36,7 @@ from ..errors import UnreadableFile
 from ..names import find_table
 from .formats import refuse_foreign_format, refuse_other_separators, refuse_table_with_a_log
 from .packed import check_whole
+from .parquet import annotations_sql, unsafe_columns
 from .sql import quoted, text_literal
 
 if TYPE_CHECKING:
@@ -452,27 +452,10 @@ class _Parquet(Files):
 
     @cached_property
     def _unsafe_columns(self) -> dict[str, str]:
-        """The columns that the engine converts while it reads them, which fails at values beyond its own range."""
-        annotations: dict[str, str] = {}
+        annotations = []
         for file in self.files:
-            name = text_literal(glob.escape(str(file)))
-            sql = f"SELECT name, concat_ws(' ', converted_type, logical_type) FROM parquet_schema({name})"
-            for column, annotation in self._schema_rows(sql, file):
-                for pattern, reason in _UNSAFE_ANNOTATIONS.items():
-                    if re.search(pattern, annotation):
-                        annotations[column] = reason
-        return annotations
-
-
-#: What a Parquet file states about a column -> why the engine could stop at one of its values.
-_UNSAFE_ANNOTATIONS = {
-    r"TIMESTAMP_MILLIS|TimestampType\(.*MILLIS=Milli": (
-        "holds moments in milliseconds, and the engine would stop at one beyond the year 294,000"
-    ),
-    r"TIME_MILLIS|TIME_MICROS|TimeType\(": (
-        "holds times of day, and the engine would stop at one that is longer than a day"
-    ),
-}
+            annotations += self._schema_rows(annotations_sql(text_literal(glob.escape(str(file)))), file)
+        return unsafe_columns(annotations)
 
 
 def _parquet_call(files: Sequence[Path]) -> str:

@@ -1,4 +1,4 @@
-"""DuckDB's types of columns: how each is read so that no value can fail, what kind it is, whether it can name people."""
+"""DuckDB's types of columns: how each is read so that no value fails, what kind it is, whether it can name people."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from ...sources.sql import quoted
 
 #: The types that are read as they are: no reading of any of their values fails, nor does their text.
 _READ_AS_STORED = re.compile(
-    r"U?(TINYINT|SMALLINT|INTEGER|BIGINT|HUGEINT)|FLOAT|DOUBLE|DECIMAL\([0-9, ]+\)|BIGNUM|BOOLEAN|VARCHAR|JSON|UUID|BLOB"
-    r"|BIT|ENUM\(.*\)|DATE|INTERVAL|TIMESTAMP_NS|TIMESTAMP WITH TIME ZONE|TIMESTAMPTZ(_NS)?|TIME WITH TIME ZONE|TIMETZ",
+    r"U?(TINYINT|SMALLINT|INTEGER|BIGINT|HUGEINT)|FLOAT|DOUBLE|DECIMAL\([0-9, ]+\)|BIGNUM|BOOLEAN|VARCHAR|JSON|UUID"
+    r"|BLOB|BIT|ENUM\(.*\)|DATE|INTERVAL|TIMESTAMP_NS"
+    r"|TIMESTAMP WITH TIME ZONE|TIMESTAMPTZ(_NS)?|TIME WITH TIME ZONE|TIMETZ",
     re.DOTALL,
 )
 #: Nested types are read as they are too, but for those that can hold a moment or a time of day.
