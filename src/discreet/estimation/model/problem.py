@@ -201,6 +201,8 @@ class Problem:
     """Everything that was reported, by one group of people or several."""
 
     groups: tuple[Group, ...]
+    #: What must be said about how the reports were read.
+    notes: tuple[str, ...] = ()
 
     @property
     def truths(self) -> Space:
@@ -271,7 +273,8 @@ def read(counts: object, mechanism: object, reports: object, over: object) -> Pr
     raw = counts is None
     data = reports if raw else counts
     if mechanism is not None:
-        return Problem((_group(data, mechanism, over, raw),))
+        group = _group(data, mechanism, over, raw)
+        return Problem((group,), () if raw else _ambiguity(data, group))
     pairs = _pairs(data)
     groups = tuple(_group(one, m, over, raw) for one, m in pairs)
     for group in groups[1:]:
@@ -281,7 +284,22 @@ def read(counts: object, mechanism: object, reports: object, over: object) -> Pr
                 f"{group.truths!r}.",
                 argument="mechanism",
             )
-    return Problem(groups)
+    data_of_groups = () if raw else zip(pairs, groups, strict=True)
+    return Problem(groups, tuple(note for (one, _), group in data_of_groups for note in _ambiguity(one, group)))
+
+
+def _ambiguity(data: object, group: Group) -> tuple[str, ...]:
+    """Say how a list was read that could be counts or raw reports: a number for each output, each of them an output."""
+    if isinstance(data, Mapping) or _has_labels(data) or np.shape(data) != (group.outputs.size,):  # type: ignore[arg-type]
+        return ()
+    try:
+        group.outputs.indices(data)
+    except InvalidInput:
+        return ()
+    return (
+        f"The {group.outputs.size:,} numbers were read as counts, one for each output: {group.people:,} people in all. "
+        f"If they are the raw reports of {group.outputs.size:,} people, give them as reports=...",
+    )
 
 
 def _pairs(data: object) -> list[tuple[Any, Any]]:
@@ -439,7 +457,7 @@ def _counted(data: object, outputs: Space) -> tuple[IntArray, IntArray]:
     _refuse_table(data)
     if isinstance(data, Mapping):
         return _mapped(data, outputs)
-    if hasattr(data, "index") and hasattr(data, "items") and type(data.index).__name__ != "RangeIndex":
+    if _has_labels(data):
         return _mapped(_labelled(data), outputs)
     counts = read_integers(data, "counts of reports")
     if isinstance(outputs, ProductSpace) and counts.shape == outputs.shape:
@@ -457,6 +475,11 @@ def _counted(data: object, outputs: Space) -> tuple[IntArray, IntArray]:
             f"Raw reports, one for each person, are given as {arg('reports')}",
         )
     return np.arange(outputs.size), _not_negative(counts)
+
+
+def _has_labels(data: Any) -> bool:
+    """Return whether this is a pandas series whose index names the values."""
+    return hasattr(data, "index") and hasattr(data, "items") and type(data.index).__name__ != "RangeIndex"
 
 
 def _labelled(series: Any) -> dict[Any, Any]:
