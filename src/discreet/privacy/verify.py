@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -22,6 +21,7 @@ from ..products import ProductSpace
 from ..report import Fact, Json, Report, Result, Section, Terms, plain, question, stamped
 from ..spaces import Counts, Grid, Integers, Space
 from . import pairs
+from .all_pairs import of_user_space
 from .gaussian import GaussianEvidence
 from .maps import MapEvidence
 from .matrices import names_of, read_matrix
@@ -279,10 +279,11 @@ def verify(mechanism: object, notion: str | None = None, *, inputs: Space | None
 
 def _claim(mechanism: object, notion: str) -> tuple[Fraction, Fraction] | None:
     """Return the epsilon and delta that come with a mechanism, if they are finite and of this notion."""
-    stated: Any = getattr(mechanism, "certificate", None)
-    if getattr(stated, "notion", None) != notion or not math.isfinite(stated.epsilon):
+    stated = getattr(mechanism, "certificate", None)
+    epsilon, delta = getattr(stated, "epsilon", math.inf), getattr(stated, "delta", 0.0)
+    if getattr(stated, "notion", None) != notion or not math.isfinite(epsilon):
         return None
-    return claimed(stated.epsilon), claimed(stated.delta)
+    return claimed(epsilon), claimed(delta)
 
 
 def _written_out(epsilon: Fraction) -> Fraction:
@@ -290,7 +291,7 @@ def _written_out(epsilon: Fraction) -> Fraction:
     return min(epsilon, LARGEST_EXPONENT)
 
 
-def _value(space: Space, index: int) -> Any:
+def _value(space: Space, index: int) -> int | str | tuple[object, ...]:
     """Return the value with this index as JSON can hold it."""
     value = space.value(index)
     return value if isinstance(value, int | str | tuple) else str(value)
@@ -311,7 +312,7 @@ def evidence_for(kernel: Kernel, space: Space, notion: str, exact: bool = True) 
     """The measurements that decide about this kernel under this notion."""
     _refuse_misfit(kernel, space)
     if notion != "local" and not is_built_in(space):
-        return pairs.of_user_space(kernel, space, notion, exact)
+        return of_user_space(kernel, space, notion, exact)
     if isinstance(kernel, Noise) and isinstance(kernel.law, Gaussian):
         if notion != "central":
             raise Unsupported(
