@@ -92,8 +92,9 @@ def examine(family: str, epsilon: float, population: str, people: int, method: s
         assert method not in ("auto", "mle")  # others may need more reports, an order, an inverse
         return
     p = estimate.distribution
-    assert np.isfinite(p).all() and p.sum() == pytest.approx(1, abs=1e-6)
-    assert method == "inverse" or p.min() >= 0
+    assert np.isfinite(p).all()
+    if method != "inverse":  # which estimates each share without bias, and not together
+        assert p.sum() == pytest.approx(1, abs=1e-6) and p.min() >= 0
     for question in questions(estimate):
         question()
 
