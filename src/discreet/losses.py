@@ -281,6 +281,10 @@ L1: Loss = _Power(Fraction(1))
 L2: Loss = _Power(Fraction(2))
 
 
+#: Powers of distances are written out exactly up to this one.
+LARGEST_POWER = 1000
+
+
 def power(p: Number) -> Loss:
     """The p-th power of the distance, \\|i - j\\|^p, for any p >= 0 (with 0^0 = 0, so that ``power(0)`` is L0).
 
@@ -294,6 +298,8 @@ def power(p: Number) -> Loss:
         raise InvalidInput.must_be(
             "p", "0 or more, or errors would cost less the larger they are", p, meaning="the power"
         )
+    if exponent > LARGEST_POWER:
+        raise InvalidInput.must_be("p", f"at most {LARGEST_POWER}", p, meaning="the power")
     return _Power(exponent)
 
 

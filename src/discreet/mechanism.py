@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .errors import ON_A_RANGE, InvalidInput, InWords, Unsupported
+from .errors import ON_A_RANGE, InvalidInput, InWords, Unsupported, WrongType
 from .exact.arrays import FloatArray
 from .exact.bits import Bits, SecureBits, SeededBits
 from .exact.integers import is_integer
@@ -149,7 +149,10 @@ class Mechanism(Result):
     def _vector(values: ArrayLike, space: Space, what: str) -> FloatArray:
         if space.size is None:
             raise Unsupported(f"{what}: there are infinitely many.", f"Choose a range with {ON_A_RANGE} first.")
-        vector = np.asarray(values, dtype=float)
+        try:
+            vector = np.asarray(values, dtype=float)
+        except (TypeError, ValueError):
+            raise WrongType.must_be(what, "a list of numbers", InWords(type(values).__name__)) from None
         if vector.shape != (space.size,):
             raise InvalidInput.must_be(what, f"{space.size} numbers", InWords(f"an array of shape {vector.shape}"))
         if not np.isfinite(vector).all():

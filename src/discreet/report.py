@@ -269,7 +269,7 @@ class _BoundQuestion:
         self._method = method
         update_wrapper(self, method)
 
-    def __call__(self, *args: Any, **options: Any) -> bool:
+    def __call__(self, *args: object, **options: object) -> bool:
         answer: bool = self._method(*args, **options)
         return answer
 

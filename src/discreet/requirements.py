@@ -81,7 +81,7 @@ def bias(most: Number) -> Property:
         return Rows(np.concatenate([places, places]), np.concatenate([above, -above]), ">=", -limit)
 
     sentence = f"The mean error of every truth is at most {limit}, either way."
-    return Property(f"bias<={limit}", "bias", sentence, "unbiased noise: [S] (3)", build, ordered=True)
+    return Property(f"bias<={limit}", "bias", sentence, "zero bias: [S] P3", build, ordered=True)
 
 
 def mean_squared_error(most: Number) -> Property:
@@ -99,7 +99,9 @@ def mean_squared_error(most: Number) -> Property:
         return Rows(places, -(above**2), ">=", -limit)
 
     sentence = f"The mean squared error of every truth is at most {limit}."
-    return Property(f"mse<={limit}", "mean squared error", sentence, "[S] (5)", build, ordered=True)
+    return Property(
+        f"mse<={limit}", "mean squared error", sentence, "variance of the noise: [S] section IV", build, ordered=True
+    )
 
 
 def support(within: int) -> Property:
@@ -123,7 +125,7 @@ def support(within: int) -> Property:
         return Rows(far, _ALONE, "==") if len(far) else Rows(places[[0, -1], [0, -1]][:, None], _ALONE, ">=")
 
     sentence = f"No report is further than {reach} from the truth."
-    return Property(f"support<={reach}", "support", sentence, "bounded noise: [S] (2)", build, ordered=True)
+    return Property(f"support<={reach}", "support", sentence, "bounded noise: [S] P1", build, ordered=True)
 
 
 def truth(at_least: Number | None = None, *, exactly: Number | None = None) -> Property:
@@ -146,7 +148,7 @@ def truth(at_least: Number | None = None, *, exactly: Number | None = None) -> P
 
     how, mark = ("at least", ">=") if exactly is None else ("exactly", "=")
     sentence = f"Every truth is reported truly with probability {how} {share}."
-    return Property(f"truth{mark}{share}", "probability of truth", sentence, "[S] (4)", build)
+    return Property(f"truth{mark}{share}", "probability of truth", sentence, "[S] P2", build)
 
 
 def steps(ratio: Number) -> Property:

@@ -36,6 +36,9 @@ __all__ = ["bias", "cost", "expected_loss", "kantorovich", "probability_of_truth
 #: Distributions given in floats must add up to what they should within this much.
 TOLERANCE = 1e-9
 
+#: Masses stay below this, so that a sum of them is finite.
+LARGEST_MASS = 1e200
+
 #: A matrix times its inverse is the identity within this much, or it has none.
 INVERTIBLE = 1e-3
 
@@ -54,7 +57,7 @@ def _read_masses(values: object, size: int, what: str) -> FloatArray:
         masses = np.array([float(as_fraction(value, f"every number of {what}")) for value in listed])
     if masses.shape != (size,):
         raise InvalidInput.must_be(what, f"one number for each of the {size} values", InWords(f"shape {masses.shape}"))
-    wrong = ~(np.isfinite(masses) & (masses >= 0))
+    wrong = ~((masses >= 0) & (masses <= LARGEST_MASS))
     if isinstance(values, np.ma.MaskedArray) or wrong.any():
         k = int(wrong.argmax())
         raise InvalidInput(

@@ -62,3 +62,15 @@ def test_zeros_outside_the_range_are_refused():
 def test_nothing_asked_is_nothing():
     assert requirements.resolve("") == requirements.resolve(None) == requirements.resolve([]) == ()
     assert np.array_equal(requirements.support(1).rows(2).places, [[2], [6]])
+
+
+def test_requirements_cite_the_properties_of_the_paper_by_their_names():
+    """[S] numbers its equations and names its properties of the noise P1 (support), P2 (truth) and P3 (zero bias)."""
+    cited = {
+        requirements.support(2): "P1",
+        requirements.truth("1/5"): "P2",
+        requirements.bias(0): "P3",
+        requirements.mean_squared_error(4): "section IV",
+    }
+    for requirement, place in cited.items():
+        assert requirement.reference.endswith(f"[S] {place}")

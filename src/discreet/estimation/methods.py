@@ -48,9 +48,10 @@ def estimate(
     ----------
     counts
         How often each output was reported, in the order of the mechanism's outputs; or a mapping from values to
-        counts. For people who used different mechanisms, a list of pairs ``(counts, mechanism)`` instead of both
-        arguments; the estimate then assumes that the choice says nothing about the value, and ``e.stratified`` and
-        ``e.homogeneity()`` stand beside it.
+        counts. Raw reports belong in ``reports``: as many of them as there are outputs look like counts, and are read
+        as such; a note on the estimate says so wherever a list could be either. For people who used different
+        mechanisms, a list of pairs ``(counts, mechanism)`` instead of both arguments; the estimate then assumes that
+        the choice says nothing about the value, and ``e.stratified`` and ``e.homogeneity()`` stand beside it.
     mechanism
         The mechanism that made the reports; also an exact table, or a matrix whose rows are true values.
     reports
@@ -81,7 +82,7 @@ def estimate(
 
     References
     ----------
-    [F] definition 1, proposition 3; [A] section V. The closed form for randomised response is also in Pinzón,
+    [F] definition 1, proposition 3; [A] section II. The closed form for randomised response is also in Pinzón,
     Palamidessi et al. (AAAI 2026, arXiv 2601.08603).
 
     Examples

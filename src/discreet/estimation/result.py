@@ -363,7 +363,7 @@ def finish(likelihood: Likelihood, solution: Solution, method: str, notes: tuple
         solution.gap,
         solution.iterations,
         likelihood.tolerance,
-        notes,
+        (*notes, *problem.notes),
         _likelihood=likelihood,
         _solution=solution,
     )

@@ -1,7 +1,7 @@
 """Utility by simulation: how far reconstructions lie from the truth, for a population of one's own.
 
-[F] is Fernandes, Lefki, Palamidessi, *Utility-Preserving Privacy Mechanisms for Counting Queries* (section 5); [A] is
-Alvim, Chatzikokolakis, Palamidessi, Pazii, *LDP on metric spaces* (section V).
+[F] is Fernandes, Lefki, Palamidessi, *Utility-Preserving Privacy Mechanisms for Counting Queries* (section 4.1); [A] is
+Alvim, Chatzikokolakis, Palamidessi, Pazii, *LDP on metric spaces* (section VI).
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ def reconstruction_loss(
 
     References
     ----------
-    [F] section 5, steps 1 to 4; [A] section V.
+    [F] section 4.1, steps 1 to 4; [A] section VI, (1) and (3).
 
     Examples
     --------

@@ -181,6 +181,8 @@ def at_most_exp(ratio: Fraction, x: Fraction) -> bool:
     """Whether ``ratio <= e^x``, decided exactly (e^x is irrational for rational x other than 0)."""
     if x == 0:
         return ratio <= 1
+    if x > max(0, ratio.numerator.bit_length() - ratio.denominator.bit_length() + 1):
+        return True  # e^x > 2^x >= ratio, without writing out e^x
     bits = 64
     while True:
         low, high = exp_bounds(x, bits)

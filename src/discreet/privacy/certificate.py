@@ -14,8 +14,9 @@ from ..exact.rationals import Number, as_fraction, bound_up, claimed, log_up, te
 from ..report import Fact, Json, Report, Result, Section, Terms, plain
 from ..spaces import Grid, Space
 from ..wording import rounded
+from .all_pairs import AllPairs
 from .notions import BETWEEN, NOTIONS, read_notion, unless_central
-from .pairs import AllPairs, Evidence
+from .pairs import Evidence
 from .verify import Verdict, evidence_for
 
 

@@ -14,12 +14,11 @@ from __future__ import annotations
 
 from fractions import Fraction
 from itertools import starmap
-from typing import Any
 
 import numpy as np
 
 from ..errors import InvalidInput, InWords, Unsupported, WrongType
-from ..exact.arrays import IntArray
+from ..exact.arrays import Array, IntArray
 from ..exact.integers import is_integer
 from ..exact.rationals import as_fraction
 from ..products import ProductSpace
@@ -56,7 +55,7 @@ def described(space: Space) -> str:
     return f"the user-defined space {type(space).__name__}"
 
 
-def adjacent_pairs(space: Any, size: int) -> tuple[IntArray, IntArray]:
+def adjacent_pairs(space: Space, size: int) -> tuple[IntArray, IntArray]:
     """Return the pairs that the space calls adjacent, checked.
 
     Raises
@@ -83,7 +82,7 @@ def adjacent_pairs(space: Any, size: int) -> tuple[IntArray, IntArray]:
     return np.array(first, np.int64), np.array(second, np.int64)
 
 
-def distances(space: Any, size: int) -> tuple[Fraction, list[tuple[int, IntArray, IntArray]]]:
+def distances(space: Space, size: int) -> tuple[Fraction, list[tuple[int, IntArray, IntArray]]]:
     """Return the unit, and all pairs of indices grouped by squared distance, evaluated once.
 
     Raises
@@ -112,7 +111,7 @@ def distances(space: Any, size: int) -> tuple[Fraction, list[tuple[int, IntArray
     return unit, [(int(k), first[chunk], second[chunk]) for k, chunk in zip(values.tolist(), chunks, strict=True)]
 
 
-def _squared(space: Any, first: IntArray, second: IntArray) -> Any:
+def _squared(space: Space, first: IntArray, second: IntArray) -> Array:
     """Evaluate squared distances, which must be whole numbers of 0 or more."""
     given = np.array(space.squared_distance(first, second))  # a copy: the space may keep its own array
     if given.shape != first.shape:
@@ -130,7 +129,7 @@ def _squared(space: Any, first: IntArray, second: IntArray) -> Any:
     return given
 
 
-def _refuse_renumbering(space: Any, size: int) -> None:
+def _refuse_renumbering(space: Space, size: int) -> None:
     """Refuse a space in which a value leads to another row than its own."""
     if not (hasattr(space, "value") and hasattr(space, "index")):
         return
@@ -139,7 +138,7 @@ def _refuse_renumbering(space: Any, size: int) -> None:
             raise _wrong_answer("index(value(i))", "i for every index i", f"another number for i = {i}")
 
 
-def _refuse_contradiction(space: Any, unit: Fraction, first: IntArray, second: IntArray, squares: Any) -> None:
+def _refuse_contradiction(space: Space, unit: Fraction, first: IntArray, second: IntArray, squares: Array) -> None:
     """Refuse distances in the user's own ``distance`` that are not unit * sqrt(squared_distance)."""
     own = getattr(type(space), "distance", None)
     if own is None or own in {built_in.distance for built_in in BUILT_IN} or not hasattr(space, "value"):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -22,6 +21,7 @@ from ..products import ProductSpace
 from ..report import Fact, Json, Report, Result, Section, Terms, plain, question, stamped
 from ..spaces import Counts, Grid, Integers, Space
 from . import pairs
+from .all_pairs import of_user_space
 from .gaussian import GaussianEvidence
 from .maps import MapEvidence
 from .matrices import names_of, read_matrix
@@ -30,6 +30,9 @@ from .pairs import Compared, Evidence
 from .products import ProductEvidence
 from .user_spaces import described, is_built_in, refuse_other_than_space
 from .witness import Witness
+
+#: Deltas for a larger epsilon than this are those for this one: they differ by less than e^-10,000.
+LARGEST_EXPONENT = Fraction(10_000)
 
 #: Bounds of an irrational number are refined until they decide, up to this many bits.
 _MOST_BITS = 1 << 13
@@ -102,12 +105,12 @@ class Verdict(Result):
     def delta(self, epsilon: Number) -> float:
         """The least delta for this epsilon: max over pairs and sets S of P(S|x) - e^eps P(S|x'), rounded up."""
         eps = self._read(epsilon)
-        return 0.0 if self.evidence.holds(eps) else bound_up(self.evidence.delta_bounds(eps)[0][1])
+        return 0.0 if self.evidence.holds(eps) else bound_up(self.evidence.delta_bounds(_written_out(eps))[0][1])
 
     def delta_witness(self, epsilon: Number) -> Witness | None:
         """The two truths and the set of reports that reach delta(epsilon); None where it is zero."""
         eps = self._read(epsilon)
-        witness = None if self.evidence.holds(eps) else self.evidence.delta_bounds(eps)[1]
+        witness = None if self.evidence.holds(eps) else self.evidence.delta_bounds(_written_out(eps))[1]
         return None if witness is None else self._in_values(witness)
 
     def single_event_delta(self, epsilon: Number) -> float:
@@ -116,7 +119,7 @@ class Verdict(Result):
         This is the delta of [S] (7)-(8). It is smaller than ``delta`` and is *not* a guarantee about sets of reports.
         """
         eps = self._read(epsilon)
-        return 0.0 if self.evidence.holds(eps) else bound_up(self.evidence.single_event_bounds(eps)[1])
+        return 0.0 if self.evidence.holds(eps) else bound_up(self.evidence.single_event_bounds(_written_out(eps))[1])
 
     def curve(self, epsilons: object) -> FloatArray:
         """delta at each of these epsilons."""
@@ -140,7 +143,7 @@ class Verdict(Result):
             return True
         bits = 128
         while bits <= _MOST_BITS:
-            (low, high), _ = self.evidence.delta_bounds(eps, bits)
+            (low, high), _ = self.evidence.delta_bounds(_written_out(eps), bits)
             if high <= target:
                 return True
             if low > target:
@@ -276,13 +279,19 @@ def verify(mechanism: object, notion: str | None = None, *, inputs: Space | None
 
 def _claim(mechanism: object, notion: str) -> tuple[Fraction, Fraction] | None:
     """Return the epsilon and delta that come with a mechanism, if they are finite and of this notion."""
-    stated: Any = getattr(mechanism, "certificate", None)
-    if getattr(stated, "notion", None) != notion or not math.isfinite(stated.epsilon):
+    stated = getattr(mechanism, "certificate", None)
+    epsilon, delta = getattr(stated, "epsilon", math.inf), getattr(stated, "delta", 0.0)
+    if getattr(stated, "notion", None) != notion or not math.isfinite(epsilon):
         return None
-    return claimed(stated.epsilon), claimed(stated.delta)
+    return claimed(epsilon), claimed(delta)
 
 
-def _value(space: Space, index: int) -> Any:
+def _written_out(epsilon: Fraction) -> Fraction:
+    """Return an epsilon whose power e^epsilon can be written out: a delta for a smaller one is valid for a larger."""
+    return min(epsilon, LARGEST_EXPONENT)
+
+
+def _value(space: Space, index: int) -> int | str | tuple[object, ...]:
     """Return the value with this index as JSON can hold it."""
     value = space.value(index)
     return value if isinstance(value, int | str | tuple) else str(value)
@@ -303,7 +312,7 @@ def evidence_for(kernel: Kernel, space: Space, notion: str, exact: bool = True) 
     """The measurements that decide about this kernel under this notion."""
     _refuse_misfit(kernel, space)
     if notion != "local" and not is_built_in(space):
-        return pairs.of_user_space(kernel, space, notion, exact)
+        return of_user_space(kernel, space, notion, exact)
     if isinstance(kernel, Noise) and isinstance(kernel.law, Gaussian):
         if notion != "central":
             raise Unsupported(

@@ -23,7 +23,7 @@ class Claim:
     key
         A name that stays, such as ``"figure 3: up to five times"``; unique in its study.
     place
-        Where the paper says it: ``"[F] section 5, figure 3"``.
+        Where the paper says it: ``"[F] section 4.1, figure 3"``.
     statement
         What the paper says, in one sentence with its number.
     measured

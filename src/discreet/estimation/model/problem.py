@@ -7,7 +7,6 @@ several, and their reports are put side by side: A = [share_1 A_1, share_2 A_2, 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -15,20 +14,19 @@ from typing import Any
 import numpy as np
 
 from ...channels import Channel
-from ...errors import InvalidInput, InWords, Unsupported, WrongType, arg
+from ...errors import InvalidInput, Unsupported, WrongType, arg
 from ...exact.arrays import Array, BoolArray, FloatArray, IntArray
 from ...exact.bits import SeededBits
-from ...exact.integers import read_integers
 from ...exact.kernels import Kernel, Noise, Response
 from ...exact.laws import GeometricTails
 from ...exact.products.kernel import Product, factors_of
 from ...exact.projective import Projective
 from ...exact.tables import Table
 from ...mechanism import Mechanism
-from ...products import ProductSpace
 from ...spaces import Counts, Integers, Space
 from ..algebra import single_threaded_blas
 from .columns import WIDEST, block
+from .reports import ambiguity_notes, counted_reports, raw_reports
 
 #: The most true values that can be estimated: half a gigabyte for a million of them.
 MOST_TRUTHS = 10_000_000
@@ -201,6 +199,8 @@ class Problem:
     """Everything that was reported, by one group of people or several."""
 
     groups: tuple[Group, ...]
+    #: What must be said about how the reports were read.
+    notes: tuple[str, ...] = ()
 
     @property
     def truths(self) -> Space:
@@ -270,9 +270,7 @@ def read(counts: object, mechanism: object, reports: object, over: object) -> Pr
         )
     raw = counts is None
     data = reports if raw else counts
-    if mechanism is not None:
-        return Problem((_group(data, mechanism, over, raw),))
-    pairs = _pairs(data)
+    pairs = _pairs(data) if mechanism is None else [(data, mechanism)]
     groups = tuple(_group(one, m, over, raw) for one, m in pairs)
     for group in groups[1:]:
         if group.truths != groups[0].truths:
@@ -281,7 +279,9 @@ def read(counts: object, mechanism: object, reports: object, over: object) -> Pr
                 f"{group.truths!r}.",
                 argument="mechanism",
             )
-    return Problem(groups)
+    listed = () if raw else zip(pairs, groups, strict=True)
+    notes = (note for (one, _), group in listed for note in ambiguity_notes(one, group.outputs, group.people))
+    return Problem(groups, tuple(notes))
 
 
 def _pairs(data: object) -> list[tuple[Any, Any]]:
@@ -302,7 +302,7 @@ def _group(data: object, mechanism: object, over: object, raw: bool) -> Group:
             "Give a smaller range, or report in coarser steps.",
         )
     _refuse_useless(kernel)
-    places, counts = _raw(data, outputs) if raw else _counted(data, outputs)
+    places, counts = raw_reports(data, outputs) if raw else counted_reports(data, outputs)
     if not counts.sum():
         raise InvalidInput(
             "there are no reports at all: nothing can be estimated from an empty sample.",
@@ -412,75 +412,3 @@ def _refuse_impossible(group: Group) -> None:
             f"values (the chance is below {SMALLEST_CHANCE:g}). Check that this mechanism made them, and for unbounded "
             f"noise that {arg('over', 'Counts(n)', 'n')} is large enough."
         )
-
-
-def _raw(data: object, outputs: Space) -> tuple[IntArray, IntArray]:
-    if not isinstance(outputs, ProductSpace):  # whose reports may be a table with a column for each part
-        _refuse_table(data)
-    if isinstance(data, Mapping):
-        raise WrongType(
-            f"{arg('reports')} takes the raw reports, one for each person; a mapping of counts is given as counts."
-        )
-    indices = np.asarray(outputs.indices(data)).ravel()
-    places, counts = np.unique(indices, return_counts=True)
-    return places.astype(np.int64), counts.astype(np.int64)
-
-
-def _refuse_table(data: object) -> None:
-    """A whole table: its columns would be read as one, ids and counts together."""
-    if hasattr(data, "columns") and not isinstance(data, Mapping):
-        raise WrongType(
-            f"one column is needed; got a whole {type(data).__name__}.",
-            "Give the raw reports as reports=df['report'], or counts as dict(zip(df['value'], df['count'])).",
-        )
-
-
-def _counted(data: object, outputs: Space) -> tuple[IntArray, IntArray]:
-    _refuse_table(data)
-    if isinstance(data, Mapping):
-        return _mapped(data, outputs)
-    if hasattr(data, "index") and hasattr(data, "items") and type(data.index).__name__ != "RangeIndex":
-        return _mapped(_labelled(data), outputs)
-    counts = read_integers(data, "counts of reports")
-    if isinstance(outputs, ProductSpace) and counts.shape == outputs.shape:
-        counts = counts.ravel()
-    if outputs.size is None:
-        raise InvalidInput(
-            "counts need their values, because reports are unbounded: give a mapping {value: count}, or the raw "
-            f"reports as {arg('reports')}"
-        )
-    if counts.shape != (outputs.size,):
-        raise InvalidInput.must_be(
-            "counts",
-            f"{outputs.size} numbers, how often each output was reported",
-            InWords(f"shape {counts.shape}"),
-            f"Raw reports, one for each person, are given as {arg('reports')}",
-        )
-    return np.arange(outputs.size), _not_negative(counts)
-
-
-def _labelled(series: Any) -> dict[Any, Any]:
-    """A pandas series with labels, as from ``value_counts()``, which sorts by frequency: by label, not by place."""
-    labels = series.index.tolist()
-    if len(set(labels)) < len(labels):
-        raise InvalidInput("counts name a value twice in their index.", "Add them up first.", argument="counts")
-    return dict(zip(labels, series.tolist(), strict=True))
-
-
-def _mapped(data: Mapping[object, object], outputs: Space) -> tuple[IntArray, IntArray]:
-    keys = list(data)
-    places = np.array([outputs.index(value) for value in keys], np.int64)
-    counts = _not_negative(read_integers([data[value] for value in keys], "counts of reports"))
-    order = np.argsort(places, kind="stable")
-    return places[order], counts[order]
-
-
-def _not_negative(counts: Array) -> IntArray:
-    if counts.size and int(counts.min()) < 0:
-        place = int(np.flatnonzero(counts < 0)[0])
-        raise InvalidInput(f"counts must not be negative; number {place} is {int(counts[place])}.", argument="counts")
-    if float(counts.sum(dtype=float)) >= 2**62:
-        raise InvalidInput(
-            "there are more than 2**62 reports in all; that is not a sample of people.", argument="counts"
-        )
-    return counts.astype(np.int64)
