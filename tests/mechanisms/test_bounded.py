@@ -264,7 +264,9 @@ def test_with_a_variance_alone_the_stay_probability_is_free_for_every_count():
     assert len({law.probability(0) for law in laws}) > 2
 
 
-@pytest.mark.parametrize(("epsilon", "reach", "variance", "js"), [("1", 2, "1", 0), ("2", 3, "1", 1), ("1/2", 2, "3", 0)])
+@pytest.mark.parametrize(
+    ("epsilon", "reach", "variance", "js"), [("1", 2, "1", 0), ("2", 3, "1", 1), ("1/2", 2, "3", 0)]
+)
 def test_no_table_on_keys_is_below_the_lower_bound(epsilon, reach, variance, js):
     noise = dc.bounded_noise(epsilon, reach=reach, variance=variance, js=js).certificate
     table = dc.design_ptable(epsilon, reach, variance=variance, js=js, keys=64).about

@@ -152,9 +152,7 @@ def bounded_noise(
         if shared_from is not None:
             parameters["shared_from"] = shared
         own_stay = eta is None and target is None  # a stay that nobody asked for is not the same for all counts
-        return _all_counts(
-            NoiseRequirements(eps, D, 0, shared, eta, own_stay, spread, small), target, parameters
-        )
+        return _all_counts(NoiseRequirements(eps, D, 0, shared, eta, own_stay, spread, small), target, parameters)
     floor = _read_least(least, D)
     return _large_counts(
         kind, NoiseRequirements(eps, D, D, D, eta, variance=spread), target, floor, parameters | {"least": floor}
