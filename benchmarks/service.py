@@ -58,7 +58,7 @@ def serve(kind: str, port: int, store: str) -> None:
     """Run the process that answers."""
     import uvicorn
 
-    settings = Settings(store=store, port=port, requests_per_second=0, reports_per_second=0)
+    settings = Settings(store=store, port=port, requests_per_second=0, reports_per_second=0, bytes_per_second=0)
     service = Service(settings, writer=StoreNothing if kind == "nothing" else None)
     uvicorn.run(service, log_level="warning", **server_options(settings))
 

@@ -16,8 +16,8 @@ from .errors import ON_A_RANGE, InvalidInput, InWords, Unsupported, WrongType
 from .exact.arrays import FloatArray
 from .exact.kernels import Noise
 from .exact.tables import Table, refuse_large
-from .privacy.matrices import ROW_TOLERANCE, DecimalTable, read_matrix
-from .spaces import Counts, Space
+from .privacy.matrices import ROW_TOLERANCE, Names, names_of, read_matrix
+from .spaces import Space
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +34,8 @@ class Channel:
         if isinstance(subject, Channel):
             return subject
         if isinstance(subject, Table):
-            return cls(*_counts(subject.shape), subject)
+            _refuse_narrow(subject.shape)
+            return cls(*_spaces(names_of(subject), subject.shape), subject)
         if hasattr(subject, "kernel") and hasattr(subject, "inputs") and hasattr(subject, "outputs"):
             if subject.inputs.size is None or subject.outputs.size is None:
                 raise Unsupported(
@@ -42,13 +43,11 @@ class Channel:
                     f"Use {ON_A_RANGE} for counts in 0..n first.",
                 )
             return cls(subject.inputs, subject.outputs, subject)
-        if hasattr(subject, "to_numpy"):  # a DataFrame, whose text may be fractions
-            subject = subject.to_numpy()
-        if _is_exact(subject):
-            table, _ = read_matrix(subject)
-            return cls(*_counts(table.shape), table)
-        matrix = read_stochastic(subject)
-        return cls(*_counts(matrix.shape), matrix)
+        entries = subject.to_numpy() if hasattr(subject, "to_numpy") else subject  # a data frame, also with names
+        if _is_exact(entries):
+            return cls.of(read_matrix(subject)[0])
+        matrix = read_stochastic(entries)
+        return cls(*_spaces(Names.of(subject, matrix.shape), matrix.shape), matrix)
 
     @cached_property
     def table(self) -> Table | None:
@@ -66,8 +65,8 @@ class Channel:
     @property
     def decimal(self) -> bool:
         """Whether its probabilities were written in decimals, by whatever way they came: rounded numbers."""
-        if isinstance(self.source, np.ndarray | DecimalTable):
-            return True
+        if isinstance(self.source, np.ndarray | Table):
+            return getattr(self.source, "decimal", isinstance(self.source, np.ndarray))
         if getattr(self.source, "family", None) != "from_matrix":
             return False
         return self.source.certificate.details.get("decimals") is True
@@ -108,7 +107,12 @@ def _is_exact(subject: object) -> bool:
     return entries.ndim == 2 and any(isinstance(entry, str | Fraction) for entry in entries.ravel().tolist())
 
 
-def _counts(shape: tuple[int, ...]) -> tuple[Counts, Counts]:
+def _spaces(names: Names, shape: tuple[int, ...]) -> tuple[Space, Space]:
+    inputs = names.inputs(shape[0])
+    return inputs, names.outputs(shape[1], inputs)
+
+
+def _refuse_narrow(shape: tuple[int, ...]) -> None:
     if len(shape) != 2 or min(shape) < 2:
         raise InvalidInput.must_be(
             "a mechanism",
@@ -116,7 +120,6 @@ def _counts(shape: tuple[int, ...]) -> tuple[Counts, Counts]:
             InWords(f"shape {shape}"),
             argument="mechanism",
         )
-    return Counts(shape[0] - 1), Counts(shape[1] - 1)
 
 
 def read_stochastic(values: object) -> FloatArray:
@@ -130,7 +133,7 @@ def read_stochastic(values: object) -> FloatArray:
             InWords(type(values).__name__),
             argument="mechanism",
         ) from None
-    _counts(matrix.shape)
+    _refuse_narrow(matrix.shape)
     if isinstance(values, np.ma.MaskedArray) or not np.all(np.isfinite(matrix)):
         raise InvalidInput(
             "probabilities must be finite numbers; the matrix has NaN, infinite or masked entries.",

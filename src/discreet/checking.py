@@ -9,14 +9,14 @@ from . import requirements
 from .channels import Channel
 from .errors import InvalidInput, Unsupported
 from .properties import PATHOLOGIES, PROPERTIES, CheckResult, NoGaps, Property, find, listed
-from .report import Fact, Json, Prose, Report, Result, Section, Table, stamped
+from .report import Check, Fact, Json, Prose, Report, Result, Section, Table, stamped
 from .requirements import is_numbered
 from .wording import first_of
 
 __all__ = ["Checks", "check", "pathologies"]
 
 
-class Checks(dict[str, CheckResult], Result):
+class Checks(dict[str, CheckResult], Check, Result):
     """For every property that was examined, by its code, whether it holds and where it fails worst.
 
     Examples

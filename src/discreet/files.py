@@ -9,9 +9,9 @@ leaves a weaker claim true; it is not a signature, and the judge does not rely o
 from __future__ import annotations
 
 import csv
-import json
 import math
 import re
+from dataclasses import replace
 from fractions import Fraction
 from functools import reduce
 from operator import mul
@@ -32,10 +32,11 @@ from .mechanism import FORMAT, VERSION, Mechanism, fingerprint
 from .mechanisms.building import rebuild_saved
 from .mechanisms.families import CLOSED_FORMS
 from .privacy.certificate import Certificate, certify
-from .privacy.matrices import read_matrix
+from .privacy.matrices import Names, read_matrix
 from .ptables.reading import ptable_from_text, read_ptable, recognise
 from .ptables.table import PTable
 from .spaces import Counts, Integers, Space, space_from
+from .strict_json import read_json
 
 
 def load(path: str | Path) -> Mechanism:
@@ -67,11 +68,7 @@ def load(path: str | Path) -> Mechanism:
 
 def mechanism_from_text(text: str | bytes, name: str) -> Mechanism:
     """The mechanism that a file holds, rebuilt and checked as by :func:`load`; errors call it by the name."""
-    try:
-        content = json.loads(text)
-    except (ValueError, RecursionError):
-        raise UnreadableFile(f"{name} is not JSON.", _hint_of_matrix(name)) from None
-    return rebuild(content, name)
+    return rebuild(read_json(text, name, _hint_of_matrix(name)), name)
 
 
 def _hint_of_matrix(name: str) -> str:
@@ -95,7 +92,9 @@ def rebuild(content: object, path: str) -> Mechanism:
         mechanism = _rebuild(content)
         _compare(mechanism, content, path)
         _check_properties(mechanism, path)
-        _check_cost(mechanism, path)
+        _check_design(mechanism, path)
+        if "kernel" in content:
+            mechanism = replace(mechanism, certificate=replace(mechanism.certificate, unproved=_unproved(mechanism)))
     except DiscreetError:
         raise
     except (KeyError, TypeError, ValueError, IndexError, AssertionError, ZeroDivisionError, AttributeError) as problem:
@@ -188,6 +187,10 @@ def _refuse_misfit(kernel: Kernel, outputs: Space) -> None:
 def _compare(mechanism: Mechanism, content: dict[str, Any], path: str | Path) -> None:
     """Refuse a file that claims more than its numbers prove, or describes another mechanism than it holds."""
     stated, proved = content["certificate"], mechanism.certificate
+    known = mechanism.to_json()
+    for there, fields in ((content, known), (stated, known["certificate"])):
+        if odd := sorted(set(there) ^ set(fields)):
+            raise Altered(f"{path} has no field {odd[0]!r}, or must not have it.")
     for name, space in (("inputs", mechanism.inputs), ("outputs", mechanism.outputs)):
         if content[name] != space.to_json():
             raise Altered(f"{path}: its {name} are not those of the mechanism it describes.")
@@ -211,26 +214,39 @@ def _check_properties(mechanism: Mechanism, path: str | Path) -> None:
             raise Altered(f"{path} claims the property {code}, which its numbers do not have: {result.where}.")
 
 
-def _check_cost(mechanism: Mechanism, path: str | Path) -> None:
-    """A designed mechanism states its cost, and that none costs less than ``least``: as far as a file can be refuted.
-
-    A prior of one's own is not in the file, so its cost cannot be worked out again.
-    """
+def _check_design(mechanism: Mechanism, path: str | Path) -> None:
+    """Refuse a design that states what its numbers contradict: its largest count, its privacy or its cost."""
     if mechanism.family != "designed":
         return
-    stated, details = mechanism.parameters, mechanism.certificate.details
+    stated, details, ratio = mechanism.parameters, mechanism.certificate.details, mechanism.certificate.ratio
     if stated.get("n") != (mechanism.inputs.size or 0) - 1:
         raise Altered(f"{path} states n = {stated.get('n')}, but its counts end elsewhere.")
-    if "cost" not in details:
-        return
-    cost = Fraction(str(details["cost"]))
-    if details.get("least", 0.0) > float(cost) * (1 + 1e-12) + 1e-12:
+    if ratio is not None and Fraction(str(stated["alpha"])) * ratio > 1:
+        raise Altered(f"{path} states alpha = {stated['alpha']}, and its numbers do not have it.")
+    costs = [float(Fraction(str(details[name]))) for name in ("cost", "cost_about") if name in details]
+    if details.get("least", 0.0) > min(costs, default=math.inf) * (1 + 1e-12) + 1e-12:
         raise Altered(f"{path} states {details['least']} as the least cost, but its own cost is lower.")
-    known = stated.get("prior") in ("uniform", "worst case") and re.fullmatch(r"L[0-9_]+", str(stated.get("loss")))
-    if known and (mechanism.inputs.size or 0) ** 2 <= MOST_PLACES:
+    if _has_known_cost(mechanism):
         again = utility.cost(mechanism, str(stated["loss"]), worst_case=stated["prior"] == "worst case")
-        if not math.isclose(again, float(cost), rel_tol=1e-9, abs_tol=1e-12):
+        if not all(math.isclose(again, cost, rel_tol=1e-9, abs_tol=1e-12) for cost in costs):
             raise Altered(f"{path} states a cost that is not that of its numbers.")
+
+
+def _has_known_cost(mechanism: Mechanism) -> bool:
+    """Whether the cost of a design can be worked out from its file; a prior of one's own is not in it."""
+    stated, size = mechanism.parameters, mechanism.inputs.size or 0
+    known = stated.get("prior") in ("uniform", "worst case") and re.fullmatch(r"L[0-9_]+", str(stated.get("loss")))
+    return bool(known) and size**2 <= MOST_PLACES
+
+
+def _unproved(mechanism: Mechanism) -> tuple[str, ...]:
+    """The names of what a file states and nobody proved again: that no mechanism costs less needs a linear program."""
+    proved = {"on"}
+    if mechanism.family == "designed":
+        proved |= {"n", "properties"} | (
+            {"loss", "prior", "cost", "cost_about"} if _has_known_cost(mechanism) else set()
+        )
+    return tuple(name for name in (*mechanism.parameters, *mechanism.certificate.details) if name not in proved)
 
 
 # ------------------------------------------------------------------------------------------------ matrices
@@ -241,8 +257,8 @@ def read_csv(path: str | Path) -> tuple[Table, tuple[str, ...]]:
 
     Decimals ("0.25", "1e-9") and fractions ("1/3") are taken as they are written. A first line without any number, or
     with the numbers 0, 1, 2, ... of the reports behind a word or an empty cell, is a heading; names of truths in the
-    first column need such a heading. Commas, semicolons and tabs separate, or blanks where there is none of these.
-    Anything else that is not a number is refused.
+    first column need such a heading; names other than consecutive numbers are labels. Commas, semicolons and tabs
+    separate, or blanks where there is none of these. Anything else that is not a number is refused.
 
     Returns
     -------
@@ -268,16 +284,17 @@ def matrix_from_text(text: str, path: str) -> tuple[Table, tuple[str, ...]]:
     if not numbered:
         raise UnreadableFile(f"{path} is empty; a matrix has a line of probabilities for each true value.")
     notes = []
+    rows: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
     heading = numbered[0][1]
     counted = [str(k) for k in range(len(heading))]
-    if not any(map(_is_number, heading)) or (not _is_number(heading[0]) and heading[1:] == counted[: len(heading) - 1]):
+    numbers_reports = not _is_number(heading[0]) and heading[1:] == counted[: len(heading) - 1]
+    if not any(map(_is_number, heading)) or numbers_reports:
         notes.append(f"line {numbered[0][0]} was taken as a heading")
         numbered = numbered[1:]
-        first = [line[0] for _, line in numbered]
-        if not any(map(_is_number, first)) or (
-            not _is_number(heading[0]) and heading[1:] == counted[: len(heading) - 1]
-        ):
+        if numbers_reports or not any(_is_number(line[0]) for _, line in numbered):
             notes.append("the first column was taken as names")
+            rows, columns = tuple(line[0] for _, line in numbered), tuple(heading[1:])
             numbered = [(number, line[1:]) for number, line in numbered]
     elif heading == counted:
         notes.append("line 1 reads 0, 1, ...: it was taken as a row of probabilities; if it is a heading, delete it")
@@ -294,7 +311,9 @@ def matrix_from_text(text: str, path: str) -> tuple[Table, tuple[str, ...]]:
         table, more = read_matrix([line for _, line in numbered])
     except InvalidInput as problem:
         raise UnreadableFile.because(str(path), problem) from None
-    return table, (*notes, *more)
+    if len(columns) != width:  # a heading without a cell above the names, or with more
+        columns = ()
+    return replace(table, names=Names(rows, columns)), (*notes, *more)
 
 
 #: A probability with more letters than this is a mistake.

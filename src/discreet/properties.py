@@ -32,7 +32,7 @@ from .exact.arrays import FloatArray, IntArray
 from .exact.integers import positive_integer
 from .exact.tables import Table
 from .names import find_name, plain
-from .report import Json
+from .report import Check, Json
 from .spaces import Counts
 
 __all__ = ["PATHOLOGIES", "PROPERTIES", "CheckResult", "Property", "Rows", "resolve"]
@@ -99,7 +99,7 @@ class Rows:
 
 
 @dataclass(frozen=True, repr=False)
-class CheckResult:
+class CheckResult(Check):
     """Whether a property holds, and if not, by how much and where. True in a condition exactly when it holds.
 
     Examples

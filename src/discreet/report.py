@@ -14,13 +14,17 @@ mean      3.5
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import update_wrapper
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeAlias
+from types import MethodType
+from typing import Any, Literal, NoReturn, Protocol, TypeAlias, TypeVar, cast
 
-from .errors import DiscreetError, InvalidInput, InWords, Writer
+from .errors import DiscreetError, InvalidInput, InWords, Writer, WrongType
+
+Asked = TypeVar("Asked", bound=Callable[..., bool])
 
 #: What JSON can hold, as a result states it.
 Json: TypeAlias = "str | int | float | bool | Sequence[Json] | Mapping[str, Json] | None"
@@ -215,6 +219,67 @@ class Result:
 
     def _repr_html_(self) -> str:
         return self.report().html()
+
+
+class Check:
+    """What every check has: ``passed``, which is True only where what was checked holds.
+
+    The class that is a check has an attribute or property ``holds``: True, False, or None where it is open.
+    """
+
+    holds: Any
+
+    @property
+    def passed(self) -> bool:
+        """Whether it was checked and holds; False where it fails or is open."""
+        return self.holds is True
+
+
+def question(method: Asked) -> Asked:
+    """Make a method whose bare name has no truth value: ``if verdict.holds:`` would hold for everything.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> verdict = dc.verify(dc.geometric(4, alpha="1/2"))
+    >>> verdict.holds(epsilon=1)
+    True
+    >>> if verdict.holds:
+    ...     print("always")
+    Traceback (most recent call last):
+    discreet.errors.WrongType: holds is a method, and its name alone is no answer. Write .holds(epsilon=..., delta=...).
+    """
+    return cast(Asked, _Question(method))
+
+
+class _Question:
+    """The descriptor behind :func:`question`; a class answers with the function itself, as for any method."""
+
+    def __init__(self, method: Callable[..., bool]) -> None:
+        self._method = method
+
+    def __get__(self, instance: object, owner: type) -> Callable[..., bool]:
+        return self._method if instance is None else _BoundQuestion(MethodType(self._method, instance))
+
+
+class _BoundQuestion:
+    """A question about one object, to be called."""
+
+    def __init__(self, method: MethodType) -> None:
+        self._method = method
+        update_wrapper(self, method)
+
+    def __call__(self, *args: Any, **options: Any) -> bool:
+        answer: bool = self._method(*args, **options)
+        return answer
+
+    def __bool__(self) -> NoReturn:
+        name = self._method.__name__
+        raise WrongType(
+            f"{name} is a method, and its name alone is no answer.",
+            f"Write .{name}(epsilon=..., delta=...).",
+            argument=name,
+        )
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,9 @@ from .privacy import verify as judging
 from .privacy.verify import Verdict
 from .privacy.witness import Witness
 from .ptables.table import PTable
-from .report import Fact, Json, Report, Result, Section, Terms, stamped
+from .report import Check, Fact, Json, Report, Result, Section, Terms, stamped
 from .spaces import Space
+from .wording import listed
 
 if TYPE_CHECKING:
     from .ledger.ledger import Ledger
@@ -28,7 +29,7 @@ _MOST_SHOWN = 60
 
 
 @dataclass(frozen=True)
-class Judged:
+class Judged(Check):
     """A claim, whether it holds, the least delta at its epsilon, and the witness of that."""
 
     epsilon: str
@@ -68,7 +69,7 @@ class FileVerdict(Verdict):
     >>> file = os.path.join(tempfile.mkdtemp(), "m.json")
     >>> dc.geometric(4, alpha="1/2").save(file)
     >>> v = dc.verify(file, epsilon="0.6")
-    >>> v.ratio, v.claim_holds, v.properties["F"].holds
+    >>> v.ratio, v.passed, v.properties["F"].passed
     (Fraction(2, 1), False, False)
     """
 
@@ -82,11 +83,19 @@ class FileVerdict(Verdict):
         """Whether the claim that was judged holds; True where none was."""
         return self.judged is None or self.judged.holds
 
+    @property
+    def passed(self) -> bool | None:
+        """Whether the claim that was judged holds; True for a mechanism, whose claim was proved again as it was read.
+
+        None where nothing is claimed: a matrix or a p-table without ``epsilon``.
+        """
+        return self.claim_holds if self.judged or isinstance(self.subject, Mechanism) else None
+
     def to_json(self) -> dict[str, Json]:
         """What every verdict states, the properties, and the claim, as plain JSON values."""
         content: dict[str, Json] = {
             "file": self.name,
-            "holds": self.claim_holds if self.judged or isinstance(self.subject, Mechanism) else None,
+            "holds": self.passed,
             **self.figures(),
             "properties": {code: result.holds for code, result in self.properties.items()},
         }
@@ -119,7 +128,9 @@ class FileVerdict(Verdict):
 
     def _subject_lines(self) -> tuple[tuple[str, str], ...]:
         if isinstance(self.subject, Mechanism):
-            return (("made by", repr(self.subject)), ("claim", "proved again from the numbers in the file"))
+            unproved = self.subject.certificate.unproved
+            stated = (("stated", f"{listed(unproved)}: NOT proved again, only what the file says"),) if unproved else ()
+            return (("made by", repr(self.subject)), ("claim", "proved again from the numbers in the file"), *stated)
         return self.subject.lines(self) if isinstance(self.subject, PTable) else ()
 
     def _property_lines(self) -> list[tuple[str, str]]:
@@ -157,7 +168,7 @@ class FileVerdict(Verdict):
 
 
 @dataclass(frozen=True)
-class Refutation(Result):
+class Refutation(Check, Result):
     """A file that is not as it was written, or claims more than its numbers prove: an answer to whoever asked.
 
     Attributes
@@ -173,6 +184,11 @@ class Refutation(Result):
     file: str
     name: str
     problem: str
+
+    @property
+    def holds(self) -> bool:
+        """False: it was refuted."""
+        return False
 
     def to_json(self) -> dict[str, Json]:
         """The verdict, as plain JSON values."""
@@ -225,7 +241,8 @@ def verify(
         "central" (adjacent counts; the default for counts), "local" (any two truths; the default for labels) or
         "metric" (per unit of distance; the default for maps).
     inputs
-        For a matrix: the space of its rows, ``Counts(rows - 1)`` if not given.
+        For a matrix: the space of its rows. If not given, labels where the rows of a data frame or a file have names
+        other than consecutive numbers, else ``Counts(rows - 1)``.
     exact
         False screens in floats only and adds the error bound: quick, still a valid upper bound, but not tight to the
         last digit.
@@ -237,8 +254,9 @@ def verify(
     Returns
     -------
     Verdict, FileVerdict or BundleReport
-        ``ratio`` (exact), ``epsilon``, ``delta(epsilon)``, ``witness``, ``holds(epsilon, delta)``. Of a file also its
-        properties and its claim. Of a bundle a check for each promise (:func:`discreet.verify_bundle`).
+        ``ratio`` (exact), ``epsilon``, ``delta(epsilon)``, ``witness``, ``holds(epsilon, delta)``, and ``passed``:
+        whether the claim that comes with a mechanism or a file holds. Of a file also its properties. Of a bundle a
+        check for each promise (:func:`discreet.verify_bundle`).
 
     Raises
     ------
@@ -315,7 +333,7 @@ def judge_subject(
         judged = Judged(*claim, verdict.holds(*claim), least, witness)
     return FileVerdict(
         verdict.notion, verdict.inputs, verdict.exact, verdict.evidence, (*notes, *verdict.notes), verdict.outputs,
-        name, subject, _properties(subject), judged,
+        verdict.claim, name, subject, _properties(subject), judged,
     )  # fmt: skip
 
 

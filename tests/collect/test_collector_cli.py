@@ -178,7 +178,7 @@ def test_a_table_larger_than_the_engines_memory(tmp_path: Path, monkeypatch: pyt
     assert (tmp_path / "t.duckdb").stat().st_size > 1.5 * 8_000_000
     m = dc.two_sided_geometric(epsilon=1)
     assert tables.perturb_column(m, tables.Source(tmp_path / "t.duckdb"), tmp_path / "r.parquet") == 2_000_000
-    with pytest.raises(UnreadableFile, match="more memory than 8MB") as failure:
+    with refused(UnreadableFile, token="8MB") as failure:
         tables.Source(tmp_path / "t.duckdb").counts(m.outputs)  # two million different values
     assert failure.value.__context__ is None
 
@@ -189,13 +189,13 @@ def test_a_database_in_use_is_told_from_a_broken_one(tmp_path: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as other:
         try:
             assert other.stdout is not None and other.stdout.readline() == b"open\n"
-            with pytest.raises(UnreadableFile, match="another program has it open for writing") as failure:
+            with refused(UnreadableFile, token="open for writing") as failure:
                 tables.Source(tmp_path / "t.duckdb")
             assert failure.value.__context__ is None
         finally:
             other.kill()
     (tmp_path / "b.duckdb").write_text("no database at all")
-    with pytest.raises(UnreadableFile, match="damaged"):
+    with refused(UnreadableFile, token="b.duckdb"):
         tables.Source(tmp_path / "b.duckdb")
 
 
@@ -237,13 +237,13 @@ def test_files_that_cannot_be_used_are_said_so(tmp_path: Path, mechanism: Path) 
         tables.Source(data, "colour")
     with refused(InvalidInput, "column"):
         tables.Source(data)
-    with pytest.raises(UnreadableFile, match="there is no such file"):
+    with refused(UnreadableFile, token="no such file"):
         tables.Source(tmp_path / "none.csv", "visits")
     (tmp_path / "x.xlsx").write_text("")
-    with pytest.raises(InvalidInput, match=r"it is a spreadsheet. Save the sheet as CSV"):
+    with refused(UnreadableFile, token="to_parquet('x.parquet')"):
         tables.Source(tmp_path / "x.xlsx")
     (tmp_path / "broken.parquet").write_text("no")
-    with pytest.raises(UnreadableFile, match=r"cannot read broken\.parquet: .*content does not fit its name"):
+    with refused(UnreadableFile, token="broken.parquet"):
         tables.Source(tmp_path / "broken.parquet")
     with refused(InvalidInput, "table"):
         tables.Source(data, "visits", "people")
@@ -265,7 +265,7 @@ def test_tables_of_a_database_are_named(tmp_path: Path) -> None:
         store.execute("CREATE TABLE a AS SELECT 1 AS v; CREATE TABLE b AS SELECT 2 AS v")
     with refused(InvalidInput, "table"):
         tables.Source(file)
-    with pytest.raises(InvalidInput, match="no table 'c'"):
+    with refused(InvalidInput, token="table 'c'"):
         tables.Source(file, table="c")
     source = tables.Source(file, table="b")
     assert source.counts(dc.Counts(5)) == {2: 1}
@@ -301,7 +301,7 @@ def test_batches_join_without_a_seam(tmp_path: Path, monkeypatch: pytest.MonkeyP
     tables.perturb_column(m, tables.Source(file), tmp_path / "r.csv")
     assert np.array_equal(pd.read_csv(tmp_path / "r.csv")["report"], np.arange(50) % 5)
     pd.DataFrame({"v": [*range(5)] * 4 + [9]}).to_csv(file, index=False)
-    with pytest.raises(dc.errors.ForeignValue, match="row 21 of"):
+    with refused(dc.errors.ForeignValue, token="row 21"):
         tables.perturb_column(m, tables.Source(file), tmp_path / "r2.csv")
 
 

@@ -84,7 +84,7 @@ def test_the_argument_of_a_column_that_is_not_there_is_named_only_where_it_is_kn
     """A column of groups is asked for by --group or by --by."""
     (tmp_path / "people.csv").write_text("visits,sex\n3,f\n", encoding="utf-8")
     for arguments, argument in (({"column": "sx"}, "column"), ({"column": "visits", "group": "sx"}, None)):
-        with pytest.raises(InvalidInput, match="no column 'sx'; did you mean 'sex'") as failure:
+        with refused(InvalidInput, token="'sx' ... mean 'sex'") as failure:
             tables.Source(tmp_path / "people.csv", **arguments)
         assert failure.value.argument == argument
 
@@ -117,7 +117,7 @@ def test_a_file_that_ends_in_the_middle_is_refused_without_the_engines_words(tmp
     (tmp_path / "people.csv.gz").write_bytes(packed[: len(packed) // 2])
     problem = read_problem(tmp_path / "people.csv.gz")
     assert "withheld" in str(problem) and problem.__context__ is None
-    with pytest.raises(UnreadableFile, match="withheld") as failure:
+    with refused(UnreadableFile, token="withheld") as failure:
         tables.Source(tmp_path / "people.csv.gz").counts(dc.Counts(20))
     assert failure.value.__context__ is None
 
@@ -135,7 +135,7 @@ def test_quoted_line_ends_split_no_row(tmp_path: Path) -> None:
 
 def test_a_dialect_is_not_guessed(tmp_path: Path) -> None:
     (tmp_path / "people.csv").write_text("name;visits\nann;3\nbob;4\n", encoding="utf-8")
-    with pytest.raises(InvalidInput, match=r"separates its fields by semicolons.*sep=';'"):
+    with refused(UnreadableFile, token="read_csv('people.csv', sep=';')"):
         tables.Source(tmp_path / "people.csv", "visits")
     for name, text in (("p.tsv", "name\tvisits\na,b\t3\n"), ("p.csv", "name,visits\n#a,3\n")):
         (tmp_path / name).write_text(text, encoding="utf-8")
@@ -173,7 +173,7 @@ def test_a_file_without_a_heading_is_refused_and_its_first_row_not_quoted(tmp_pa
 def test_headings_that_cannot_be_used_are_said_so_by_estimates_too(tmp_path: Path) -> None:
     reports = tmp_path / "reports.csv"
     reports.write_text("report;x\n3;1\n", encoding="utf-8")
-    with pytest.raises(InvalidInput, match="separates its fields by semicolons, and commas are read"):
+    with refused(UnreadableFile, token="read_csv('reports.csv', sep=';')"):
         tables.Source(reports)
     reports.write_text("report,report\n3,1\n", encoding="utf-8")
     with refused(InvalidInput, "column"):

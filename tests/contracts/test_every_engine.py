@@ -32,6 +32,7 @@ from discreet.questions.groups import TOTAL, groups_from
 from discreet.questions.question import read_question
 from support import awkward, independence
 from support.engines import EMBEDDED, ENGINES, KEY, SMALL, Engine, every_engine
+from support.refusals import refused
 from support.tiers import batches
 
 # ------------------------------------------------------------------------------------------------ the counts
@@ -166,7 +167,7 @@ def test_the_schema_is_known_without_rows(engine: Engine, tmp_path) -> None:
         assert source.view(engine.table) is None
         columns = source.table(engine.table)
         assert list(columns) == VISITS.names and set(columns.values()) <= set(KINDS)
-        with pytest.raises(InvalidInput, match="there is no table 'people'"):
+        with refused(InvalidInput, token="table 'people'"):
             source.spelled("people")
     assert with_rows.table(engine.table) == without.table(engine.table)
 
@@ -193,7 +194,7 @@ def test_what_is_missing_shows_in_a_rehearsal_in_full_words(engine: Engine, tmp_
 
     source = visits(engine, tmp_path)
     monkeypatch.setattr(engine.counts_by, missing)
-    with pytest.raises(SourceFailed, match="nothing was spent: ModuleNotFoundError: No module named 'something'"):
+    with refused(SourceFailed, token="nothing was spent ... 'something'"):
         source.rehearse(countings(engine))
 
 
@@ -210,7 +211,7 @@ def test_words_and_counts_of_the_engine_are_withheld_when_it_stops(engine: Engin
         return count(*given) + 815000
 
     monkeypatch.setattr(engine.counts_by, stops)
-    with pytest.raises(SourceFailed, match="withheld") as failure:
+    with refused(SourceFailed, token="withheld") as failure:
         source.count(countings(engine))
     assert failure.value.__context__ is None and failure.value.__cause__ is None
     report = "".join(traceback.TracebackException.from_exception(failure.value, capture_locals=True).format())
@@ -222,7 +223,7 @@ def test_a_column_or_view_that_is_not_there_is_refused_before_anything_is_opened
     source = visits(engine, tmp_path)
     question = read_question("SELECT COUNT(*) FROM t WHERE age > 5", unit="row")
     for act in (source.rehearse, source.count):
-        with pytest.raises(InvalidInput, match="has no column 'age'"):
+        with refused(InvalidInput, token="column 'age'"):
             act([engine.asked(Counting(question, TOTAL, "row", 1, KEY))])
 
 
@@ -231,7 +232,7 @@ def test_floats_cannot_name_people_where_they_are_stored_as_such(engine: Engine,
     source = visits(engine, tmp_path)
     source.check_unit(engine.table, "person")
     if source.table(engine.table)["x"] == "number":
-        with pytest.raises(InvalidInput, match="cannot name people"):
+        with refused(InvalidInput, token="cannot name people"):
             source.check_unit(engine.table, "x")
 
 
@@ -339,7 +340,7 @@ def test_a_new_engine_gives_its_abstract_part_and_keeps_the_promises_of_all(tmp_
         theirs = visits(engine, tmp_path).count(countings(engine))
         for one, other in zip(source.count(countings(ENGINES[0])), theirs, strict=True):
             np.testing.assert_array_equal(one, other)
-    with pytest.raises(SourceFailed, match="could not be read to its end"):
+    with refused(SourceFailed, token="withheld"):
         PlainRows(rows, changes=True).count(countings(ENGINES[0]))
     with pytest.raises(SourceFailed) as failure:
         PlainRows([{"person": "ann"}]).count(countings(ENGINES[0]))  # a KeyError inside

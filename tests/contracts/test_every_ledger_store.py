@@ -24,6 +24,7 @@ from discreet.ledger.ledger import Cost, Ledger, Recorded
 from discreet.ledger.stores.base import Session, Store
 from discreet.ledger.stores.opening import STORES, create_store, open_store
 from support.postgres_server import server
+from support.refusals import refused
 
 WHEN = "2026-01-01T00:00:00Z"
 SECRET = b"a secret of 32 bytes in the test"
@@ -81,7 +82,7 @@ def test_a_store_is_there_once_it_was_made(address: str, chain: list[Event]) -> 
 
 def test_a_store_is_never_made_twice(store: Store, address: str, chain: list[Event]) -> None:
     before = rows(store)
-    with pytest.raises(InvalidInput, match="exists already"):
+    with refused(InvalidInput, token="exists"):
         create_store(address, chain[0].row, b"another")
     assert rows(store) == before
 
@@ -233,7 +234,7 @@ def test_what_was_written_stays_and_what_was_not_finished_does_not(
 
 def live(address: str) -> None:
     """A ledger from its making on: reserve, open, commit, give back, look up, beyond the first checkpoint."""
-    with pytest.raises(UnreadableFile, match="there is no ledger"):
+    with refused(UnreadableFile, token="no ledger"):
         Ledger.open(address)
     ledger = Ledger.create(address, dataset="visits", unit="person", epsilon=2)
     stopped = ledger.reserve("stopped", {}, Cost(Fraction(1, 2)))

@@ -28,43 +28,43 @@ from support.refusals import refused
 # ------------------------------------------------------------------------------------------------ other formats
 
 FOREIGN = {
-    "t.xlsx": (b"PK\x03\x04", r"it is a spreadsheet\. Save the sheet as CSV UTF-8"),
-    "t.xls": (b"", "it is a spreadsheet"),
-    "t.feather": (b"ARROW1", r"an Arrow file.*read_ipc\('t\.feather'\)"),
-    "t.sqlite": (b"SQLite format 3\0", "an SQLite database.*Export its table"),
-    "t.db": (b"SQLite format 3\0 and more", "an SQLite database.*Export its table"),
-    "t.rds": (b"", "an R file"),
-    "t.sav": (b"", "a file of a statistics package"),
-    "t.json": (b"{}", "a JSON file"),
-    "t.txt": (b"a,b", r"by commas, name it \.csv"),
-    "t.npy": (b"", "a Python file"),
-    "t.csv": (b"PAR1....", r"a Parquet file\. Give it a name that ends in \.parquet"),
-    "u.csv": (b"PK\x03\x04....", "a spreadsheet or a zip file"),
-    "v.csv": (gzip.compress(b"a,b\n"), r"packed by gzip\. Give it a name that ends in \.gz"),
-    "w.csv": ("a,b\n1,2\n".encode("utf-16"), r"text in UTF-16.*iconv"),
+    "t.xlsx": (b"PK\x03\x04", "spreadsheet ... CSV UTF-8"),
+    "t.xls": (b"", "spreadsheet"),
+    "t.feather": (b"ARROW1", "Arrow ... read_ipc('t.feather')"),
+    "t.sqlite": (b"SQLite format 3\0", "SQLite ... sqlite3 -header"),
+    "t.db": (b"SQLite format 3\0 and more", "SQLite ... sqlite3 -header"),
+    "t.rds": (b"", "R file"),
+    "t.sav": (b"", "statistics"),
+    "t.json": (b"{}", "read_json('t.json')"),
+    "t.txt": (b"a,b", "name it .csv"),
+    "t.npy": (b"", "Python file"),
+    "t.csv": (b"PAR1....", "Parquet ... .parquet"),
+    "u.csv": (b"PK\x03\x04....", "zip"),
+    "v.csv": (gzip.compress(b"a,b\n"), "gzip ... .gz"),
+    "w.csv": ("a,b\n1,2\n".encode("utf-16"), "UTF-16 ... iconv"),
 }
 
 
 @pytest.mark.parametrize("name", FOREIGN)
 def test_a_file_of_another_format_is_named_with_what_to_do(tmp_path, name) -> None:
-    content, words = FOREIGN[name]
+    content, token = FOREIGN[name]
     (tmp_path / name).write_bytes(content)
-    with pytest.raises(UnreadableFile, match=words):
+    with refused(UnreadableFile, token=token):
         open_source(tmp_path / name)
 
 
 @pytest.mark.parametrize(
     ("name", "heading", "words"),
     [
-        ("t.csv", "a;b", "by semicolons, and commas are read.*sep=';'.*decimal=','"),
-        ("t.csv", "a\tb", "by tabs, and commas are read"),
-        ("t.csv", "a|b", "by vertical bars, and commas are read"),
-        ("t.tsv", "a,b", "by commas, and tabs are read"),
+        ("t.csv", "a;b", "semicolons ... sep=';' ... decimal=','"),
+        ("t.csv", "a\tb", "tabs"),
+        ("t.csv", "a|b", "vertical"),
+        ("t.tsv", "a,b", "tabs are read"),
     ],
 )
 def test_other_separators_are_named_from_the_heading_alone(tmp_path, name, heading, words) -> None:
     (tmp_path / name).write_text(f"{heading}\n1\n")
-    with pytest.raises(UnreadableFile, match=words):
+    with refused(UnreadableFile, token=words):
         open_source(tmp_path / name).table("t")
 
 
@@ -90,7 +90,7 @@ def test_a_damaged_file_among_several_is_named(tmp_path) -> None:
     (tmp_path / "t").mkdir()
     duckdb.execute(f"COPY (SELECT 1 AS site) TO '{tmp_path}/t/a.parquet'")
     (tmp_path / "t" / "b.parquet").write_bytes(b"PAR1 and no more")
-    with pytest.raises(UnreadableFile, match=r"cannot read b\.parquet: "):
+    with refused(UnreadableFile, token="cannot read b.parquet:"):
         open_source(tmp_path / "t").table("t")
 
 
@@ -106,7 +106,7 @@ def test_a_table_whose_log_tells_which_rows_are_in_force_is_refused(tmp_path, lo
     (tmp_path / "t" / log).mkdir(parents=True)
     (tmp_path / "t" / log / "v1.metadata.json").write_text("{}")
     duckdb.execute(f"COPY (SELECT 1 AS site) TO '{tmp_path}/t/a.parquet'")
-    with pytest.raises(UnreadableFile, match="older versions of rows too"):
+    with refused(UnreadableFile, token="older versions"):
         open_source(tmp_path / "t")
 
 
@@ -140,13 +140,13 @@ def test_the_first_row_is_not_taken_for_a_heading_that_is_not_utf8(tmp_path) -> 
     """Of files that the engine unpacks; the others are read by Python."""
     for heading, words in (
         (b"personn\xe9,age", "cannot read t.csv.zst"),
-        (b'person,"home', "its heading goes on after"),
+        (b'person,"home', "heading goes"),
     ):
         raw = heading + b"\nAnn Smith,47\nBob,8\n"
         block = (1 | len(raw) << 3).to_bytes(3, "little") + raw  # one frame, one block, stored as it is
         (tmp_path / "t.csv.zst").write_bytes(b"\x28\xb5\x2f\xfd\x20" + bytes([len(raw)]) + block)
         check_whole(tmp_path / "t.csv.zst")
-        with pytest.raises(UnreadableFile, match=words) as failure:
+        with refused(UnreadableFile, token=words) as failure:
             open_source(tmp_path / "t.csv.zst").table("t")
         assert "Ann" not in str(failure.value)
 
@@ -249,7 +249,7 @@ def test_a_damaged_compressed_file_is_refused_before_anything_is_counted(tmp_pat
     file.write_bytes(whole + whole)
     check_whole(file)  # several packed files in one are a packed file
     file.write_bytes(damaged)
-    with pytest.raises(UnreadableFile, match=r"damaged or incomplete"):
+    with refused(UnreadableFile, token="gzip"):
         check_whole(file)
     question = read_question("SELECT COUNT(*) FROM t", unit="row")
     with pytest.raises(UnreadableFile):
@@ -268,7 +268,7 @@ def test_a_gzip_header_that_the_engine_does_not_read_is_refused_before(tmp_path,
     )
     (tmp_path / "t.csv.gz").write_bytes(packed[:3] + bytes([flag]) + packed[4:10] + extra + packed[10:])
     assert gzip.decompress((tmp_path / "t.csv.gz").read_bytes()) == raw
-    with pytest.raises(UnreadableFile, match="pack it again by gzip"):
+    with refused(UnreadableFile, token="gzip"):
         check_whole(tmp_path / "t.csv.gz")
 
 
@@ -276,7 +276,7 @@ def test_a_gzip_header_that_the_engine_does_not_read_is_refused_before(tmp_path,
 
 
 def test_only_columns_whose_text_tells_people_apart_can_be_units(tmp_path) -> None:
-    refused = [
+    unusable = [
         "DOUBLE",
         "FLOAT",
         "TIMESTAMPTZ",
@@ -285,19 +285,19 @@ def test_only_columns_whose_text_tells_people_apart_can_be_units(tmp_path) -> No
         "STRUCT(a INTEGER)",
         "BLOB",
     ]
-    refused += ["MAP(VARCHAR, INTEGER)", "VARIANT", "INTERVAL", "BIT", "TIMETZ"]
+    unusable += ["MAP(VARCHAR, INTEGER)", "INTERVAL", "BIT", "TIMETZ"]
     accepted = ["BIGINT", "UTINYINT", "HUGEINT", "VARCHAR", "BOOLEAN", "DATE", "TIMESTAMP", "TIMESTAMP_NS", "UUID"]
     accepted += ["DECIMAL(10,2)", "ENUM('a', 'b')"]
     with duckdb.connect(str(tmp_path / "t.duckdb")) as base:
-        for j, stored in enumerate(refused + accepted):
+        for j, stored in enumerate(unusable + accepted):
             base.execute(f"CREATE TABLE t{j} (person {stored}, site INTEGER)")
     source = open_source(tmp_path / "t.duckdb")
-    for j, stored in enumerate(refused + accepted):
+    for j, stored in enumerate(unusable + accepted):
         question = read_question(f"SELECT COUNT(*) FROM t{j}", unit="person")
         counting = Counting(question, TOTAL, "person", 1, KEY)
-        if stored in refused:
+        if stored in unusable:
             for act in (source.count, source.rehearse):
-                with pytest.raises(InvalidInput, match="cannot name people"):
+                with refused(InvalidInput, token="cannot name people"):
                     act([counting])
         else:
             source.rehearse([counting])
@@ -317,7 +317,7 @@ def test_a_rehearsal_needs_no_rows_and_says_what_is_missing(tmp_path, monkeypatc
         raise ModuleNotFoundError("No module named 'something'")
 
     monkeypatch.setattr("discreet.engines.duckdb.files.count", missing)
-    with pytest.raises(SourceFailed, match="nothing was spent: ModuleNotFoundError: No module named 'something'"):
+    with refused(SourceFailed, token="nothing was spent ... 'something'"):
         source.rehearse([counting])
 
 

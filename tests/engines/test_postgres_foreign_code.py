@@ -21,6 +21,7 @@ from discreet.engines.sources import open_source
 from discreet.errors import InvalidInput
 from support.postgres_questions import counting, refusal
 from support.postgres_server import Server, server
+from support.refusals import refused
 
 CALLED = "FOREIGN CODE WAS CALLED"
 
@@ -462,7 +463,7 @@ def test_an_index_that_calls_foreign_code_stops_what_was_planned_before(pg: Serv
     with pg.connect(name) as base:
         base.execute("CREATE INDEX ON t ((x + evil.number(1)))")
     start = len(pg.log)
-    with pytest.raises(InvalidInput, match=r"an index that calls evil\.number"):
+    with refused(InvalidInput, token="evil.number"):
         source.rehearse([asked])
     assert calls(pg, start) == []
 
@@ -586,6 +587,6 @@ def test_types_that_others_made_are_refused(pg: Server) -> None:
 def test_nothing_is_spent_on_a_database_that_is_refused(pg: Server, tmp_path) -> None:
     name = pg.database(*TABLE, *FUNCTIONS, "CREATE INDEX ON t ((x + evil.number(1)))")
     book = dc.Ledger.create(tmp_path / "l", dataset=name, unit="row", epsilon=1)
-    with pytest.raises(InvalidInput, match=r"an index that calls evil\.number"):
+    with refused(InvalidInput, token="evil.number"):
         dc.release_counts(ONE, data=pg.address(name), unit="row", epsilon=1, ledger=book)
     assert book.spent().epsilon == 0

@@ -16,6 +16,7 @@ from support.command_line import run
 from support.needs import need
 from support.postgres_questions import VISITS, counting, one, refusal
 from support.postgres_server import Server, start
+from support.refusals import refused
 
 # ------------------------------------------------------------------------------------------------ refused by schema
 
@@ -86,7 +87,7 @@ def test_a_unit_has_a_text_that_tells_its_values_apart(odd: str, column: str) ->
 
 
 def test_the_text_of_a_float_is_refused_before_anything_is_read(odd: str) -> None:
-    with pytest.raises(InvalidInput, match="floating-point numbers, whose text differs"):
+    with refused(InvalidInput, token='"f" ... floating-point'):
         open_source(odd).rehearse([counting("SELECT COUNT(*) FROM public.t WHERE TRY_CAST(f AS VARCHAR) = '5'")])
 
 
@@ -94,17 +95,17 @@ def test_other_encodings_and_old_servers_are_refused(pg: Server, study: str, mon
     with pg.connect() as base:
         base.execute("DROP DATABASE IF EXISTS latin")
         base.execute("CREATE DATABASE latin ENCODING 'LATIN1' TEMPLATE template0")
-    with pytest.raises(Unsupported, match="encoded in LATIN1"):
+    with refused(Unsupported, token="encoded in LATIN1"):
         open_source(pg.address("latin")).tables()
     monkeypatch.setattr(sessions, "OLDEST", 99)
-    with pytest.raises(Unsupported, match="Use version 99 or newer"):
+    with refused(Unsupported, token="version 99"):
         open_source(study).tables()
 
 
 def test_a_server_without_unicode_case_refuses_lower_upper_and_ilike(study: str, monkeypatch) -> None:
     monkeypatch.setattr("discreet.engines.postgres.source.case_collation", lambda connection: None)
     for condition in ("LOWER(city) = 'oslo'", "UPPER(city) = 'OSLO'", "city ILIKE 'o%'"):
-        with pytest.raises(Unsupported, match="upper and lower case of ASCII letters only"):
+        with refused(Unsupported, token="ASCII"):
             open_source(study).rehearse([counting(f"SELECT COUNT(*) FROM public.visits WHERE {condition}")])
     assert one(study, "TRIM(city) LIKE 'O%'", "public.visits") == 200
 
@@ -163,9 +164,9 @@ def test_a_view_that_is_replaced_after_the_plan_is_not_counted(pg: Server, tmp_p
     source.rehearse([asked])
     with pg.connect(name) as base:
         base.execute("CREATE OR REPLACE VIEW v AS SELECT city FROM visits WHERE age > 50")
-    with pytest.raises(SourceFailed, match=r"public\.v was altered"):
+    with refused(SourceFailed, token="public.v was altered"):
         source.rehearse([asked])
-    with pytest.raises(SourceFailed, match="withheld"):
+    with refused(SourceFailed, token="withheld"):
         source.count([asked])
 
 
@@ -173,7 +174,7 @@ def test_a_views_text_is_read_as_it_is_printed() -> None:
     listed = "((b)::text <> ALL ((ARRAY['q'::character varying, 'r'::character varying])::text[]))"
     plain = view_sql("v", f"SELECT a FROM s.t WHERE (a = '-3'::integer) AND {listed}")
     assert plain == "SELECT a FROM s.t WHERE (a = -3) AND (NOT b IN ('q', 'r'))"
-    with pytest.raises(InvalidInput, match="the view v cannot be read"):
+    with refused(InvalidInput, token="view v"):
         view_sql("v", "SELECT FROM WHERE (((")
 
 

@@ -17,11 +17,12 @@ from discreet.addresses import read_address
 from discreet.engines.postgres import connection as sessions
 from discreet.engines.postgres.dialect import PostgresDialect
 from discreet.engines.sources import open_source
-from discreet.errors import DiscreetError, InvalidInput, MissingExtra, SourceFailed
+from discreet.errors import InvalidInput, MissingExtra, SourceFailed
 from support.command_line import run
 from support.paths import DOCS
 from support.postgres_questions import CITIES, KEY, VISITS, counting, one
 from support.postgres_server import Server
+from support.refusals import refused
 
 # ------------------------------------------------------------------------------------------------ the whole path
 
@@ -89,15 +90,15 @@ def test_nothing_is_reserved_before_the_rehearsal_succeeded(pg: Server, tmp_path
     book = dc.Ledger.create(tmp_path / "l", dataset=name, unit="row", epsilon=5)
     ask: dict[str, Any] = {"unit": "row", "epsilon": 1, "ledger": book}
     question = "SELECT COUNT(*) FROM public.visits"
-    with pytest.raises(DiscreetError, match=r"GRANT SELECT ON public\.visits TO stranger"):
+    with refused(SourceFailed, token="GRANT SELECT ON ... public.visits TO stranger;"):
         dc.release_counts(question, data=pg.address(name, "stranger"), **ask)
-    with pytest.raises(SourceFailed, match="cannot connect to postgresql://owner@/nowhere"):
+    with refused(SourceFailed, token="postgresql://owner@/nowhere"):
         dc.release_counts(question, data=pg.address("nowhere"), **ask)
     source = open_source(pg.address(name))
     source.table("public.visits")
     with pg.connect(name) as base:
         base.execute("ALTER TABLE visits ALTER COLUMN age TYPE bigint")
-    with pytest.raises(SourceFailed, match=r"public\.visits was altered after it was planned for"):
+    with refused(SourceFailed, token="public.visits was altered"):
         dc.release_counts(question, data=source, **ask)
     assert book.left().epsilon == 5 and len(list(book.events())) == 1
 
@@ -130,13 +131,13 @@ def test_a_password_in_the_address_is_refused_and_never_shown(address: str, tmp_
     for more in (["--plan"], ["--ledger", tmp_path / "l", "--json"]):
         told = run(*asked, *more, code=2)
         assert "hush" not in told.stdout + told.stderr and "postgres" in told.stderr
-    with pytest.raises(InvalidInput) as refused:
+    with pytest.raises(InvalidInput) as refusal:
         open_source(address)
-    stack = traceback.TracebackException.from_exception(refused.value, capture_locals=True).stack
+    stack = traceback.TracebackException.from_exception(refusal.value, capture_locals=True).stack
     inside = [str(frame.locals) for frame in stack if "discreet/engines" in frame.filename]
-    assert inside and not any("hush" in shown for shown in [*inside[1:], str(refused.value)])
-    assert refused.value.__context__ is None
-    assert "PGPASSFILE" in str(refused.value) and ".pgpass" in str(refused.value)
+    assert inside and not any("hush" in shown for shown in [*inside[1:], str(refusal.value)])
+    assert refusal.value.__context__ is None
+    assert "PGPASSFILE" in str(refusal.value) and ".pgpass" in str(refusal.value)
 
 
 def test_a_password_from_a_file_opens_and_leaves_no_trace(pg: Server, tmp_path, monkeypatch, caplog) -> None:
@@ -151,7 +152,7 @@ def test_a_password_from_a_file_opens_and_leaves_no_trace(pg: Server, tmp_path, 
         base.execute("SELECT pg_reload_conf()")
     caplog.set_level(logging.DEBUG)
     data = pg.address(name, "locked")
-    with pytest.raises(SourceFailed, match="password") as refused:
+    with refused(SourceFailed, token="password") as refusal:
         open_source(data).tables()
     passwords = tmp_path / "pgpass"
     passwords.write_text(f"*:*:{name}:locked:Q4711hushQ\n", encoding="utf-8")
@@ -161,7 +162,7 @@ def test_a_password_from_a_file_opens_and_leaves_no_trace(pg: Server, tmp_path, 
     question = "SELECT COUNT(*) FROM public.visits"
     released = dc.release_counts(question, data=data, unit="row", epsilon=1, ledger=book, out=tmp_path / "out")
     written = b"".join(file.read_bytes() for file in [*(tmp_path / "out").rglob("*"), tmp_path / "l"] if file.is_file())
-    for shown in (str(refused.value), repr(open_source(data)), str(released.to_json()), caplog.text, str(written)):
+    for shown in (str(refusal.value), repr(open_source(data)), str(released.to_json()), caplog.text, str(written)):
         assert "Q4711hushQ" not in shown
     assert str(pg.folder).encode() not in written  # where the data was is nobody's business
 
@@ -170,13 +171,13 @@ def test_a_password_from_a_file_opens_and_leaves_no_trace(pg: Server, tmp_path, 
     ("address", "words"),
     [
         ("postgresql://ann@host", "names no database"),
-        ("postgresql://ann@host/study?options=-csearch_path%3Devil", "may not set options"),
+        ("postgresql://ann@host/study?options=-csearch_path%3Devil", "options"),
         ("postgresql://ann@host/study?nonsense=1", "cannot be read"),
         ("postgresql://ann@host/study?dbname=other", "names two databases"),
     ],
 )
 def test_an_address_says_where_the_data_is_and_nothing_else(address: str, words: str) -> None:
-    with pytest.raises(InvalidInput, match=words):
+    with refused(InvalidInput, token=words):
         open_source(address)
 
 
@@ -189,15 +190,13 @@ def test_a_database_is_named_as_it_is_called_whatever_the_address_must_write(pg:
 
 def test_what_the_catalogue_cannot_give_is_an_error_and_no_traceback(study: str, monkeypatch) -> None:
     monkeypatch.setitem(sessions._SETTINGS, "work_mem", "nonsense")
-    with pytest.raises(
-        SourceFailed, match=r"the catalogue of postgresql://owner@/study_\d+.* cannot be read: InvalidParam"
-    ):
+    with refused(SourceFailed, token="catalogue ... InvalidParameterValue"):
         open_source(study).tables()
 
 
 def test_without_the_driver_the_error_is_the_install_command(monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
-    with pytest.raises(MissingExtra, match=r"pip install 'discreet\[postgres\]'"):
+    with refused(MissingExtra, token="discreet[postgres]"):
         open_source("postgresql://ann@host/study")
 
 
@@ -208,7 +207,7 @@ def test_the_servers_words_about_a_row_are_withheld(pg: Server, monkeypatch, cap
     source = open_source(pg.address(name))
     asked = counting("SELECT COUNT(*) FROM public.t WHERE x > 5")
     source.rehearse([asked])
-    with pytest.raises(SourceFailed, match="withheld") as failure:
+    with refused(SourceFailed, token="withheld") as failure:
         source.count([asked])
     assert "4711 of ann" in pg.log and failure.value.__context__ is None
     report = "".join(traceback.TracebackException.from_exception(failure.value, capture_locals=True).format())

@@ -27,6 +27,7 @@ from discreet.questions.question import expand_view, read_question
 from discreet.sources import files
 from discreet.sources.files import open_files
 from support.file_questions import KEY, by_site, counts, csv_source
+from support.refusals import refused
 
 # ------------------------------------------------------------------------------------------------ names and formats
 
@@ -91,22 +92,22 @@ def test_every_format_gives_the_same_table(tmp_path) -> None:
 
 def test_what_is_not_there_is_refused_with_what_is(tmp_path) -> None:
     source = csv_source(tmp_path, b"a,b\n1,2\n")
-    with pytest.raises(InvalidInput, match=r"no table 'x' in t\. The table is t\."):
+    with refused(InvalidInput, token="table 'x' ... table is t."):
         source.table("x")
-    with pytest.raises(InvalidInput, match="no column 'c' of its own"):
+    with refused(InvalidInput, token="column 'c'"):
         counts(source, "SELECT COUNT_IF(c = 1) FROM t")
-    with pytest.raises(UnreadableFile, match="no such file"):
+    with refused(UnreadableFile, token="no such file"):
         open_source(tmp_path / "missing.csv")
     (tmp_path / "t.what").write_bytes(b"")
-    with pytest.raises(UnreadableFile, match="must end in"):
+    with refused(UnreadableFile, token=".tsv ... .duckdb"):
         open_source(tmp_path / "t.what")
     (tmp_path / "empty").mkdir()
     for none in ("empty", "none_*.parquet"):
-        with pytest.raises(UnreadableFile, match=r"ends in \.parquet"):
+        with refused(UnreadableFile, token="no file"):
             open_source(tmp_path / none)
     for name in ("t.parquet", "t.duckdb"):
         (tmp_path / name).write_bytes(b"neither of the two, and long enough to be looked at")
-        with pytest.raises(UnreadableFile, match="content does not fit its name") as failure:
+        with refused(UnreadableFile, token="does not fit") as failure:
             open_source(tmp_path / name).table("t")
         assert failure.value.__context__ is None and failure.value.__cause__ is None
 
@@ -115,7 +116,7 @@ def test_files_of_one_folder_must_have_the_same_columns(tmp_path) -> None:
     """Otherwise a value that does not fit the first file's type would stop the reading: a failure because of a row."""
     duckdb.execute(f"COPY (SELECT 1::TINYINT AS a) TO '{tmp_path}/t1.parquet'")
     duckdb.execute(f"COPY (SELECT 300::SMALLINT AS a) TO '{tmp_path}/t2.parquet'")
-    with pytest.raises(UnreadableFile, match=r"t2\.parquet differs from t1\.parquet"):
+    with refused(UnreadableFile, token="t2.parquet ... t1.parquet"):
         open_source(tmp_path).table(tmp_path.name)
 
 
@@ -184,14 +185,14 @@ def test_ten_thousand_columns(tmp_path) -> None:
 def test_names_that_are_not_a_columns_own_are_not_offered(tmp_path) -> None:
     source = csv_source(tmp_path, b"a,b,B,c,c,,\xc3\xa9\n1,2,3,4,5,6,7\n")
     assert list(source.table("t")) == ["a", "é"]
-    with pytest.raises(InvalidInput, match="no column 'c'"):
+    with refused(InvalidInput, token="column 'c'"):
         counts(source, "SELECT COUNT(c) AS n FROM t")
 
 
 @pytest.mark.parametrize("content", [b"", b"\n", b"\xff\xff\n1\n", b"\xef\xbb\xbf"])
 def test_a_csv_file_without_a_heading_is_refused(tmp_path, content) -> None:
     for name, packed in (("t.csv", content), ("t.csv.gz", gzip.compress(content))):
-        with pytest.raises(UnreadableFile, match="heading line") as failure:
+        with refused(UnreadableFile, token="heading") as failure:
             csv_source(tmp_path, packed, name).table("t")
         assert failure.value.__context__ is None
 
@@ -273,7 +274,7 @@ def test_tables_of_a_database(database) -> None:
         "person": "text",
     }  # no computed column
     assert list(database.table("other").values()) == ["number", "date", "timestamp", "boolean", "other", "other"]
-    with pytest.raises(InvalidInput, match='The tables are my "visits, near, other'):
+    with refused(InvalidInput, token='my "visits ... near, other'):
         database.table("study")
     sql = 'SELECT site, COUNT(*) FROM "my ""visits" GROUP BY site'
     assert counts(database, sql, {"site": range(1, 4)}) == [1, 2, 0]
@@ -288,7 +289,7 @@ def test_a_view_is_read_through_its_table(database) -> None:
     groups = Groups(("place",), ("integer",), (range(1, 10),))
     inside = expand_view(question, definition)
     assert database.count([Counting(inside, groups, "row", 1, KEY)])[0][:, 0].tolist() == [1, 2] + [0] * 7
-    with pytest.raises(InvalidInput, match="a view is counted through its table"):
+    with refused(InvalidInput, token="view"):
         database.count([Counting(question, groups, "row", 1, KEY)])
 
 

@@ -46,9 +46,9 @@ def test_symmetric_matrices_are_their_upper_triangles() -> None:
 
 
 def test_systems_without_an_answer_are_refused() -> None:
-    with pytest.raises(np.linalg.LinAlgError):
+    with pytest.raises(algebra.NumericalFailure):
         algebra.cholesky(-np.eye(3), 0.0)
-    with pytest.raises(np.linalg.LinAlgError):
+    with pytest.raises(algebra.NumericalFailure):
         algebra.left_solve(np.ones((3, 3)), np.ones(3))
 
 

@@ -16,7 +16,7 @@ from discreet.estimation.model.problem import read
 from discreet.estimation.solvers import em, smoothing
 from discreet.estimation.solvers.likelihood import Likelihood
 from support.paths import DATA
-from support.refusals import refused
+from support.refusals import Parts, refused
 
 GRID = dc.Grid(3, 4, cell=100.0)
 
@@ -292,7 +292,7 @@ def test_a_test_of_homogeneity_is_made_once() -> None:
 
 
 def test_a_test_of_homogeneity_needs_groups() -> None:
-    with pytest.raises(Unsupported, match="one group"):
+    with refused(Unsupported, token="homogeneity"):
         dc.estimate([5, 5], dc.randomized_response(2, epsilon=1), method="mle").homogeneity()
 
 
@@ -317,7 +317,7 @@ def test_maps_have_a_mean_place_and_labels_have_none() -> None:
     assert e.mean() == pytest.approx((10.0, 5.0))
     labels = dc.estimate([5, 5], dc.randomized_response(["a", "b"], epsilon=1), method="mle")
     for ask in (labels.mean, labels.variance, labels.cdf, lambda: labels.interval("mean")):
-        with pytest.raises(Unsupported, match="labels"):
+        with refused(Unsupported, token="labels"):
             ask()
 
 
@@ -353,63 +353,126 @@ FREE = dc.two_sided_geometric(epsilon=1)
 @pytest.mark.parametrize(
     ("arguments", "error", "words"),
     [
-        ({"counts": [1, 2], "mechanism": RR}, InvalidInput, "3 numbers.*reports="),
-        ({"counts": [1, -2, 3], "mechanism": RR}, InvalidInput, "negative; number 1"),
-        ({"counts": [1.0, 2.0, 3.0], "mechanism": RR}, WrongType, "integers; got float"),
-        ({"counts": [True, False, True], "mechanism": RR}, WrongType, "boolean"),
-        ({"counts": [0, 0, 0], "mechanism": RR}, InvalidInput, "no reports at all"),
-        ({"counts": {}, "mechanism": RR}, InvalidInput, "no reports at all"),
-        ({"reports": [], "mechanism": RR}, InvalidInput, "no reports at all"),
-        ({"reports": [0, 1, 3], "mechanism": RR}, ForeignValue, "position 2"),
-        ({"reports": [0.0, 1.0], "mechanism": RR}, WrongType, "float"),
-        ({"reports": {0: 1}, "mechanism": RR}, WrongType, "mapping"),
-        ({"counts": {3: 1}, "mechanism": RR}, ForeignValue, "0..2"),
-        ({"counts": {0: 1.5}, "mechanism": RR}, WrongType, "integers"),
-        ({"counts": {0: -1}, "mechanism": RR}, InvalidInput, "negative"),
-        ({"counts": [1, 2, 3], "reports": [1], "mechanism": RR}, InvalidInput, "got both"),
-        ({"mechanism": RR}, InvalidInput, "got neither"),
-        ({"counts": [1, 2, 3]}, InvalidInput, "no mechanism"),
-        ({"counts": []}, InvalidInput, "no mechanism"),
-        ({"counts": [1, 2, 3], "mechanism": "m.json"}, InvalidInput, "mechanism"),
-        ({"counts": [1, 2, 3], "mechanism": dc.uniform(2)}, InvalidInput, "no information"),
-        ({"counts": [1, 2], "mechanism": [[0.5, 0.5], [0.5, 0.5]]}, InvalidInput, "no information"),
-        ({"counts": [1, 2], "mechanism": [["1/2", "1/2"], ["1/2", "1/2"]]}, InvalidInput, "no information"),
-        ({"counts": [1, 0, 2, 0, 0, 0, 3], "mechanism": dc.random_rounding(6)}, InvalidInput, "cannot come from any"),
-        ({"counts": {1: 2}, "mechanism": FREE}, InvalidInput, "over=Counts"),
-        ({"counts": [1, 2], "mechanism": FREE, "over": dc.Counts(1)}, InvalidInput, "mapping"),
-        ({"counts": {1: 2}, "mechanism": FREE, "over": 5}, WrongType, "over must be"),
-        ({"counts": [1, 2, 3], "mechanism": RR, "over": dc.Counts(5)}, InvalidInput, "drop over"),
-        ({"reports": [99], "mechanism": dc.discrete_gaussian(sigma2=1), "over": dc.Counts(3)}, InvalidInput, "over="),
-        ({"counts": [1, 2, 3], "mechanism": RR, "method": "bayes"}, InvalidInput, "'mle'"),
-        ({"counts": [1, 2, 3], "mechanism": RR, "iterations": 5}, InvalidInput, "goes with method='ibu'"),
-        ({"counts": [1, 2, 3], "mechanism": RR, "method": "ibu", "iterations": 0}, InvalidInput, "at least 1"),
-        ({"counts": [1, 2, 3], "mechanism": RR, "method": "ibu", "start": [1, 0, 0]}, InvalidInput, "full support"),
-        ({"counts": [1, 2, 3], "mechanism": RR, "method": "ibu", "seed": 1}, InvalidInput, "smoothed"),
-        ({"counts": [1, 2, 3], "mechanism": RR, "tolerance": 0.0}, InvalidInput, "tolerance"),
-        ({"counts": [1, 2, 3], "mechanism": [[0.5, 0.25, 0.25], [0.2, 0.3, 0.5]], "method": "inverse"},
-         Unsupported, "as many outputs"),
-        ({"counts": [([1, 2, 3], RR), ([1, 2], dc.randomized_response(2, epsilon=1))]}, InvalidInput, "same true"),
+        ({"counts": [1, 2], "mechanism": RR}, InvalidInput, Parts(argument="counts", given="shape (2,)")),
+        ({"counts": [1, -2, 3], "mechanism": RR}, InvalidInput, Parts(argument="counts", token="negative; number 1")),
+        ({"counts": [1.0, 2.0, 3.0], "mechanism": RR}, WrongType, Parts(token="integers; got float")),
+        ({"counts": [True, False, True], "mechanism": RR}, WrongType, Parts(token="boolean")),
+        ({"counts": [0, 0, 0], "mechanism": RR}, InvalidInput, Parts(token="reports at all")),
+        ({"counts": {}, "mechanism": RR}, InvalidInput, Parts(token="reports at all")),
+        ({"reports": [], "mechanism": RR}, InvalidInput, Parts(token="reports at all")),
+        ({"reports": [0, 1, 3], "mechanism": RR}, ForeignValue, Parts(token="position 2")),
+        ({"reports": [0.0, 1.0], "mechanism": RR}, WrongType, Parts(token="float")),
+        ({"reports": {0: 1}, "mechanism": RR}, WrongType, Parts(argument="reports", token="mapping")),
+        ({"counts": {3: 1}, "mechanism": RR}, ForeignValue, Parts(token="0..2")),
+        ({"counts": {0: 1.5}, "mechanism": RR}, WrongType, Parts(token="integers")),
+        ({"counts": {0: -1}, "mechanism": RR}, InvalidInput, Parts(argument="counts", token="negative")),
+        (
+            {"counts": [1, 2, 3], "reports": [1], "mechanism": RR},
+            InvalidInput,
+            Parts(argument="reports", token="got both"),
+        ),
+        ({"mechanism": RR}, InvalidInput, Parts(argument="reports", token="got neither")),
+        ({"counts": [1, 2, 3]}, InvalidInput, Parts(argument="mechanism", token="no mechanism")),
+        ({"counts": []}, InvalidInput, Parts(argument="mechanism", token="no mechanism")),
+        ({"counts": [1, 2, 3], "mechanism": "m.json"}, InvalidInput, Parts(argument="mechanism", given="str")),
+        (
+            {"counts": [1, 2, 3], "mechanism": dc.uniform(2)},
+            InvalidInput,
+            Parts(argument="mechanism", token="no information"),
+        ),
+        (
+            {"counts": [1, 2], "mechanism": [[0.5, 0.5], [0.5, 0.5]]},
+            InvalidInput,
+            Parts(argument="mechanism", token="no information"),
+        ),
+        (
+            {"counts": [1, 2], "mechanism": [["1/2", "1/2"], ["1/2", "1/2"]]},
+            InvalidInput,
+            Parts(argument="mechanism", token="no information"),
+        ),
+        (
+            {"counts": [1, 0, 2, 0, 0, 0, 3], "mechanism": dc.random_rounding(6)},
+            InvalidInput,
+            Parts(argument="over", token="come from any"),
+        ),
+        ({"counts": {1: 2}, "mechanism": FREE}, InvalidInput, Parts(argument="over", token="over=Counts")),
+        (
+            {"counts": [1, 2], "mechanism": FREE, "over": dc.Counts(1)},
+            InvalidInput,
+            Parts(argument="reports", token="mapping"),
+        ),
+        ({"counts": {1: 2}, "mechanism": FREE, "over": 5}, WrongType, Parts(argument="over", given=5)),
+        (
+            {"counts": [1, 2, 3], "mechanism": RR, "over": dc.Counts(5)},
+            InvalidInput,
+            Parts(argument="over", token="drop over"),
+        ),
+        (
+            {"reports": [99], "mechanism": dc.discrete_gaussian(sigma2=1), "over": dc.Counts(3)},
+            InvalidInput,
+            Parts(argument="over", token="over="),
+        ),
+        (
+            {"counts": [1, 2, 3], "mechanism": RR, "method": "bayes"},
+            InvalidInput,
+            Parts(argument="method", given="bayes"),
+        ),
+        (
+            {"counts": [1, 2, 3], "mechanism": RR, "iterations": 5},
+            InvalidInput,
+            Parts(argument="iterations", token="goes with method='ibu'"),
+        ),
+        (
+            {"counts": [1, 2, 3], "mechanism": RR, "method": "ibu", "iterations": 0},
+            InvalidInput,
+            Parts(argument="iterations", given=0),
+        ),
+        (
+            {"counts": [1, 2, 3], "mechanism": RR, "method": "ibu", "start": [1, 0, 0]},
+            InvalidInput,
+            Parts(argument="start"),
+        ),
+        (
+            {"counts": [1, 2, 3], "mechanism": RR, "method": "ibu", "seed": 1},
+            InvalidInput,
+            Parts(argument="seed", token="smoothed"),
+        ),
+        (
+            {"counts": [1, 2, 3], "mechanism": RR, "tolerance": 0.0},
+            InvalidInput,
+            Parts(argument="tolerance", given=0.0),
+        ),
+        (
+            {"counts": [1, 2, 3], "mechanism": [[0.5, 0.25, 0.25], [0.2, 0.3, 0.5]], "method": "inverse"},
+            Unsupported,
+            Parts(argument="method", token="as many outputs"),
+        ),
+        (
+            {"counts": [([1, 2, 3], RR), ([1, 2], dc.randomized_response(2, epsilon=1))]},
+            InvalidInput,
+            Parts(argument="mechanism", token="same true"),
+        ),
     ],
-)  # fmt: skip
-def test_mistakes_are_said_clearly(arguments: dict[str, Any], error: type[Exception], words: str) -> None:
-    with pytest.raises(error, match=words):
+)
+def test_mistakes_are_said_clearly(arguments: dict[str, Any], error: type[Exception], words: Parts) -> None:
+    with refused(error, **words):
         dc.estimate(**arguments)
 
 
 @pytest.mark.parametrize(
     ("statistic", "words"),
     [
-        ("median", "no statistic 'median'"),
-        (("cdf",), "no statistic"),
-        (("range", 2, 1), "smaller to its larger"),
-        (("cdf", 9), "0..2"),
-        (("quantile", 1.5), "between 0 and 1"),
-        ([1.0, 2.0], "one number for each of the 3"),
-        ([1.0, math.nan, 2.0], "finite"),
+        ("median", Parts(argument="statistic", token="no statistic 'median'")),
+        (("cdf",), Parts(argument="statistic", token="no statistic")),
+        (("range", 2, 1), Parts(argument="statistic", token="smaller")),
+        (("cdf", 9), Parts(token="0..2")),
+        (("quantile", 1.5), Parts(argument="q", given=1.5)),
+        ([1.0, 2.0], Parts(argument="weights", given="an array of shape (2,)")),
+        ([1.0, math.nan, 2.0], Parts(argument="weights", given="NaN or infinity")),
     ],
 )
-def test_mistaken_statistics_are_said_clearly(statistic: Any, words: str) -> None:
-    with pytest.raises(InvalidInput, match=words):
+def test_mistaken_statistics_are_said_clearly(statistic: Any, words: Parts) -> None:
+    with refused(InvalidInput, **words):
         dc.estimate([5, 3, 2], RR, method="mle").interval(statistic)
 
 
@@ -438,7 +501,7 @@ def test_a_series_with_labels_is_read_by_them() -> None:
 
 
 def test_more_true_values_than_can_be_estimated_are_refused() -> None:
-    with pytest.raises(Unsupported, match="at most 10,000,000"):
+    with refused(Unsupported, token="at most 10,000,000"):
         dc.estimate({1: 2}, dc.two_sided_geometric(epsilon=1), over=dc.Counts(10**11), method="mle")
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import discreet as dc
 from discreet.estimation import interior
+from discreet.estimation.algebra import NumericalFailure
 from discreet.estimation.model import problem
 from discreet.estimation.model.models import Dense, Geometric, Response
 from discreet.estimation.solvers import large, response
@@ -65,7 +66,7 @@ def test_systems_that_lose_digits_are_solved_the_other_way(monkeypatch: pytest.M
     assert expected._likelihood.model.by_reports and expected.converged
 
     def fails(*_: object) -> None:
-        raise np.linalg.LinAlgError
+        raise NumericalFailure
 
     monkeypatch.setattr(Dense, "_by_reports", fails)
     e = dc.estimate(counts, m, method="mle")

@@ -10,7 +10,7 @@ import pytest
 
 import discreet as dc
 from discreet.errors import InvalidInput, WrongType
-from support.refusals import refused
+from support.refusals import Parts, refused
 
 BINOMIAL = np.array([0.1, 0.2, 0.4, 0.2, 0.1])
 
@@ -88,15 +88,15 @@ def test_the_two_calibrations_order_mechanisms_differently_on_the_gowalla_square
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"population": BINOMIAL}, "people="),
-        ({"population": [1, 2, 3]}, "5 whole numbers"),
-        ({"population": BINOMIAL, "people": 10, "against": "truth"}, "'population' or 'sample'"),
-        ({"population": BINOMIAL, "people": 10, "repeats": 0}, "at least 1"),
-        ({"population": [0.5, 0.5, 0.5, 0, 0], "people": 10}, "add up to 1"),
+        ({"population": BINOMIAL}, Parts(argument="people", token="people=")),
+        ({"population": [1, 2, 3]}, Parts(argument="population")),
+        ({"population": BINOMIAL, "people": 10, "against": "truth"}, Parts(argument="against", given="truth")),
+        ({"population": BINOMIAL, "people": 10, "repeats": 0}, Parts(argument="repeats", given=0)),
+        ({"population": [0.5, 0.5, 0.5, 0, 0], "people": 10}, Parts(argument="prior", token="up to 1")),
     ],
 )
-def test_mistakes_are_said_clearly(arguments: dict, words: str) -> None:
-    with pytest.raises(InvalidInput, match=words):
+def test_mistakes_are_said_clearly(arguments: dict, words: Parts) -> None:
+    with refused(InvalidInput, **words):
         dc.reconstruction_loss(dc.geometric(4, epsilon=1), **arguments)
 
 

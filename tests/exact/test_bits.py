@@ -116,9 +116,9 @@ def test_replayed_bits_are_what_was_given_and_end():
     assert bits.left == {"main": 2, "extra": 8, "deep": 8}
     assert bits.extra(1).tolist() == [0x0706050403020100]
     assert bits.deep() == 0
-    with pytest.raises(InvalidInput, match="main stream has 2 bytes left; 4 were asked for"):
+    with refused(InvalidInput, token="main ... 2 bytes ... 4"):
         bits.main(2, np.uint16)
-    with pytest.raises(InvalidInput, match="extra stream has 0 bytes left"):
+    with refused(InvalidInput, token="extra ... 0 bytes"):
         bits.extra(1)
-    with pytest.raises(InvalidInput, match="deep stream"):
+    with refused(InvalidInput, token="deep"):
         bits.deep()

@@ -105,7 +105,7 @@ def test_clamped_gaussian_agrees_with_sums_of_its_floats(n, sigma2):
     assert np.allclose(kernel.backward(v), given @ v, atol=1e-13)
     found = [[kernel.approximate(i, j) for j in range(n + 1)] for i in range(n + 1)]
     assert np.allclose(found, given, rtol=1e-11, atol=1e-300)  # relatively: also where it is 1e-100
-    with pytest.raises(Unsupported, match="not rational"):
+    with refused(Unsupported, token="not rational"):
         kernel.table()
 
 
@@ -140,16 +140,16 @@ def test_a_million_counts_need_no_matrix(kernel):
         tracemalloc.stop()
     assert peak < 200e6
     assert abs(reports.sum() - 1) < 1e-10 and np.abs(means - 1).max() < 1e-10
-    with pytest.raises(Unsupported, match="too large"):
+    with refused(Unsupported, token="16,000,000"):
         kernel.matrix()
-    with pytest.raises(Unsupported, match="too large"):
+    with refused(Unsupported, token="16,000,000"):
         kernel.table()
 
 
 def test_unbounded_noise_refuses_tables_and_names_the_way_out():
     kernel = Noise(GeometricTails.two_sided(F(1, 2)))
     for ask in (kernel.table, kernel.matrix, lambda: kernel.forward(np.ones(2)), lambda: kernel.backward(np.ones(2))):
-        with pytest.raises(Unsupported, match=r"m\.on\(Counts\(n\), clamp=True\)"):
+        with refused(Unsupported, token="m.on(Counts(n), clamp=True)"):
             ask()
     assert kernel.probability(-5, -7) == F(1, 12)
 
@@ -207,7 +207,7 @@ def test_response_keeps_or_replaces(size, stay, other):
 
 @every_case("bad", [(1, 1, 1), (2, 1, 2), (2, 0, 0), (2**31 + 1, 2, 1), (3, 1, -1)])
 def test_response_refuses_impossible_parameters(bad):
-    with pytest.raises(InvalidInput, match="response needs"):
+    with refused(InvalidInput, token="Response("):
         Response(*bad)
 
 
@@ -231,7 +231,7 @@ def test_a_kernel_survives_its_description(kernel):
 def test_own_laws_that_are_not_finite_are_refused_not_dropped():
     description = Noise(LAWS["finite"], (0, 5), (0, 5), OWN["two"]).to_json()
     description["own"][0] = GeometricTails.two_sided(F(1, 2)).to_json()
-    with pytest.raises(InvalidInput, match="must be finite"):
+    with refused(InvalidInput, given="geometric tails", allowed="finite"):
         kernel_from(description)
 
 

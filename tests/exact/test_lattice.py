@@ -178,7 +178,7 @@ def test_descriptions_with_very_long_integers_come_back():
 @every_case("damage", [{"weights": None}, {"codes": [[0, 99]]}, {"border": "cut"}, {"codes": "x"}])
 def test_damaged_descriptions_are_refused(damage):
     description = Lattice.from_weights([[2, 1], [1, 1]], "remap").to_json() | damage
-    with pytest.raises(UnreadableFile, match="does not describe a lattice"):
+    with refused(UnreadableFile, token="lattice"):
         Lattice.from_json(description)
 
 
@@ -190,9 +190,9 @@ def test_weights_that_are_no_distribution_are_refused(weights):
 
 def test_what_is_too_large_is_refused_and_the_message_names_what_works():
     ones = Lattice.from_weights([[1] * 60] * 60, "normalise")
-    with pytest.raises(Unsupported, match="forward"):
+    with refused(Unsupported, token="forward"):
         ones.table()
     with refused(Unsupported, "border"):
         ones.sampler()
-    with pytest.raises(Unsupported, match="forward"):
+    with refused(Unsupported, token="forward"):
         Lattice.from_weights([[1] * 100] * 100, "remap").matrix()

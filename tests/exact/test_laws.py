@@ -98,7 +98,7 @@ def test_geometric_laws_add_up_to_one_and_are_symmetric():
     [(F(1), F(1, 2)), (F(-1, 2), F(1, 2)), (F(1, 2), F(0)), (F(1, 2), F(1)), (F(1, 2), 1 - F(1, 10**18))],
 )
 def test_geometric_tails_refuse_impossible_parameters_and_noise_beyond_64_bits(atom, ratio):
-    with pytest.raises(InvalidInput, match="geometric tails need"):
+    with refused(InvalidInput, token="ratio"):
         GeometricTails(atom, ratio)
 
 
@@ -178,7 +178,7 @@ def test_gaussian_refuses_parameters_out_of_range(bad):
 
 
 def test_gaussian_has_no_rational_probabilities():
-    with pytest.raises(InvalidInput, match="not rational"):
+    with refused(InvalidInput, token="not rational"):
         Gaussian(F(1)).probability(0)
 
 

@@ -302,5 +302,5 @@ def test_integers_of_any_length_survive_a_file(value):
 
 @every_case("bad", [1.0, None, True, "1.5", "", "0xg"])
 def test_what_is_not_an_integer_is_not_read_as_one(bad):
-    with pytest.raises(InvalidInput, match="whole number"):
+    with refused(InvalidInput, token="whole number"):
         read_integer(bad)

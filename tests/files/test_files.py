@@ -9,13 +9,14 @@ from fractions import Fraction
 import pytest
 
 import discreet as dc
-from discreet.errors import InvalidInput, NotPrivate, UnreadableFile
+from discreet.errors import Altered, InvalidInput, NotPrivate, UnreadableFile
 from discreet.exact.kernels import Noise
 from discreet.exact.laws import Finite, GeometricTails
 from discreet.exact.tables import Table
 from discreet.mechanism import FORMAT, VERSION, Mechanism
 from discreet.mechanism import fingerprint as _digest
 from discreet.privacy.certificate import certify
+from support.refusals import refused
 
 REFUSED = (UnreadableFile, NotPrivate, InvalidInput)
 
@@ -152,7 +153,8 @@ def test_an_altered_number_anywhere_is_refused(name, path):
             content[last] = altered(content[last])
 
         change(path, sign=False, edit=edit)
-        with pytest.raises(UnreadableFile, match=r"damaged or was altered|version"):
+        kind, token = (UnreadableFile, "version 2") if place[-1] == "version" else (Altered, "sha256")
+        with refused(kind, token=token):
             dc.load(path)
 
 
@@ -227,7 +229,7 @@ def test_a_weaker_claim_that_still_holds_is_accepted_with_the_proved_one(path):
 def test_the_refusal_of_a_false_claim_states_claim_and_proof(path):
     dc.geometric(6, alpha="2/3").save(path)
     change(path, sign=True, edit=put("certificate", "epsilon", 0.25))
-    with pytest.raises(NotPrivate, match=r"claims central epsilon = 0.25.*prove central privacy with epsilon = 0.405"):
+    with refused(NotPrivate, token="epsilon = 0.25 ... epsilon = 0.405"):
         dc.load(path)
 
 
@@ -235,9 +237,9 @@ def test_the_refusal_of_a_false_claim_states_claim_and_proof(path):
 
 
 def test_a_missing_file_says_so(tmp_path):
-    with pytest.raises(UnreadableFile, match=r"absent\.json.*No such file"):
+    with refused(UnreadableFile, token="absent.json: No such"):
         dc.load(tmp_path / "absent.json")
-    with pytest.raises(UnreadableFile, match="cannot read"):
+    with refused(UnreadableFile, token="directory"):
         dc.load(tmp_path)  # a folder
 
 
@@ -247,18 +249,18 @@ def test_a_missing_file_says_so(tmp_path):
         (b"", "not JSON"),
         (b"\xff\xfe\x00 binary", "not JSON"),
         (b"n,alpha\n3,0.5\n", "not JSON"),
-        (b"[1, 2]", "not a mechanism file"),
-        (b"3", "not a mechanism file"),
-        (b'{"a": 1}', "not a mechanism file"),
-        (b'{"format": "another"}', "not a mechanism file"),
+        (b"[1, 2]", "mechanism file"),
+        (b"3", "mechanism file"),
+        (b'{"a": 1}', "mechanism file"),
+        (b'{"format": "another"}', "mechanism file"),
         (b'{"format": "discreet mechanism"}', "version None"),
-        (b'{"format": "discreet mechanism", "version": 2}', "version 2.*reads version 1.*Upgrade"),
+        (b'{"format": "discreet mechanism", "version": 2}', "version 2 ... reads version 1 ... Upgrade"),
         (b'{"format": "discreet mechanism", "version": 1}', "damaged"),
     ],
 )
 def test_what_is_no_mechanism_file_is_refused_with_its_name(content, words, path):
     path.write_bytes(content)
-    with pytest.raises(UnreadableFile, match=words) as caught:
+    with refused(UnreadableFile, token=words) as caught:
         dc.load(path)
     assert "mechanism.json" in str(caught.value)
 
@@ -314,5 +316,5 @@ def test_what_a_file_says_of_itself_is_not_repeated_as_proved(tmp_path):
     content["family"] = "geometric\nprivacy   epsilon = 0"
     content["sha256"] = _digest(content)
     path.write_text(json.dumps(content), encoding="utf-8")
-    with pytest.raises(UnreadableFile, match="short name"):
+    with refused(UnreadableFile, token="family"):
         dc.load(path)

@@ -16,7 +16,7 @@ import discreet as dc
 from discreet.errors import DiscreetError, ForeignValue, InvalidInput, UnreadableFile, Unsupported, WrongType
 from discreet.exact import bits
 from support.grids import every_case
-from support.refusals import refused
+from support.refusals import Parts, refused
 
 GRID = dc.Grid(3, 4, cell=100.0)
 
@@ -59,27 +59,27 @@ BY_EPSILON = {
 BY_ALPHA = {name: BY_EPSILON[name] for name in list(BY_EPSILON)[:4]}
 
 BAD_EPSILONS = [
-    (0, InvalidInput, "between.*got 0"),
-    (-1, InvalidInput, "between.*got -1"),
-    ("1e-12", InvalidInput, "between.*1e-12"),
-    (501, InvalidInput, "between.*501"),
-    (math.nan, InvalidInput, "finite.*nan"),
-    (math.inf, InvalidInput, "finite.*inf"),
-    (True, WrongType, "boolean True"),
-    (np.True_, WrongType, "boolean"),
-    ("one", InvalidInput, "finite number such as.*'one'"),
-    ("1/0", InvalidInput, "'1/0'"),
-    (Decimal("NaN"), InvalidInput, "NaN"),
-    ([1], WrongType, "list"),
-    (1j, WrongType, "complex"),
-    (np.array([1.0]), WrongType, "ndarray"),
+    (0, InvalidInput, Parts(argument="epsilon", given=0)),
+    (-1, InvalidInput, Parts(argument="epsilon", given=-1)),
+    ("1e-12", InvalidInput, Parts(argument="epsilon", given="1e-12")),
+    (501, InvalidInput, Parts(argument="epsilon", given=501)),
+    (math.nan, InvalidInput, Parts(argument="epsilon", token="epsilon ... finite ... nan")),
+    (math.inf, InvalidInput, Parts(argument="epsilon", token="epsilon ... finite ... inf")),
+    (True, WrongType, Parts(argument="epsilon", given="the boolean True")),
+    (np.True_, WrongType, Parts(argument="epsilon", given="the boolean np.True_")),
+    ("one", InvalidInput, Parts(argument="epsilon", given="one")),
+    ("1/0", InvalidInput, Parts(argument="epsilon", given="1/0")),
+    (Decimal("NaN"), InvalidInput, Parts(argument="epsilon", token="epsilon ... NaN")),
+    ([1], WrongType, Parts(argument="epsilon", given="list")),
+    (1j, WrongType, Parts(argument="epsilon", given="complex")),
+    (np.array([1.0]), WrongType, Parts(argument="epsilon", given="ndarray")),
 ]
 
 
 @every_case("family", BY_EPSILON)
 @every_case(("epsilon", "error", "words"), BAD_EPSILONS, ids=lambda x: repr(x)[:25])
 def test_epsilons_that_are_none_are_refused(family, epsilon, error, words):
-    with pytest.raises(error, match=f"epsilon.*{words}"):
+    with refused(error, **words):
         BY_EPSILON[family](epsilon=epsilon)
 
 
@@ -87,18 +87,18 @@ def test_epsilons_that_are_none_are_refused(family, epsilon, error, words):
 @every_case(
     ("alpha", "error", "words"),
     [
-        (0, InvalidInput, "strictly between 0 and 1.*got 0"),
-        (1, InvalidInput, "strictly between 0 and 1.*got 1"),
-        (1.5, InvalidInput, "got 1.5"),
-        (-0.5, InvalidInput, "got -0.5"),
-        (math.nan, InvalidInput, "nan"),
-        (False, WrongType, "boolean False"),
-        ("half", InvalidInput, "'half'"),
-        ({}, WrongType, "dict"),
+        (0, InvalidInput, Parts(argument="alpha", given=0)),
+        (1, InvalidInput, Parts(argument="alpha", given=1)),
+        (1.5, InvalidInput, Parts(argument="alpha", given=1.5)),
+        (-0.5, InvalidInput, Parts(argument="alpha", given=-0.5)),
+        (math.nan, InvalidInput, Parts(argument="alpha", token="alpha ... nan")),
+        (False, WrongType, Parts(argument="alpha", given="the boolean False")),
+        ("half", InvalidInput, Parts(argument="alpha", given="half")),
+        ({}, WrongType, Parts(argument="alpha", given="dict")),
     ],
 )
 def test_alphas_that_are_none_are_refused(family, alpha, error, words):
-    with pytest.raises(error, match=f"alpha.*{words}"):
+    with refused(error, **words):
         BY_ALPHA[family](alpha=alpha)
 
 
@@ -152,17 +152,17 @@ def test_response_needs_a_finite_space(k):
 @every_case(
     ("sigma2", "error", "words"),
     [
-        (0, InvalidInput, "positive.*0"),
-        (-1, InvalidInput, "positive.*-1"),
-        (1e-9, InvalidInput, "between 0.01 and 1e10"),
-        (1e12, InvalidInput, "between 0.01 and 1e10"),
-        (math.nan, InvalidInput, "nan"),
-        (True, WrongType, "boolean"),
-        (None, WrongType, "got neither"),
+        (0, InvalidInput, Parts(argument="sigma2", given=0)),
+        (-1, InvalidInput, Parts(argument="sigma2", given=-1)),
+        (1e-9, InvalidInput, Parts(argument="sigma2", token="sigma2 ... 1e10")),
+        (1e12, InvalidInput, Parts(argument="sigma2", token="sigma2 ... 1e10")),
+        (math.nan, InvalidInput, Parts(argument="sigma2", token="sigma2 ... nan")),
+        (True, WrongType, Parts(argument="sigma2", given="the boolean True")),
+        (None, WrongType, Parts(argument="sigma2", token="sigma2 ... got neither")),
     ],
 )
 def test_variances_that_are_none_are_refused(sigma2, error, words):
-    with pytest.raises(error, match=f"sigma2.*{words}"):
+    with refused(error, **words):
         dc.discrete_gaussian(sigma2=sigma2)
 
 
@@ -178,19 +178,19 @@ def test_maps_need_a_grid_and_a_border(make):
 @pytest.mark.parametrize(
     ("space", "error", "words"),
     [
-        (GRID, InvalidInput, "Counts.*got Grid"),
-        (5, InvalidInput, "Counts.*got 5"),
-        (None, InvalidInput, "Counts.*got None"),
+        (GRID, InvalidInput, Parts(argument="space", token="Counts ... got Grid")),
+        (5, InvalidInput, Parts(argument="space", given=5)),
+        (None, InvalidInput, Parts(argument="space", token="Counts ... got None")),
     ],
 )
 def test_another_range_must_be_a_range(space, error, words):
-    with pytest.raises(error, match=words):
+    with refused(error, **words):
         dc.two_sided_geometric(epsilon=1).on(space)
 
 
 def test_only_noise_can_change_its_range():
     for m in (dc.explicit_fair(4, epsilon=1), dc.uniform(4), dc.randomized_response(4, epsilon=1)):
-        with pytest.raises(Unsupported, match=f"{m.family} does not add the same noise"):
+        with refused(Unsupported, token=f"{m.family} ... same noise"):
             m.on(dc.Counts(3))
 
 
@@ -299,15 +299,16 @@ OUT_OF_RANGE = {
 @every_case("name", ON_COUNTS)
 def test_values_out_of_range_are_refused_with_the_range(name):
     m = ON_COUNTS[name]()
+    token = "integers from" if isinstance(m.inputs, dc.Integers) else f"0..{m.inputs.size - 1}"
     for value in OUT_OF_RANGE[name]:
         for x in (value, [1, value], np.array([value]), np.array([[1], [value]])):
-            with pytest.raises(ForeignValue, match=r"is not .*(0\.\.|integers from)"):
+            with refused(ForeignValue, token=token):
                 m.release(x)
             with pytest.raises(ForeignValue):
                 m.simulate(x, seed=1)
         with pytest.raises(ForeignValue):
             m.probability(value, 1)
-    with pytest.raises(InvalidInput, match=r"64 bits|is not"):
+    with refused(ForeignValue):
         m.release(2**64)
     with pytest.raises(InvalidInput):
         m.release(np.array([2**64 - 1], dtype=np.uint64))
@@ -316,7 +317,7 @@ def test_values_out_of_range_are_refused_with_the_range(name):
 def test_no_refusal_quotes_a_true_value():
     """It may be logged; the position tells as much to whoever holds the column."""
     column = list(range(6)) * 1000 + [99_999]
-    with pytest.raises(ForeignValue, match="position 6000") as caught:
+    with refused(ForeignValue, token="position 6000") as caught:
         dc.geometric(5, epsilon=1).release(column)
     assert len(str(caught.value)) < 200 and "99999" not in str(caught.value)
 
@@ -333,7 +334,7 @@ def test_labels_must_be_labels():
         np.array(["no", None], dtype=object),
         [["yes"], ["?"]],
     ):
-        with pytest.raises(InvalidInput, match=r"is not one of the 2 labels|must"):
+        with refused(ForeignValue, token="2 labels"):
             m.release(value)
     with pytest.raises(InvalidInput):
         m.release(np.ma.masked_array(["yes", "no"], mask=[0, 1]))
@@ -354,9 +355,10 @@ def test_vectors_of_another_length_or_kind_are_refused(name):
     size = m.inputs.size
     for product in (m.forward, m.backward):
         for bad in (np.ones(size + 1), np.ones((size, 1)), 1.0, []):
-            with pytest.raises(InvalidInput, match=f"must be {size} numbers; got an array of shape"):
+            shape = f"an array of shape {np.shape(bad)}"
+            with refused(InvalidInput, given=shape, allowed=f"{size} numbers"):
                 product(bad)
-        with pytest.raises(InvalidInput, match=r"finite"):
+        with refused(InvalidInput, given="NaN or infinity", allowed="finite numbers"):
             product([math.nan] + [0.0] * (size - 1))
 
 

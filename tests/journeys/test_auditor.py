@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 import discreet as dc
+from support.bundles import seal
 from support.command_line import run
-from support.journeys import assert_secret_stays, everybody, renew_checksums, run_json, write_csv
+from support.journeys import assert_secret_stays, everybody, run_json, write_csv
 
 SITES = [1, 2, 3]
 
@@ -77,4 +78,4 @@ def write_counts(bundle: Path, rows: list[dict[str, str]]) -> None:
         table = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
         table.writeheader()
         table.writerows(rows)
-    renew_checksums(bundle)
+    seal(bundle)

@@ -21,6 +21,7 @@ from discreet.ledger.stores.sqlite import SqliteSession
 from discreet.release.auditing.audit import verify_bundle
 from support.ledgers import WHEN, fill, forged, hold, make, pay, rebuilt, rewrite, tamper
 from support.paths import PUBLISHED
+from support.refusals import refused
 
 VERSION_2 = PUBLISHED / "format_2"
 
@@ -116,9 +117,12 @@ def test_an_old_reservation_can_be_opened_committed_and_given_back(long: Ledger)
     fill(long, 100, "later still")
     assert long.commit(slow, b"at last").answer == b"at last"
     assert long.release(stopped.number, because="power cut") == Cost(Fraction(1, 2))
-    for use in (long.mark_opened, lambda paid: long.release(paid.number, because="again")):
-        for paid in (slow, stopped):
-            with pytest.raises(InvalidInput, match=r"given back|opened|answered"):
+    for use, after_answer in (
+        (long.mark_opened, "was opened"),
+        (lambda paid: long.release(paid.number, because="again"), "was answered"),
+    ):
+        for paid, token in ((slow, after_answer), (stopped, "given back")):
+            with refused(InvalidInput, token=token):
                 use(paid)
     assert long.spent().epsilon == Fraction(500, 1000) + Fraction(1, 4) and long.verify().holds
 
@@ -190,7 +194,7 @@ def test_an_altered_old_entry_changes_no_balance_and_is_found_by_verify(long: Le
         pay(again, "one more", "1/1000000")
     assert not again.verify().holds
     if what != "a question listed under another key":
-        with pytest.raises(UnreadableFile, match="was altered"):
+        with refused(UnreadableFile, token="altered"):
             again.entries()  # ledger show reads them all too
 
 
@@ -216,7 +220,7 @@ NOTICED: dict[str, Callable[[Ledger], None]] = {
 @pytest.mark.parametrize("what", NOTICED)
 def test_what_could_change_the_balance_is_noticed_before_anything_is_spent(long: Ledger, what: str) -> None:
     NOTICED[what](long)
-    with pytest.raises(UnreadableFile, match="was altered"):
+    with refused(UnreadableFile, token="altered"):
         pay(Ledger.open(long.name), "new", "1/1000")
     assert not long.verify().holds
 
@@ -228,7 +232,7 @@ def test_a_checkpoint_that_is_the_head_is_checked_against_the_one_before(tmp_pat
     hold(ledger, "b", "1/2")
     assert ledger.events()[-1].number == 128 and ledger.events()[-1].kind == "checkpoint"
     rewrite(ledger, forged(ledger, 128, spent=Tally().to_json()))
-    with pytest.raises(UnreadableFile, match="states another sum"):
+    with refused(UnreadableFile, token="another sum"):
         ledger.left()
 
 
@@ -245,7 +249,7 @@ def test_a_given_back_reservation_never_opens_whatever_was_altered(long: Ledger)
         lambda: tamper(long, f"DELETE FROM events WHERE number = {gone.number}"),
     ):
         alter()
-        with pytest.raises(UnreadableFile, match="was altered"):
+        with refused(UnreadableFile, token="altered"):
             long.mark_opened(stopped)
 
 
@@ -253,7 +257,7 @@ def test_no_more_is_given_back_than_was_reserved_whatever_was_altered(long: Ledg
     stopped = hold(long, "stopped", "1/2")
     fill(long, 100, "later")
     rewrite(long, forged(long, stopped.number, cost=Cost(Fraction(5, 2)).to_json()))
-    with pytest.raises(UnreadableFile, match="was altered"):
+    with refused(UnreadableFile, token="altered"):
         long.release(stopped.number, because="power cut")
     assert long.spent().epsilon == Fraction(400, 1000) + Fraction(1, 2)
 
@@ -277,9 +281,9 @@ def test_an_altered_old_answer_is_never_given_out(long: Ledger, alter: str) -> N
         rewrite(long, *chain[number - 1 :])
     else:
         tamper(long, f"UPDATE answers SET number = {number}000 WHERE number = {number}")
-    with pytest.raises(UnreadableFile, match="was altered"):
+    with refused(UnreadableFile, token="altered"):
         long.recorded("filling 30")
-    with pytest.raises(UnreadableFile, match="was altered"):
+    with refused(UnreadableFile, token="altered"):
         long.answer("filling 30", {}, Cost(Fraction(1, 1000)), pytest.fail)
     assert not long.verify().holds
 
@@ -329,7 +333,7 @@ def test_a_chain_written_anew_that_leads_nowhere_is_refused_in_words(
     rebuilt(long, lambda *_: None)
     assert long.verify().holds and long.recorded(key) is not None  # a forger who knows the rule
     rebuilt(long, change)
-    with pytest.raises(UnreadableFile, match="was altered"):
+    with refused(UnreadableFile, token="altered"):
         long.recorded(key)
     assert not long.verify().holds
 
@@ -390,5 +394,5 @@ def test_a_ledger_without_checkpoints_still_holds_and_pays(old: Ledger) -> None:
 
 def test_a_ledger_without_checkpoints_is_read_whole_by_every_use(old: Ledger) -> None:
     rewrite(old, forged(old, 2, cost=Cost(Fraction(0)).to_json()))
-    with pytest.raises(UnreadableFile, match="was altered"):
+    with refused(UnreadableFile, token="event 3"):
         pay(old, "new", "1/1000")

@@ -82,7 +82,7 @@ def test_init_says_what_was_made(tmp_path: Path) -> None:
 
 def test_init_never_overwrites(used: Ledger) -> None:
     before = Path(used.name).read_bytes()
-    with pytest.raises(InvalidInput, match="exists already"):
+    with refused(InvalidInput, token="exists"):
         run("init", used.name, "--data", "doctor_visits", "--unit", "person", "--epsilon", 100)
     assert Path(used.name).read_bytes() == before
 
@@ -171,7 +171,7 @@ def test_show_keeps_hostile_text_off_the_terminal(path: Path) -> None:
 
 
 def test_show_of_no_ledger_says_how_to_make_one(tmp_path: Path) -> None:
-    with pytest.raises(UnreadableFile, match="discreet ledger init"):
+    with refused(UnreadableFile, token="discreet ledger init"):
         run("show", tmp_path / "none")
     assert list(tmp_path.iterdir()) == []
 
@@ -216,12 +216,12 @@ def test_verify_finds_an_old_copy_by_a_bundle(tmp_path: Path, used: Ledger) -> N
 
 
 def test_verify_refuses_what_is_not_a_bundle(tmp_path: Path, used: Ledger) -> None:
-    with pytest.raises(UnreadableFile, match="cannot read"):
+    with refused(UnreadableFile, token="release.json: No such"):
         run("verify", used.name, "--bundle", tmp_path / "none")
     for k, head in enumerate(["short", None, 7, "\x1b" * 64]):
-        with pytest.raises(UnreadableFile, match=r"is .* a bundle"):
+        with refused(UnreadableFile, token="ledger.head"):
             run("verify", used.name, "--bundle", bundle(tmp_path / f"b{k}", head))
-    with pytest.raises(UnreadableFile, match="there is no ledger"):
+    with refused(UnreadableFile, token="no ledger"):
         run("verify", tmp_path / "missing")
 
 

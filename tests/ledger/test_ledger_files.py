@@ -20,8 +20,10 @@ from discreet.errors import UnreadableFile
 from discreet.ledger.budget import Cost
 from discreet.ledger.ledger import Ledger, init_line, verify_store
 from discreet.ledger.stores import sqlite as ledger_store
+from discreet.ledger.stores.base import StoreUnavailable
 from discreet.ledger.stores.sqlite import SqliteStore
 from support.ledgers import make, pay, tamper
+from support.refusals import refused
 
 # ------------------------------------------------------------------------------------------------ files that are none
 
@@ -57,7 +59,7 @@ def test_a_missing_ledger_is_proposed_with_a_budget_for_the_life_of_the_data(
     tmp_path: Path, cost: Cost, options: list[str]
 ) -> None:
     """One release's cost is not a budget for life, and nobody types fractions."""
-    with pytest.raises(UnreadableFile, match="all releases from the data") as problem:
+    with refused(UnreadableFile, token="all releases") as problem:
         Ledger.open(tmp_path / "l", hint={"dataset": "visits", "unit": "row", "cost": cost})
     assert "with room for two more like it" in str(problem.value)
     words = shlex.split(str(problem.value).splitlines()[-1])
@@ -68,16 +70,16 @@ def test_a_missing_ledger_is_proposed_with_a_budget_for_the_life_of_the_data(
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (b"", "is empty"),
-        (b"site,count\n1,2\n" * 100, "is not a ledger"),
-        (b"SQLite format 3\0", "not a ledger|damaged"),
+        (b"", "empty"),
+        (b"site,count\n1,2\n" * 100, "not a ledger"),
+        (b"SQLite format 3\0", "not a ledger"),
     ],
     ids=["empty", "csv", "cut"],
 )
 def test_a_file_that_is_not_a_ledger_is_refused_and_left_alone(tmp_path: Path, content: bytes, says: str) -> None:
     file = tmp_path / "x.ledger"
     file.write_bytes(content)
-    with pytest.raises(UnreadableFile, match=says):
+    with refused(UnreadableFile, token=says):
         Ledger.open(file)
     assert not verify_store(SqliteStore(file)).holds
     assert file.read_bytes() == content and list(tmp_path.iterdir()) == [file]
@@ -87,19 +89,19 @@ def test_another_database_is_refused(tmp_path: Path) -> None:
     connection = sqlite3.connect(tmp_path / "x.db")
     connection.execute("CREATE TABLE events (number, body, hash)")
     connection.close()
-    with pytest.raises(UnreadableFile, match="a SQLite database, but not a ledger"):
+    with refused(UnreadableFile, token="SQLite database"):
         Ledger.open(tmp_path / "x.db")
 
 
 def test_a_folder_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UnreadableFile, match="is a folder"):
+    with refused(UnreadableFile, token="folder"):
         Ledger.open(tmp_path)
 
 
 def test_a_newer_format_asks_for_an_upgrade(used: Ledger) -> None:
     tamper(used, f"PRAGMA user_version = {ledger_store.FORMAT + 1}")
     for read in (lambda: Ledger.open(used.name), used.spent, lambda: pay(used, "c")):
-        with pytest.raises(UnreadableFile, match=r"format 4; this program reads formats up to 3. Upgrade discreet"):
+        with refused(UnreadableFile, token="format 4 ... up to 3"):
             read()
 
 
@@ -144,7 +146,7 @@ def test_a_read_only_ledger_can_be_read_and_not_spent(open_folder: Path, file_mo
     with unprivileged():
         assert Ledger.open(ledger.name).recorded("a").answer == b"seven"  # type: ignore[union-attr]
         assert ledger.verify().holds
-        with pytest.raises(UnreadableFile, match=r"read-only|permissions"):
+        with refused(StoreUnavailable):
             pay(ledger, "b")
     open_folder.chmod(0o755)
     assert ledger.spent().epsilon == 1
@@ -152,9 +154,9 @@ def test_a_read_only_ledger_can_be_read_and_not_spent(open_folder: Path, file_mo
 
 def test_a_ledger_cannot_be_made_where_nothing_can_be_written(open_folder: Path) -> None:
     open_folder.chmod(0o555)
-    with unprivileged(), pytest.raises(UnreadableFile, match=r"cannot create .*Permission denied"):
+    with unprivileged(), refused(UnreadableFile, token="cannot create ... Permission denied"):
         make(open_folder)
-    with pytest.raises(UnreadableFile, match=r"cannot create .*No such file"):
+    with refused(UnreadableFile, token="cannot create ... No such file"):
         make(open_folder / "no such folder")
 
 

@@ -28,6 +28,7 @@ from discreet.ledger.budget import (
 from discreet.ledger.ledger import Ledger
 from discreet.privacy.bounds import concentrated_delta
 from support.ledgers import make, pay
+from support.refusals import refused
 
 MILLIONTH = Fraction(1, 10**6)
 
@@ -55,7 +56,7 @@ def test_a_refusal_says_spent_asked_and_left_and_spends_nothing(used: Ledger) ->
 def test_delta_adds_up_beside_epsilon(tmp_path: Path) -> None:
     ledger = make(tmp_path, delta="1e-6")
     pay(ledger, "a", 1, delta=MILLIONTH / 2)
-    with pytest.raises(BudgetExceeded, match=r"you asked for delta 6e-07, and 5e-07 of 1e-06 is left"):
+    with refused(BudgetExceeded, token="delta 6e-07 ... 5e-07 of 1e-06"):
         pay(ledger, "b", 1, delta=MILLIONTH * Fraction(6, 10))
     pay(ledger, "b", 1, delta=MILLIONTH / 2)
     assert ledger.left() == Cost(Fraction(1), Fraction(0))
@@ -78,7 +79,7 @@ def test_a_refusal_names_only_what_is_short(tmp_path: Path) -> None:
 
 
 def test_a_budget_without_delta_pays_for_none(ledger: Ledger) -> None:
-    with pytest.raises(BudgetExceeded, match="you asked for delta"):
+    with refused(BudgetExceeded, token="delta 1e-30 ... 0 of 0"):
         pay(ledger, "a", 1, delta=Fraction(1, 10**30))
 
 
@@ -138,7 +139,7 @@ def test_rho_adds_up_to_the_budget_and_no_further(tmp_path: Path) -> None:
     assert rho is not None
     pay(ledger, "a", 1, delta=MILLIONTH, rho=rho / 2)
     assert ledger.left().rho == rho / 2
-    with pytest.raises(BudgetExceeded, match=r"you asked for rho .*, and .* of .* is left \(a pure epsilon of"):
+    with refused(BudgetExceeded, token="rho 0.0 ... pure epsilon of"):
         pay(ledger, "b", 1, delta=MILLIONTH, rho=rho / 2 + Fraction(1, 10**40))
     pay(ledger, "b", 1, delta=MILLIONTH, rho=rho / 2)
     assert ledger.left() == Cost(Fraction(0), Fraction(0), Fraction(0))
@@ -166,7 +167,7 @@ def test_what_is_left_can_be_spent_under_zcdp(tmp_path: Path) -> None:
 
 def test_a_cost_without_rho_is_refused_by_zcdp(tmp_path: Path) -> None:
     ledger = make(tmp_path, delta="1e-6", filter="zcdp")
-    with pytest.raises(InvalidInput, match="a delta and no rho"):
+    with refused(InvalidInput, token="no rho"):
         pay(ledger, "a", 1, delta=MILLIONTH)
     assert len(ledger.events()) == 1
 

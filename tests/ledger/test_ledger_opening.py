@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 import discreet as dc
 from discreet.cli.main import app
-from discreet.errors import InvalidInput, SourceFailed, UnreadableFile
+from discreet.errors import InvalidInput, SourceFailed
 from discreet.ledger.budget import Cost
 from discreet.ledger.ledger import Ledger, Reservation
 from discreet.ledger.stores.base import StoreUnavailable
@@ -62,12 +62,12 @@ def test_what_was_not_opened_is_given_back_with_a_reason(ledger: Ledger) -> None
 def test_what_was_given_back_neither_opens_nor_commits_nor_is_given_back_again(ledger: Ledger) -> None:
     paid = hold(ledger, "q")
     ledger.release(paid.number, because="power cut")
-    for use in (
-        lambda: ledger.mark_opened(paid),
-        lambda: ledger.commit(paid, b"7"),
-        lambda: ledger.release(paid.number, because="again"),
+    for use, token in (
+        (lambda: ledger.mark_opened(paid), "given back"),
+        (lambda: ledger.commit(paid, b"7"), "not opened"),
+        (lambda: ledger.release(paid.number, because="again"), "given back"),
     ):
-        with pytest.raises(InvalidInput, match=r"given back|was not opened"):
+        with refused(InvalidInput, token=token):
             use()
     assert [event.kind for event in ledger.events()] == ["init", "reserve", "release"]
 
@@ -76,13 +76,13 @@ def test_what_was_opened_or_answered_stays_spent(ledger: Ledger) -> None:
     opened, answered = pay(ledger, "o"), pay(ledger, "a")
     ledger.commit(answered, b"7")
     for paid, says in ((opened, "was opened"), (answered, "was answered")):
-        with pytest.raises(InvalidInput, match=says):
+        with refused(InvalidInput, "number", token=says):
             ledger.release(paid.number, because="I want it back")
     assert ledger.left().epsilon == 1 and [entry.state for entry in ledger.entries()] == ["opened", "answered"]
 
 
 def test_an_answer_without_an_opening_is_refused(ledger: Ledger) -> None:
-    with pytest.raises(InvalidInput, match="was not opened"):
+    with refused(InvalidInput, token="not opened"):
         ledger.commit(hold(ledger, "q"), b"7")
     assert ledger.recorded("q") is None
 
@@ -90,7 +90,7 @@ def test_an_answer_without_an_opening_is_refused(ledger: Ledger) -> None:
 def test_it_opens_once(ledger: Ledger) -> None:
     """Two processes that hold the same reservation (one was copied) cannot both draw from it."""
     paid = pay(ledger, "q")
-    with pytest.raises(InvalidInput, match="was opened"):
+    with refused(InvalidInput, token="was opened"):
         ledger.mark_opened(paid)
 
 
@@ -278,7 +278,7 @@ def test_an_opening_that_fails_says_so_and_can_be_given_back(asked, monkeypatch)
     monkeypatch.setattr(Ledger, "mark_opened", full)
     monkeypatch.setattr(releasing, "_answer", lambda *_: pytest.fail("a row was read"))
     book = asked["ledger"]
-    with pytest.raises(UnreadableFile, match=r"opening failed: the disk is full\. No row was read") as refusal:
+    with refused(StoreUnavailable, token="opening failed ... disk is full") as refusal:
         dc.release_counts(TOTAL, **asked)
     assert f"discreet ledger release {book.name} 2 --because" in str(refusal.value)
     assert book.left().epsilon == 2
@@ -297,7 +297,7 @@ def test_a_failure_after_the_opening_names_its_step_and_quotes_nothing(asked, mo
     place = (files.CountedFiles, "count") if step == "counting" else (noise.CellNoise, "draw")
     monkeypatch.setattr(releasing, "_rehearse", lambda *_: None)  # which would have found it
     monkeypatch.setattr(*place, fail)
-    with pytest.raises(SourceFailed, match=f"(?i){step}.* failed.*stays spent") as failure:
+    with refused(SourceFailed, token=f"{step.capitalize()} ... failed ... stays spent") as failure:
         dc.release_counts(TOTAL, **asked)
     assert "person 1" not in str(failure.value) and failure.value.__cause__ is None
     assert failure.value.__context__ is None
@@ -312,7 +312,7 @@ def test_what_is_missing_here_is_missed_before_anything_is_reserved(asked, monke
         raise ModuleNotFoundError("No module named 'something'")
 
     monkeypatch.setattr(where, missing)
-    with pytest.raises(SourceFailed, match=r"nothing was spent.*No module named 'something'"):
+    with refused(SourceFailed, token="nothing was spent ... 'something'"):
         dc.release_counts(TOTAL, **asked)
     assert asked["ledger"].entries() == []
 
@@ -320,7 +320,7 @@ def test_what_is_missing_here_is_missed_before_anything_is_reserved(asked, monke
 def test_a_disk_without_room_is_said_before_anything_is_reserved(asked, monkeypatch, tmp_path) -> None:
     usage = shutil.disk_usage(tmp_path)
     monkeypatch.setattr(shutil, "disk_usage", lambda place: usage._replace(free=10_000))
-    with pytest.raises(dc.errors.InvalidInput, match=r"takes about 3 MB, and 0 MB are free\. Make room"):
+    with refused(dc.errors.InvalidInput, token="3 MB ... 0 MB"):
         dc.release_counts(TOTAL, out=tmp_path / "bundle", **asked)
     assert asked["ledger"].entries() == []
 
@@ -330,7 +330,7 @@ def test_a_recording_that_fails_says_so(asked, monkeypatch) -> None:
         raise StoreUnavailable("the disk is full.")
 
     monkeypatch.setattr(Ledger, "commit", full)
-    with pytest.raises(UnreadableFile, match=r"recording failed: the disk is full.*reservation 2 stays spent"):
+    with refused(StoreUnavailable, token="disk is full ... reservation 2"):
         dc.release_counts(TOTAL, **asked)
 
 

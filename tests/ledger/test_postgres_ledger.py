@@ -16,7 +16,7 @@ import psycopg
 import pytest
 
 import discreet as dc
-from discreet.errors import BudgetExceeded, DiscreetError, InvalidInput, UnreadableFile
+from discreet.errors import BudgetExceeded, InvalidInput, UnreadableFile
 from discreet.ledger.budget import Cost
 from discreet.ledger.chain import canonical_json, digest_of
 from discreet.ledger.ledger import Reservation
@@ -25,6 +25,7 @@ from discreet.ledger.stores.base import StoreUnavailable, WriteConflict
 from discreet.ledger.stores.postgres import PostgresSession, PostgresStore
 from support.command_line import run
 from support.postgres_server import Server, server
+from support.refusals import refused
 from support.waiting import LIMIT_SECONDS, wait_for
 
 pytestmark = pytest.mark.xdist_group("postgres")
@@ -53,25 +54,25 @@ def test_several_ledgers_live_in_one_database_by_name(address: str) -> None:
     make(address, 1), make(births, 2)
     assert dc.Ledger.open(address).terms.epsilon == 1 and dc.Ledger.open(births).terms.epsilon == 2
     assert dc.Ledger.open(dc.Ledger.open(births).name).terms.epsilon == 2
-    with pytest.raises(InvalidInput, match="exists already"):
+    with refused(InvalidInput, token="exists"):
         make(births)
     for wrong in ("Births", "1x", "a-b", 'x";DROP', "x" * 41):
-        with pytest.raises(InvalidInput, match="the name of a ledger"):
+        with refused(InvalidInput, token="?ledger=births"):
             dc.Ledger.open(f"{address}&ledger={wrong}")
 
 
 def test_a_password_in_the_address_is_refused_and_not_shown(pg: Server) -> None:
-    with pytest.raises(InvalidInput, match="PGPASSFILE") as refused:
+    with refused(InvalidInput, token="PGPASSFILE") as refusal:
         dc.Ledger.open(f"postgresql://ann:hidden@host/study?host={pg.folder}")
-    assert "hidden" not in str(refused.value)
+    assert "hidden" not in str(refusal.value)
 
 
 def test_a_missing_database_server_or_ledger_is_said_plainly(pg: Server, address: str) -> None:
-    with pytest.raises(UnreadableFile, match="there is no ledger"):
+    with refused(UnreadableFile, token="no ledger"):
         dc.Ledger.open(address)
-    with pytest.raises(StoreUnavailable, match="cannot be reached"):
+    with refused(StoreUnavailable, token="reached"):
         dc.Ledger.open(pg.address("no_such_database"))
-    with pytest.raises(StoreUnavailable, match="cannot be reached"):
+    with refused(StoreUnavailable, token="reached"):
         dc.Ledger.open("postgresql://nobody@/study?host=/no/such/folder")
 
 
@@ -92,7 +93,7 @@ def test_altered_tables_are_refused_before_anything_is_spent(pg: Server, address
     ledger = make(address)
     with pg.connect(database_of(address)) as base:
         base.execute(change.replace("{}", "discreet_main").encode())
-    with pytest.raises(UnreadableFile, match="was altered"):
+    with refused(UnreadableFile, token="triggers"):
         ledger.reserve("q", {}, Cost(Fraction(1)))
     assert not ledger.verify().holds
 
@@ -112,7 +113,7 @@ def test_a_changed_event_breaks_the_chain_here_too(pg: Server, address: str) -> 
         base.execute(b"UPDATE discreet_main.events SET body = replace(body, '1', '0') WHERE number = 2")
     report = ledger.verify()
     assert not report.holds and "event 2 was altered" in report.problems[0]
-    with pytest.raises(UnreadableFile, match="altered"):
+    with refused(UnreadableFile, token="event 2"):
         ledger.left()
 
 
@@ -121,7 +122,7 @@ def test_another_role_cannot_read_the_secret(pg: Server, address: str) -> None:
     with pg.connect() as base:
         base.execute(b"DROP ROLE IF EXISTS curious")
         base.execute(b"CREATE ROLE curious LOGIN")
-    with pytest.raises(DiscreetError, match="lacks permission"):
+    with refused(StoreUnavailable, token="permission"):
         dc.Ledger.open(address.replace("owner@", "curious@"))
 
 
@@ -295,7 +296,7 @@ def test_a_step_that_is_undone_again_and_again_is_given_up_in_words(address: str
     with monkeypatch.context() as patch:
         patch.setattr(stores_base, "WAITS", (0.0, 0.0))
         patch.setattr(PostgresStore, "writing", conflicting)
-        with pytest.raises(StoreUnavailable, match="Nothing was written; try again"):
+        with refused(StoreUnavailable):
             ledger.reserve("q", {}, Cost(Fraction(1)))
     assert len(begun) == 3 and ledger.entries() == []
 
@@ -308,7 +309,7 @@ def test_what_may_have_been_written_is_not_done_again(pg: Server, address: str, 
         paid = pool.submit(ledger.reserve, "q", REQUEST, Cost(Fraction(1)))
         wait_until_it_waits(pg)
         other.execute(b"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
-        with pytest.raises(StoreUnavailable, match="may be there or not: see discreet ledger show"):
+        with refused(StoreUnavailable, token="discreet ledger show"):
             paid.result(timeout=LIMIT_SECONDS)
         other.execute(b"ROLLBACK")
     assert tried == ["StoreUnavailable"] and ledger.entries() == []

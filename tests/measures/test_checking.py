@@ -116,11 +116,11 @@ def test_compare_takes_matrices_and_files(tmp_path: Path) -> None:
     assert c["file"].costs["L1"] == pytest.approx(float(dc.cost(dc.explicit_fair(3, alpha="1/2"), "L1")), abs=1e-12)
     with refused(InvalidInput, "families"):
         dc.compare(given, families=["GM"])
-    with pytest.raises(InvalidInput, match=r"bad cannot be compared: .*add up to 1"):
+    with refused(InvalidInput, token="bad ... up to 1"):
         dc.compare({"bad": [[0.5, 0.4], [0.5, 0.5]]})
-    with pytest.raises(InvalidInput, match=r"wide is not a mechanism for the counts 0\.\.3"):
+    with refused(InvalidInput, token="wide ... 0..3"):
         dc.compare({"mine": matrix, "wide": dc.uniform(4)})
-    with pytest.raises(InvalidInput, match="nothing to compare"):
+    with refused(InvalidInput, token="nothing to compare"):
         dc.compare({})
     said = run("compare", tmp_path / "mine.csv", tmp_path / "other.json", "--json").stdout
     assert [m["name"] for m in json.loads(said)["mechanisms"]] == ["mine", "other"]

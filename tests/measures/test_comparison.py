@@ -104,11 +104,11 @@ def test_reports_are_written(tmp_path: Path, ending: str) -> None:
 def test_unknown_names_and_misfits_are_refused() -> None:
     with refused(InvalidInput, "families", given="nonsense"):
         compare(4, epsilon=1, families=["nonsense"])
-    with pytest.raises(InvalidInput, match="counts 0"):
+    with refused(InvalidInput, token="mine ... 0..4"):
         compare(4, families={"mine": dc.geometric(5, epsilon=1)})
     with refused(InvalidInput, "epsilon"):
         compare(4)
-    with pytest.raises(InvalidInput, match="nothing to compare"):
+    with refused(InvalidInput, token="nothing to compare"):
         compare(4, families={})
 
 

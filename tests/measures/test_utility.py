@@ -24,7 +24,7 @@ from discreet.utility import bias, cost, expected_loss, kantorovich, probability
 from support.grids import every_case
 from support.oracles import linear_minimum
 from support.paths import GOLDEN
-from support.refusals import refused
+from support.refusals import Parts, refused
 
 
 def geometric(n: int, a: Fraction) -> Table:
@@ -180,7 +180,7 @@ def test_costs_on_a_grid_and_on_labels():
     assert cost(m, "L1", exact=True) == Fraction(5 + 5 + 10, 3)
     assert cost(m, "L1") == pytest.approx(20 / 3)
     assert tail(m, 10).tolist() == [0, 0, 0.5]
-    with pytest.raises(Unsupported, match="expected_loss"):
+    with refused(Unsupported, token="expected_loss"):
         bias(m)
     labels = Labels(["x", "y", "z"])
     m.inputs = m.outputs = labels
@@ -203,17 +203,17 @@ def test_exact_cost_of_a_large_mechanism():
 @every_case(
     ("prior", "words"),
     [
-        ([0.5, 0.6, -0.1], "number 2 is -0.1"),
-        ([0.5, np.nan, 0.5], "number 1 is nan"),
-        ([0.5, 0.5], r"3 values; got shape \(2,\)"),
-        ([0.5, 0.5, 0.1], "adds up to 1.1"),
-        ("triangular", "list of numbers"),
-        ([[1, 0, 0]], "shape"),
+        ([0.5, 0.6, -0.1], Parts(token="number 2")),
+        ([0.5, np.nan, 0.5], Parts(token="1 is nan")),
+        ([0.5, 0.5], Parts(given="shape (2,)", token="3 values")),
+        ([0.5, 0.5, 0.1], Parts(argument="prior", token="up to 1.1")),
+        ("triangular", Parts(given="str", token="list of numbers")),
+        ([[1, 0, 0]], Parts(given="shape (1, 3)", token="shape")),
     ],
 )
 def test_bad_priors_are_refused(prior, words):
     for exact in (False, True):
-        with pytest.raises(InvalidInput, match=words):
+        with refused(InvalidInput, **words):
             cost(uniform(2), prior=prior, exact=exact)
 
 
@@ -224,7 +224,7 @@ def test_priors_may_be_fractions_in_text(prior):
     assert cost(m, "L1", prior) == pytest.approx(5 / 9)
     assert dc.compare(2, alpha="1/2", families=["GM"], prior=prior)["GM"].costs["L1"] == pytest.approx(5 / 9)
     assert dc.kantorovich(["1/3", "2/3"], ["2/3", "1/3"], dc.Counts(1)) == pytest.approx(1 / 3)
-    with pytest.raises(InvalidInput, match="every number of a prior must be a finite number"):
+    with refused(InvalidInput, given="one third"):
         cost(m, "L1", ["1/3", "one third", "1/3"])
 
 
@@ -241,15 +241,15 @@ def test_questions_without_an_answer_are_refused():
         cost(uniform(2), prior=[1, 0, 0], worst_case=True)
     with refused(InvalidInput, "rescaled"):
         cost(uniform(2), "L1", rescaled=True)
-    with pytest.raises(Unsupported, match="float matrix"):
+    with refused(Unsupported, token="float matrix"):
         cost(np.eye(3), exact=True)
-    with pytest.raises(Unsupported, match="irrational"):
+    with refused(Unsupported, token="irrational"):
         cost(uniform(2), losses.power(0.5), exact=True)
     with refused(InvalidInput, "loss"):
         cost(uniform(2), "L∞")
     with refused(InvalidInput, "d", given=-1):
         tail(uniform(2), -1)
-    with pytest.raises(Unsupported, match=r"m\.on\(Counts\(n\), clamp=True\)"):
+    with refused(Unsupported, token="m.on(Counts(n), clamp=True)"):
         cost(SimpleNamespace(inputs=Integers(), outputs=Integers(), kernel=None))
 
 
@@ -313,17 +313,17 @@ def test_kantorovich_takes_counts_and_tiny_differences():
 @every_case(
     ("p", "q", "space", "error", "words"),
     [
-        ([0.5, 0.5], [0.5, 0.4], Counts(1), InvalidInput, "same mass"),
-        ([0.5, 0.5], [1.0], Counts(1), InvalidInput, "q must be one number for each of the 2"),
-        ([0.5, 0.5, 0], [1, 0, 0], Counts(1), InvalidInput, "p must be one number"),
-        ([np.nan, 0.5], [0.5, 0.5], Counts(1), InvalidInput, "p must hold finite"),
-        ([1.5, -0.5], [0.5, 0.5], Grid(1, 2), InvalidInput, "number 1 is -0.5"),
-        ([1, 0], [0, 1], 1, WrongType, "space must be"),
-        ([1, 0], [0, 1], Integers(), Unsupported, "Counts"),
+        ([0.5, 0.5], [0.5, 0.4], Counts(1), InvalidInput, Parts(token="same mass")),
+        ([0.5, 0.5], [1.0], Counts(1), InvalidInput, Parts(argument="q", given="shape (1,)")),
+        ([0.5, 0.5, 0], [1, 0, 0], Counts(1), InvalidInput, Parts(argument="p", given="shape (3,)")),
+        ([np.nan, 0.5], [0.5, 0.5], Counts(1), InvalidInput, Parts(token="p must hold")),
+        ([1.5, -0.5], [0.5, 0.5], Grid(1, 2), InvalidInput, Parts(token="1 is -0.5")),
+        ([1, 0], [0, 1], 1, WrongType, Parts(argument="space", given=1)),
+        ([1, 0], [0, 1], Integers(), Unsupported, Parts(argument="space", token="Counts")),
     ],
 )
 def test_bad_distributions_are_refused(p, q, space, error, words):
-    with pytest.raises(error, match=words):
+    with refused(error, **words):
         kantorovich(p, q, space)
 
 
@@ -331,10 +331,10 @@ def test_without_the_extra_only_distances_on_maps_are_missing(monkeypatch: pytes
     """And a simulation that would need them says so before its surveys."""
     monkeypatch.setitem(sys.modules, "ot", None)
     assert kantorovich([1, 0, 0], [0, 0, 1], Counts(2)) == 2 and kantorovich([1, 0], [1, 0], Grid(1, 2)) == 0
-    with pytest.raises(MissingExtra, match=r"pip install 'discreet\[transport\]'"):
+    with refused(MissingExtra, token="discreet[transport]"):
         kantorovich([1, 0], [0, 1], Grid(1, 2))
     monkeypatch.setattr(Mechanism, "simulate", lambda *_, **__: pytest.fail("a survey was simulated"))
-    with pytest.raises(MissingExtra, match=r"pip install 'discreet\[transport\]'"):
+    with refused(MissingExtra, token="discreet[transport]"):
         dc.reconstruction_loss(dc.planar_geometric(Grid(2, 2), epsilon=1), [0.25] * 4, people=10, repeats=2)
 
 
@@ -342,5 +342,5 @@ def test_without_the_extra_only_distances_on_maps_are_missing(monkeypatch: pytes
 def test_ranges_too_wide_for_a_table_are_refused_before_anything_is_made(n: int) -> None:
     m = dc.geometric(n, epsilon=1)
     for ask in (lambda: dc.tail(m, 2), lambda: dc.cost(m, "L1"), lambda: dc.check(m), lambda: dc.bias(m)):
-        with pytest.raises(Unsupported, match="too large to write out"):
+        with refused(Unsupported, token="16,000,000"):
             ask()

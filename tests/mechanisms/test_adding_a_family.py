@@ -29,6 +29,7 @@ from discreet.optimise.families import FAMILIES
 from discreet.release.noise.targets import epsilon_for
 from support.grids import every_case
 from support.paths import DOCS
+from support.refusals import refused
 from support.toy_family import LOTTERY, lottery
 
 SOURCE = Path(dc.__file__).parent
@@ -138,9 +139,9 @@ def test_a_family_that_was_removed_is_known_nowhere(visits: Path, tmp_path: Path
             "SELECT COUNT(*) FROM visits", data=visits, unit="row", epsilon=1, bound=9, mechanism="lottery"
         ),
     ):
-        with pytest.raises(InvalidInput, match="hoose from"):
+        with refused(InvalidInput, given="lottery"):
             ask()
-    with pytest.raises(UnreadableFile, match="the family 'lottery' is not known"):
+    with refused(UnreadableFile, token="family 'lottery'"):
         dc.load(tmp_path / "m.json")
     assert "lottery" not in said("design", "--help")
 
@@ -148,7 +149,7 @@ def test_a_family_that_was_removed_is_known_nowhere(visits: Path, tmp_path: Path
 def test_a_name_that_is_taken_is_refused() -> None:
     for taken in ({"name": "explicit_fair"}, {"short": "gm"}, {"aliases": ("RR",)}):
         clash = replace(LOTTERY, **taken)  # type: ignore[arg-type]
-        with pytest.raises(InvalidInput, match="is the name of a family already"), CLOSED_FORMS.including(clash):
+        with refused(InvalidInput, token="already"), CLOSED_FORMS.including(clash):
             pass
     assert "lottery" not in CLOSED_FORMS
 

@@ -15,7 +15,7 @@ from discreet.errors import InvalidInput, Unsupported
 from discreet.exact.projective import MOST_POINTS, is_prime, points_of
 from support.command_line import run
 from support.grids import every_case
-from support.refusals import refused
+from support.refusals import Parts, refused
 
 
 @every_case("size", [2, 10, 300, 5000])
@@ -57,13 +57,19 @@ def test_two_is_hadamard_response(size: int) -> None:
     assert dc.share_variance(dc.projective_response(10**6, alpha="1/3", q=2)) == pytest.approx(4, rel=1e-5)
 
 
-@every_case(("arguments", "words"), [
-    ({"space": 10, "epsilon": 1, "q": 4}, "prime"), ({"space": 10, "epsilon": 1, "q": 2.0}, "prime"),
-    ({"space": 1, "epsilon": 1}, "at least two|k >= 2"), ({"space": 10}, "exactly one"),
-    ({"space": 10**6, "epsilon": 1, "q": 65537}, "smaller prime"), ({"space": "abc", "epsilon": 1}, "space"),
-])  # fmt: skip
-def test_what_cannot_be_is_refused(arguments: dict[str, object], words: str) -> None:
-    with pytest.raises(InvalidInput, match=words):
+@every_case(
+    ("arguments", "words"),
+    [
+        ({"space": 10, "epsilon": 1, "q": 4}, Parts(argument="q", token="prime")),
+        ({"space": 10, "epsilon": 1, "q": 2.0}, Parts(argument="q", token="prime")),
+        ({"space": 1, "epsilon": 1}, Parts(argument="space", given=1)),
+        ({"space": 10}, Parts(argument="epsilon", token="exactly one")),
+        ({"space": 10**6, "epsilon": 1, "q": 65537}, Parts(argument="q", token="smaller prime")),
+        ({"space": "abc", "epsilon": 1}, Parts(argument="space", given="abc")),
+    ],
+)
+def test_what_cannot_be_is_refused(arguments: dict[str, object], words: Parts) -> None:
+    with refused(InvalidInput, **words):
         dc.projective_response(**arguments)
 
 

@@ -36,7 +36,7 @@ def agrees(epsilon: Fraction, reach: int, asked: dict) -> bool:
     except NotSolved:  # which says nothing about the product; how many settings were solved is asserted
         return False
     if least is None:
-        with pytest.raises(InvalidInput, match="no unbiased noise meets"):
+        with refused(InvalidInput, token="no unbiased noise"):
             dc.bounded_noise(epsilon, reach=reach, **asked)
         return False
     m = dc.bounded_noise(epsilon, reach=reach, **asked)

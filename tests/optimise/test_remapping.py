@@ -222,9 +222,9 @@ def test_what_cannot_be_remapped_is_explained():
         remap(np.eye(2), "L0")
     with refused(Unsupported, "mechanism"):
         remap(dc.discrete_gaussian(sigma2=4).on(dc.Counts(5)), "L0")
-    with pytest.raises(Unsupported, match="no end"):
+    with refused(Unsupported, token="m.on(Counts(n), clamp=True)"):
         remap(dc.two_sided_geometric(epsilon=1), "L0")
-    with pytest.raises(InvalidInput, match="shape"):
+    with refused(InvalidInput, token="shape"):
         remap(dc.geometric(3, epsilon=1), [[0, 1], [1, 0]])
     with refused(InvalidInput, "prior"):
         remap(dc.geometric(1, epsilon=1), "L0", [0.5, 0.6])

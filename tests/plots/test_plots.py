@@ -7,6 +7,7 @@ import json
 import re
 import struct
 import sys
+from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
 
@@ -15,12 +16,12 @@ import pytest
 
 import discreet as dc
 from discreet import plots
-from discreet.errors import ForeignValue, InvalidInput, MissingExtra, Unsupported, WrongType
+from discreet.errors import DiscreetError, ForeignValue, InvalidInput, MissingExtra, Unsupported, WrongType
 from discreet.plots.chart import CONFIG, INK, PALETTE, RAMP, Chart
 from discreet.plots.panels import Axis, panels
 from discreet.plots.repetitions import MeanPoint, mean_lines
 from discreet.utility import bias, expected_loss, tail, variance
-from support.refusals import refused
+from support.refusals import Parts, refused
 
 BLOOD = dc.Labels(["A", "B", "AB", "O, which is the most common of all"])
 MAP = dc.Grid(3, 5, cell=100.0)
@@ -169,7 +170,7 @@ def test_without_the_extra_only_drawing_is_missing(monkeypatch: pytest.MonkeyPat
     chart = plots.heatmap(dc.geometric(3, epsilon=1))
     chart.save(tmp_path / "a.json")
     for draw in (chart.png, chart.svg, chart.html, lambda: chart.save(tmp_path / "a.png")):
-        with pytest.raises(MissingExtra, match=r"pip install 'discreet\[plots\]'"):
+        with refused(MissingExtra, token="discreet[plots]"):
             draw()
 
 
@@ -388,33 +389,61 @@ def test_beside_keeps_the_charts() -> None:
 def test_refusals_say_what_to_do() -> None:
     small, grid = dc.geometric(3, epsilon=1), dc.planar_geometric(MAP, epsilon="1/100")
     unbounded = dc.two_sided_geometric(epsilon=1)
-    cases = [
-        (lambda: plots.heatmap(dc.geometric(201, epsilon=1)), Unsupported, r"202 x 202.*plots\.rows"),
-        (lambda: plots.heatmap(dc.planar_geometric(dc.Grid(15, 15), epsilon=1)), Unsupported, "report_map"),
-        (lambda: plots.heatmap(unbounded), Unsupported, r"m\.on\(Counts\(n\)"),
-        (lambda: plots.heatmap(small, scale="cubic"), InvalidInput, "'sqrt'"),
-        (lambda: plots.heatmap("no mechanism"), WrongType, "must be a mechanism"),
-        (lambda: plots.heatmap(small, dc.verify(dc.geometric(9, epsilon=1), "local").witness), ForeignValue, "count"),
-        (lambda: plots.report_map(small, 0), Unsupported, "Grid"),
-        (lambda: plots.report_map(grid, 15), ForeignValue, "not a cell number"),
-        (lambda: plots.rows(small, [4]), ForeignValue, "is not a count"),
-        (lambda: plots.rows(small, []), InvalidInput, "1 to 12"),
-        (lambda: plots.rows(dc.geometric(1001, epsilon=1)), Unsupported, "1002 bars"),
-        (lambda: plots.error({}), InvalidInput, "got 0"),
-        (lambda: plots.error({str(k): small for k in range(len(PALETTE) + 1)}), InvalidInput, "1 to 8"),
-        (lambda: plots.error({1: small}), WrongType, "must be text"),
-        (lambda: plots.error(small, "L"), InvalidInput, "'L' is not a loss"),
-        (lambda: plots.error(small, []), InvalidInput, "no measure"),
-        (lambda: plots.error(grid), Unsupported, "report_map"),
-        (lambda: plots.delta_curve(small, [1]), InvalidInput, "two epsilons"),
-        (lambda: plots.delta_curve({"a": dc.verify(small), "b": dc.verify(small, "local")}), InvalidInput, "notion"),
-        (lambda: plots.comparison([]), InvalidInput, "nothing to compare"),
-        (lambda: plots.comparison([{"name": "a", "value": 1}]), WrongType, "name, measure"),
-        (lambda: plots.comparison([{"name": "a", "measure": "b", "value": float("inf")}]), InvalidInput, "finite"),
-        (lambda: plots.beside([], "Nothing"), InvalidInput, "at least one"),
+    cases: list[tuple[Callable[[], object], type[DiscreetError], Parts]] = [
+        (lambda: plots.heatmap(dc.geometric(201, epsilon=1)), Unsupported, Parts(token="202 x 202 ... plots.rows(m)")),
+        (
+            lambda: plots.heatmap(dc.planar_geometric(dc.Grid(15, 15), epsilon=1)),
+            Unsupported,
+            Parts(token="225 x 225 ... plots.report_map(m, cell)"),
+        ),
+        (lambda: plots.heatmap(unbounded), Unsupported, Parts(token="m.on(Counts(n), clamp=True)")),
+        (lambda: plots.heatmap(small, scale="cubic"), InvalidInput, Parts(argument="scale", given="cubic")),
+        (lambda: plots.heatmap("no mechanism"), WrongType, Parts(argument="mechanism", given="str")),
+        (
+            lambda: plots.heatmap(small, dc.verify(dc.geometric(9, epsilon=1), "local").witness),
+            ForeignValue,
+            Parts(token="0..3"),
+        ),
+        (lambda: plots.report_map(small, 0), Unsupported, Parts(argument="mechanism", token="Grid")),
+        (lambda: plots.report_map(grid, 15), ForeignValue, Parts(token="0..14")),
+        (lambda: plots.rows(small, [4]), ForeignValue, Parts(token="0..3")),
+        (lambda: plots.rows(small, []), InvalidInput, Parts(argument="truths", token="1 to 12")),
+        (
+            lambda: plots.rows(dc.geometric(1001, epsilon=1)),
+            Unsupported,
+            Parts(argument="mechanism", token="1002 bars"),
+        ),
+        (lambda: plots.error({}), InvalidInput, Parts(argument="subjects", token="got 0")),
+        (
+            lambda: plots.error({str(k): small for k in range(len(PALETTE) + 1)}),
+            InvalidInput,
+            Parts(argument="subjects", token="1 to 8"),
+        ),
+        (lambda: plots.error({1: small}), WrongType, Parts(argument="subjects", given=1)),
+        (lambda: plots.error(small, "L"), InvalidInput, Parts(argument="loss", token="'L'")),
+        (lambda: plots.error(small, []), InvalidInput, Parts(argument="measure")),
+        (lambda: plots.error(grid), Unsupported, Parts(argument="mechanisms", token="plots.report_map(m, cell)")),
+        (lambda: plots.delta_curve(small, [1]), InvalidInput, Parts(argument="epsilons", token="two")),
+        (
+            lambda: plots.delta_curve({"a": dc.verify(small), "b": dc.verify(small, "local")}),
+            InvalidInput,
+            Parts(argument="subjects", token="notion"),
+        ),
+        (lambda: plots.comparison([]), InvalidInput, Parts(argument="results", token="nothing")),
+        (
+            lambda: plots.comparison([{"name": "a", "value": 1}]),
+            WrongType,
+            Parts(argument="results", token="name, measure"),
+        ),
+        (
+            lambda: plots.comparison([{"name": "a", "measure": "b", "value": float("inf")}]),
+            InvalidInput,
+            Parts(argument="results", token="finite"),
+        ),
+        (lambda: plots.beside([], "Nothing"), InvalidInput, Parts(argument="charts")),
     ]
-    for call, kind, words in cases:
-        with pytest.raises(kind, match=words):
+    for call, kind, parts in cases:
+        with refused(kind, **parts):
             call()
 
 

@@ -16,6 +16,7 @@ from discreet.exact.kernels import Noise
 from discreet.exact.laws import GeometricTails
 from discreet.exact.tables import Table
 from discreet.privacy.certificate import Certificate, certify
+from support.refusals import refused
 
 TABLE = Table.from_rows([[3, 1], [1, 3]])
 
@@ -35,11 +36,11 @@ def test_a_claim_is_held_against_the_numbers(first, second):
     tight = dc.verify(table).ratio
     assert certify(table, dc.Counts(1), ratio=tight).ratio == tight
     if tight > 1:
-        with pytest.raises(NotPrivate, match=r"does not hold under the central notion.*a true count of"):
+        with refused(NotPrivate, token="ratio ... a true count"):
             certify(table, dc.Counts(1), ratio=tight - Fraction(1, 10**30))
         low, high = dc.verify(table).evidence.epsilon_bounds()
         assert certify(table, dc.Counts(1), epsilon=high)
-        with pytest.raises(NotPrivate, match="least epsilon"):
+        with refused(NotPrivate, token="least epsilon"):
             certify(table, dc.Counts(1), epsilon=low)
 
 
@@ -48,7 +49,7 @@ def test_a_claim_with_delta_is_stated_as_claimed():
     c = certify(TABLE, dc.Counts(1), epsilon=Fraction(1, 2), delta=exact)
     assert c.epsilon == 0.5 and Fraction(c.delta) >= exact and not c.tight and c.ratio is None
     assert "delta = " in str(c)
-    with pytest.raises(NotPrivate, match=r"epsilon = 0.5, delta = "):
+    with refused(NotPrivate, token="epsilon = 0.5 ... delta = "):
         certify(TABLE, dc.Counts(1), epsilon=Fraction(1, 2), delta=exact - Fraction(1, 10**30))
 
 
@@ -56,9 +57,9 @@ def test_an_infinite_epsilon_is_said_openly():
     c = certify(Table.from_rows([[1, 0], [1, 1]]), dc.Counts(1))
     assert c.epsilon == math.inf and c.ratio is None
     assert "no finite epsilon" in str(c) and json.loads(json.dumps(c.to_json()))["epsilon"] == "infinity"
-    with pytest.raises(NotPrivate, match=r"infinity.*never gives"):
+    with refused(NotPrivate, token="infinity ... never"):
         certify(Table.from_rows([[1, 0], [1, 1]]), dc.Counts(1), epsilon=Fraction(10))
-    with pytest.raises(NotPrivate, match="infinity"):
+    with refused(NotPrivate, token="infinity"):
         certify(Table.from_rows([[1, 0], [1, 1]]), dc.Counts(1), ratio=Fraction(10))
 
 
@@ -87,7 +88,7 @@ def test_ratios_of_thousands_of_digits_are_shown_and_described():
     c = certify(Table.from_rows([[1, 10**5000], [10**5000, 1]]), dc.Counts(1))
     assert c.ratio == 10**5000
     assert len(str(c)) < 300 and c.to_json()["ratio"] is None
-    with pytest.raises(NotPrivate, match="about 1e"):
+    with refused(NotPrivate, token="about 1e"):
         certify(Table.from_rows([[1, 10**5000], [10**5000, 1]]), dc.Counts(1), ratio=Fraction(10))
 
 

@@ -63,18 +63,18 @@ def test_the_same_bands_in_python_and_in_text() -> None:
 @every_case(
     ("body", "says"),
     [
-        ("18", "one edge and no open end"), ("30,18", "do not ascend"), ("18,18", "do not ascend"),
-        ("18,2024-01-01", "mix numbers and dates"), ("18,,30", "empty edge"), ("", "empty edge"), ("*", "empty edge"),
-        ("18-29,30-44", "looks like a band"), ("18..29,30..44", "looks like a band"), ("a,b", "neither a number nor"),
-        ("nan,5", "neither"), ("2024-02-30,2024-03-01", "neither"), (f"0,{2**60}", "beyond 2\\^53"),
-        ("0..100:7", "do not reach"), ("0..100:0", "do not reach"), ("0..9:x", "steps that are not numbers"),
-        ("month:2024-13", "not a span of months"), ("month:2024-05..2024-01", "end before they begin"),
+        ("18", "open end"), ("30,18", "do not ascend"), ("18,18", "do not ascend"),
+        ("18,2024-01-01", "mix numbers"), ("18,,30", "empty edge"), ("", "empty edge"), ("*", "empty edge"),
+        ("18-29,30-44", "like a band"), ("18..29,30..44", "like a band"), ("a,b", "number nor"),
+        ("nan,5", "neither"), ("2024-02-30,2024-03-01", "neither"), (f"0,{2**60}", "beyond 2^53"),
+        ("0..100:7", "do not reach"), ("0..100:0", "do not reach"), ("0..9:x", "steps"),
+        ("month:2024-13", "span of months"), ("month:2024-05..2024-01", "before they"),
         ("fortnight:2024-01", "not a period"), ("month:2024-01,5", "after their periods"), ("*,*,5,6", "twice"),
         ("day:1900-01-01..2024-01-01", "too many"), ("year:9999", "not a span"), ("0..90000:1", "too many"),
     ],
 )  # fmt: skip
 def test_what_is_no_band_is_refused_with_a_line_to_type(body: str, says: str) -> None:
-    with pytest.raises(InvalidInput, match=says) as refusal:
+    with refused(InvalidInput, "bands", token=says) as refusal:
         read_bands("age", body)
     assert refusal.value.argument == "bands" and "bands=" in str(refusal.value)
 
@@ -205,24 +205,24 @@ def test_bands_in_sql_are_the_same_bands(
 @every_case(
     ("expression", "says"),
     [
-        ("date_trunc('month', visit)", "does not say where its bands begin and end.*visit=month:2024-01"),
-        ("date_trunc('hour', visit)", "a period that has no bands here"),
-        ("floor(age / 10) * 10", "does not say where.*age=0..100:10"),
-        ("floor(age / 10) * 5", "not by a column.*bands=.'age=18"),
-        ("age // 10 * 10", "not by a column"), ("age + 1", "not by a column"), ("year(visit)", "visit=month:"),
-        ("width_bucket(age, 0, 1, 3)", "no decimal"), ("width_bucket(age, 5, 1, 3)", "not made of whole numbers"),
-        ("CASE WHEN age < 18 THEN 'a' ELSE 'b' END", "counts missing values too.*age=..18..'"),
-        ("CASE WHEN age BETWEEN 18 AND 64 THEN 'a' ELSE 'b' END", "age=18,65,\\*"),
+        ("date_trunc('month', visit)", "begin and end ... visit=month:2024-01"),
+        ("date_trunc('hour', visit)", "year, quarter, month"),
+        ("floor(age / 10) * 10", "begin and end ... age=0..100:10"),
+        ("floor(age / 10) * 5", "by a column ... age=18,30,45,65"),
+        ("age // 10 * 10", "by a column"), ("age + 1", "by a column"), ("year(visit)", "visit=month:"),
+        ("width_bucket(age, 0, 1, 3)", "no decimal"), ("width_bucket(age, 5, 1, 3)", "whole numbers"),
+        ("CASE WHEN age < 18 THEN 'a' ELSE 'b' END", "missing ... ['age=..18..']"),
+        ("CASE WHEN age BETWEEN 18 AND 64 THEN 'a' ELSE 'b' END", "missing ... age=18,65,*"),
         ("CASE WHEN age < 18 THEN 'a' WHEN age > 30 THEN 'b' END", "gap"),
-        ("CASE WHEN age < 18 THEN 'a' WHEN age < 30 THEN 'b' WHEN age < 40 THEN 'a' END", "one text for two"),
-        ("CASE WHEN age < 18 THEN 1 END", "not a text"), ("CASE WHEN age < size THEN 'a' END", "."),
-        ("CASE WHEN age < 18 AND size < 5 THEN 'a' END", "not bands of one column"),
-        ("CASE WHEN sex = 'f' THEN 'a' END", "puts values together"), ("CASE age WHEN 1 THEN 'a' END", "not by a"),
+        ("CASE WHEN age < 18 THEN 'a' WHEN age < 30 THEN 'b' WHEN age < 40 THEN 'a' END", "one text"),
+        ("CASE WHEN age < 18 THEN 1 END", "not a text"), ("CASE WHEN age < size THEN 'a' END", "two columns"),
+        ("CASE WHEN age < 18 AND size < 5 THEN 'a' END", "not bands"),
+        ("CASE WHEN sex = 'f' THEN 'a' END", "together"), ("CASE age WHEN 1 THEN 'a' END", "by a column"),
         ("CASE WHEN age <= 17.5 THEN 'a' END", "mixes fractions"), ("CASE WHEN age IS NULL THEN 'a' END", "not bands"),
     ],
 )  # fmt: skip
 def test_what_is_no_band_in_sql_is_refused_with_a_line_to_type(expression: str, says: str) -> None:
-    with pytest.raises(InvalidInput, match=says):
+    with refused(InvalidInput, token=says):
         groups_of(expression)
 
 
@@ -231,7 +231,7 @@ def test_bands_in_the_question_and_beside_it_are_refused() -> None:
         groups_of(CASE, bands={"age": [18, 65]})
     with refused(InvalidInput, "bands"):
         groups_of("date_trunc('month', age)", bands={"age": "year:2024"})
-    with pytest.raises(InvalidInput, match="selected but not grouped"):
+    with refused(InvalidInput, token="GROUP BY"):
         read_question(f"SELECT {CASE}, COUNT(*) FROM t GROUP BY age", unit="row")
 
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -130,7 +127,7 @@ REFUSED = {
     "x * 2 = 2": "overflow",
     "-x = 2": "overflow",
     "x = - -1": "overflow",
-    "abs(x) = 2": "not one of the accepted tests",
+    "abs(x) = 2": "tests",
     "CAST(x AS INTEGER) = 1": "TRY_CAST",
     "x::INTEGER = 1": "TRY_CAST",
     "x = 1::BIGINT": "TRY_CAST",
@@ -139,22 +136,22 @@ REFUSED = {
     "x = TIMESTAMP '2020-01-01 25:00'": "not a timestamp",
     "x = TIMESTAMP '2020-01-01 10:00:00.1234567'": "not a timestamp",
     "x = TIMESTAMPTZ '2020-01-01'": "cast",
-    "x = date('2020-01-01')": "not one of the accepted tests",
-    "random() < 0.5": "another answer each time",
-    "x = now()": "changes from one moment",
-    "x < current_date": "changes from one moment",
-    "x < today()": "changes from one moment",
-    "x = uuid()": "changes from one moment",
-    "x = nextval('s')": "not one of the accepted tests",
-    "x = getenv('HOME')": "not one of the accepted tests",
-    "x = read_text('/etc/passwd')": "not one of the accepted tests",
-    "pg_sleep(1)": "not one of the accepted tests",
-    "error('a')": "not one of the accepted tests",
+    "x = date('2020-01-01')": "tests",
+    "random() < 0.5": "another answer",
+    "x = now()": "changes",
+    "x < current_date": "changes",
+    "x < today()": "changes",
+    "x = uuid()": "changes",
+    "x = nextval('s')": "tests",
+    "x = getenv('HOME')": "tests",
+    "x = read_text('/etc/passwd')": "tests",
+    "pg_sleep(1)": "tests",
+    "error('a')": "tests",
     "x = (SELECT 1)": "subquery",
-    "x IN (SELECT y FROM t)": "does not list values",
+    "x IN (SELECT y FROM t)": "list values",
     "EXISTS (SELECT 1)": "subquery",
-    "x = ANY ([1])": "not one of the accepted tests",
-    "x IN y": "does not list values",
+    "x = ANY ([1])": "tests",
+    "x IN y": "list values",
     "x IN (y)": "not a literal",
     "x IN (1, 'a')": "mixes",
     "x IN (1, TRUE)": "mixes",
@@ -168,14 +165,14 @@ REFUSED = {
     "TRY_CAST(x AS DOUBLE) = TRY_CAST(y AS DATE)": "one type",
     "TRY_CAST(x AS DOUBLE) IS DISTINCT FROM TRY_CAST(y AS DOUBLE)": "two columns",
     "LOWER(x) = LOWER(y)": "TRY_CAST",
-    "x LIKE y": "not a text in quotes",
+    "x LIKE y": "text in quotes",
     "x LIKE 'a\\'": "backslash",
     "x LIKE '\\%'": "backslash",
     "x LIKE 'a' ESCAPE 'b'": "ESCAPE",
-    "x LIKE ANY ('a', 'b')": "not a text in quotes",
+    "x LIKE ANY ('a', 'b')": "text in quotes",
     "x ~ 'a'": "regular expression",
     "x SIMILAR TO 'a'": "regular expression",
-    "x GLOB 'a*'": "not one of the accepted tests",
+    "x GLOB 'a*'": "tests",
     "regexp_matches(x, 'a')": "regular expression",
     "x = 9007199254740992": "2^53",
     "x = -9007199254740992": "2^53",
@@ -188,9 +185,9 @@ REFUSED = {
     "TRY_CAST(x AS BIGINT) = 9223372036854775808": "not one",
     "TRY_CAST(x AS INTEGER) = 2147483648": "not one",
     "TRY_CAST(x AS INTEGER) = 1.5": "not one",
-    "TRY_CAST(x AS INTEGER) = '1'": "literal of that type",
-    "TRY_CAST(x AS VARCHAR) = 1": "literal of that type",
-    "TRY_CAST(x AS DATE) = '2020-01-01'": "literal of that type",
+    "TRY_CAST(x AS INTEGER) = '1'": "type",
+    "TRY_CAST(x AS VARCHAR) = 1": "type",
+    "TRY_CAST(x AS DATE) = '2020-01-01'": "type",
     "TRY_CAST(x AS BLOB) = 'a'": "not accepted",
     "TRY_CAST(x AS DECIMAL(10, 2)) = 1": "not",
     "TRY_CAST(x AS FLOAT) = 1": "not accepted",
@@ -198,59 +195,59 @@ REFUSED = {
     "TRY_CAST(x AS INTEGER[]) = 1": "not",
     "TRY_CAST(x AS STRUCT(a INTEGER)) = 1": "not",
     "TRY_CAST(TRY_CAST(x AS DATE) AS VARCHAR) = 'a'": "already read",
-    "TRY_CAST('1' AS INTEGER) = 1": "stands where a column",
+    "TRY_CAST('1' AS INTEGER) = 1": "stands where",
     "LOWER(TRY_CAST(x AS DATE)) = 'a'": "as text",
     "TRIM(x, 'a') = 'b'": "not accepted",
     "TRIM(BOTH 'a' FROM x) = 'b'": "not accepted",
-    "LOWER('A') = 'a'": "stands where a column",
+    "LOWER('A') = 'a'": "stands where",
     "LOWER(x)": "alone",
     "COALESCE(x, y) = 1": "one literal",
     "COALESCE(x, y, 0) = 1": "one literal",
-    "COALESCE(x, 0) = 'a'": "literal of that type",
+    "COALESCE(x, 0) = 'a'": "type",
     "COALESCE(x, NULL) = 1": "NULL",
     "COALESCE(TRY_CAST(x AS INTEGER), 1.5) = 1": "not one",
-    "LOWER(x) = 1": "literal of that type",
+    "LOWER(x) = 1": "type",
     "x < TRUE": "truth values",
     "x BETWEEN SYMMETRIC 1 AND 2": "not accepted",
     "x BETWEEN 1 AND y": "TRY_CAST",
     "1 = 1": "column",
     "TRUE": "constant",
-    "NULL": "not one of the accepted tests",
-    "1": "not one of the accepted tests",
-    "'a'": "not one of the accepted tests",
+    "NULL": "tests",
+    "1": "tests",
+    "'a'": "tests",
     "x IS 1": "IS NULL",
     "(x = 1) = TRUE": "refused",
     "(x = 1) IS NULL": "refused",
-    "(x, y) = (1, 2)": "not one of the accepted tests",
-    "x[1] = 1": "not one of the accepted tests",
-    "x.y = 1": "not in the question",
+    "(x, y) = (1, 2)": "tests",
+    "x[1] = 1": "tests",
+    "x.y = 1": "question",
     "a.b.c = 1": "not accepted",
     "x = ?": "parameter",
     "x = $1": "parameter",
     "x = :p": "parameter",
-    "x = E'a'": "not one of the accepted tests",
-    "x = $$a$$": "not one of the accepted tests",
+    "x = E'a'": "tests",
+    "x = $$a$$": "tests",
     "x = 'a' 'b'": "one text",
-    "x || 'a' = 'b'": "not one of the accepted tests",
-    "x COLLATE NOCASE = 'a'": "not one of the accepted tests",
+    "x || 'a' = 'b'": "tests",
+    "x COLLATE NOCASE = 'a'": "tests",
     "CASE WHEN x THEN TRUE END": "CASE",
-    "x = INTERVAL 1 DAY": "not one of the accepted tests",
-    "COUNT(*) > 1": "not one of the accepted tests",
+    "x = INTERVAL 1 DAY": "tests",
+    "COUNT(*) > 1": "tests",
     "ROW_NUMBER() OVER () = 1": "window",
     "x = 1 AND y / 0 = 1": "division",
-    "NOT (x = 1 OR length(y) = 1)": "not one of the accepted tests",
+    "NOT (x = 1 OR length(y) = 1)": "tests",
     '"" = 1': "empty",
 }  # fmt: skip
 
 
 @every_case(("written", "reason"), REFUSED.items())
 def test_what_can_fail_or_change_or_is_unclear_is_refused_with_the_reason(written, reason):
-    with pytest.raises(InvalidInput, match=re.escape(reason)):
+    with refused(InvalidInput, token=reason):
         read(written)
 
 
 def test_unknown_columns_and_kinds_are_refused():
-    with pytest.raises(InvalidInput, match="'y'"):
+    with refused(InvalidInput, token="'y'"):
         DUCKDB.condition(read("x = 1 AND y = 1"), {"x": "integer"})
     with refused(InvalidInput, "kind", given="varchar"):
         DUCKDB.condition(read("x = 'a'"), {"x": "varchar"})
@@ -264,5 +261,5 @@ def test_a_condition_nested_so_deeply_that_its_text_could_not_be_read_again_is_r
     text = "x = 1"
     for k in range(30):
         text = f"({text}) {('AND', 'OR')[k % 2]} y = {k}"
-    with pytest.raises(InvalidInput, match="deeply"):
+    with refused(InvalidInput, token="deeply"):
         read(text)

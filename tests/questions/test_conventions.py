@@ -131,20 +131,20 @@ def typed(tmp_path: Path) -> Path:
 @every_case(
     ("condition", "says"),
     [
-        ("n = '5'", r"'n' holds numbers, and n = '5' compares it with a text, letter by letter.*Leave the quotes out"),
-        ("n <> '5'", "Leave the quotes out"),
-        ("n IN ('5', '6')", "Leave the quotes out"),
-        ("n < '5'", "Leave the quotes out"),
-        ("m = '5.5'", "Leave the quotes out"),
-        ("i = 'five'", "no row can equal it"),
-        ("i = '05'", "no row can equal it"),
-        ("i IN ('5', '6.0')", "no row can equal it"),
-        ("d = '31.01.2020'", r"no row can equal it.*DATE '2020-01-31'"),
-        ("t = '2020-01-31'", r"no row can equal it.*TIMESTAMP"),
+        ("n = '5'", "= '5' ... quotes out"),
+        ("n <> '5'", "quotes out"),
+        ("n IN ('5', '6')", "quotes out"),
+        ("n < '5'", "quotes out"),
+        ("m = '5.5'", "quotes out"),
+        ("i = 'five'", "row can equal"),
+        ("i = '05'", "row can equal"),
+        ("i IN ('5', '6.0')", "row can equal"),
+        ("d = '31.01.2020'", "row can equal ... DATE '2020-01-31'"),
+        ("t = '2020-01-31'", "row can equal ... TIMESTAMP"),
     ],
 )
 def test_text_compared_with_numbers_or_dates_is_refused(typed: Path, condition: str, says: str) -> None:
-    with pytest.raises(InvalidInput, match=says):
+    with refused(InvalidInput, token=says):
         plan_release(f"SELECT COUNT(*) FROM v WHERE {condition}", data=typed, unit="row", epsilon=1)
 
 
@@ -168,8 +168,8 @@ def test_what_can_match_is_answered_and_what_may_surprise_is_noted(typed: Path, 
 @every_case(
     ("column", "domain", "says"),
     [
-        ("b", "True,False", "holds truth values, and 'True' of its domain can match no row"),
-        ("b", "0,1", "holds truth values, and 0 of its domain can match no row"),
+        ("b", "True,False", "'True'"),
+        ("b", "0,1", "holds truth"),
         ("d", "31.01.2020", "holds dates"),
         ("d", "2020,2021", "holds dates"),
         ("t", "2020-01-31,2020-02-01", "holds moments"),
@@ -180,7 +180,7 @@ def test_declared_values_that_no_stored_value_is_written_as_are_refused(
     typed: Path, column: str, domain: str, says: str
 ) -> None:
     sql = f"SELECT {column}, COUNT(*) FROM v GROUP BY {column}"
-    with pytest.raises(InvalidInput, match=says):
+    with refused(InvalidInput, "domain", token=says):
         plan_release(sql, domain=[f"{column}={domain}"], data=typed, unit="row", epsilon=1)
     right = {
         "b": "true,false,NULL",

@@ -17,6 +17,7 @@ from discreet.errors import InvalidInput
 from discreet.questions.expressions import name_text
 from discreet.questions.question import Question, expand_view, find_column, read_question, read_view
 from support.grids import every_case
+from support.refusals import refused
 
 
 def read(sql: str, unit: str = "person") -> Question:
@@ -60,7 +61,7 @@ def test_a_table_may_be_named_behind_its_schema(written, table, text):
     assert (question.table, question.qualified) == (table, True)
     assert question.text == f"SELECT COUNT(*) FROM {text} WHERE year = 1" and read(question.text) == question
     assert question.bind(["year"], table).qualified and not read('SELECT COUNT(*) FROM "s.t"').qualified
-    with pytest.raises(InvalidInput, match="has a dot in its name"):
+    with refused(InvalidInput, token='"a.b"'):
         read('SELECT COUNT(*) FROM "a.b".t')
 
 
@@ -103,9 +104,9 @@ def test_headings_are_the_aliases_or_readable_and_unique():
     question = read("SELECT COUNT(*), COUNT_IF(a), COUNT_IF(b) AS bs, COUNT(*) FROM t")
     assert [count.name for count in question.aggregates] == ["count", "count_if_2", "bs", "count_4"]
     assert read(question.text) == question
-    with pytest.raises(InvalidInput, match="have the name 'n'"):
+    with refused(InvalidInput, token="name 'n'"):
         read("SELECT COUNT(*) AS n, COUNT_IF(a) AS N FROM t")
-    with pytest.raises(InvalidInput, match="have the name 'count'"):
+    with refused(InvalidInput, token="name 'count'"):
         read("SELECT count, COUNT(*) FROM t GROUP BY count")
 
 
@@ -185,20 +186,20 @@ REFUSED = {
     "SELECT COUNT(t.*) FROM t": "COUNT(*)",
     "SELECT COUNT(* EXCLUDE (x)) FROM t": "not accepted",
     "SELECT COUNT(COLUMNS(*)) FROM t": "COUNT(*)",
-    "SELECT COUNT(DISTINCT x) FROM t": "other than the privacy unit",
-    "SELECT COUNT(DISTINCT x, y) FROM t": "other than the privacy unit",
-    "SELECT COUNT(DISTINCT person, y) FROM t": "other than the privacy unit",
+    "SELECT COUNT(DISTINCT x) FROM t": "privacy unit",
+    "SELECT COUNT(DISTINCT x, y) FROM t": "privacy unit",
+    "SELECT COUNT(DISTINCT person, y) FROM t": "privacy unit",
     "SELECT COUNT(x = 1) FROM t": "COUNT_IF",
     "SELECT COUNT('a') FROM t": "COUNT_IF",
     "SELECT COUNT(NULL) FROM t": "COUNT_IF",
     "SELECT COUNT(x, y) FROM t": "not accepted",
     "SELECT COUNT(x ORDER BY y) FROM t": "COUNT_IF",
-    "SELECT COUNT(CASE WHEN x = 1 THEN 1 ELSE 0 END) FROM t": "does not add 1",
-    "SELECT SUM(CASE WHEN x = 1 THEN 2 END) FROM t": "does not add 1",
-    "SELECT SUM(CASE WHEN x = 1 THEN 1 ELSE -1 END) FROM t": "does not add 1",
-    "SELECT SUM(CASE WHEN x = 1 THEN 1 WHEN y = 1 THEN 1 END) FROM t": "does not add 1",
+    "SELECT COUNT(CASE WHEN x = 1 THEN 1 ELSE 0 END) FROM t": "add 1",
+    "SELECT SUM(CASE WHEN x = 1 THEN 2 END) FROM t": "add 1",
+    "SELECT SUM(CASE WHEN x = 1 THEN 1 ELSE -1 END) FROM t": "add 1",
+    "SELECT SUM(CASE WHEN x = 1 THEN 1 WHEN y = 1 THEN 1 END) FROM t": "add 1",
     "SELECT SUM(CASE x WHEN 1 THEN 1 END) FROM t": "not accepted",
-    "SELECT SUM(CASE WHEN x = 1 THEN weight END) FROM t": "does not add 1",
+    "SELECT SUM(CASE WHEN x = 1 THEN weight END) FROM t": "add 1",
     "SELECT SUM(weight) FROM t": "survey weight",
     "SELECT SUM((weight)) FROM t": "survey weight",
     "SELECT SUM(DISTINCT x) FROM t": "no public bound",
@@ -216,8 +217,8 @@ REFUSED = {
     "SELECT APPROX_COUNT_DISTINCT(x) FROM t": "not a count",
     "SELECT COUNT(*) FILTER (WHERE x / 0 = 1) FROM t": "division",
     "SELECT COUNT(*)": "no table",
-    "SELECT COUNT(*) FROM t WHERE other.x = 1": "not in the question",
-    "SELECT COUNT(*) FROM t AS u WHERE t.x = 1": "not in the question",
+    "SELECT COUNT(*) FROM t WHERE other.x = 1": "question",
+    "SELECT COUNT(*) FROM t AS u WHERE t.x = 1": "question",
     "SELECT COUNT(*) FROM t; SELECT COUNT(*) FROM u": "one statement",
     "SELECT COUNT(*) FROM t; DROP TABLE t": "one statement",
     "": "one statement",
@@ -234,9 +235,9 @@ REFUSED = {
     "EXPLAIN ANALYZE SELECT COUNT(*) FROM t": "only SELECT questions",
     "DESCRIBE t": "only SELECT questions",
     "SUMMARIZE t": "only SELECT questions",
-    "SELECT COUNT(*) FROM": "cannot be read as SQL",
+    "SELECT COUNT(*) FROM": "read as SQL",
     "hello there": "only SELECT questions",
-    "SELECT 'a": "cannot be read as SQL",
+    "SELECT 'a": "read as SQL",
     "SELECT COUNT(*) FROM t\0": "character",
     "SELECT COUNT(*) FROM t WHERE x = '\ud800'": "character",
     'SELECT COUNT(*) FROM ""': "empty name",
@@ -246,15 +247,15 @@ REFUSED = {
 @every_case(("sql", "reason"), REFUSED.items())
 def test_what_cannot_be_protected_is_refused_with_the_reason(sql, reason, caplog):
     caplog.set_level(logging.CRITICAL, logger="sqlglot")
-    with pytest.raises(InvalidInput, match=re.escape(reason)) as caught:
+    with refused(InvalidInput, token=reason) as caught:
         read(sql)
     assert caught.value.__context__ is None
 
 
 def test_counting_people_needs_people():
-    with pytest.raises(InvalidInput, match="other than the privacy unit"):
+    with refused(InvalidInput, token="privacy unit"):
         read("SELECT COUNT(DISTINCT person) FROM t", unit="row")
-    with pytest.raises(InvalidInput, match="other than the privacy unit"):
+    with refused(InvalidInput, token="privacy unit"):
         read("SELECT COUNT(DISTINCT row) FROM t", unit="row")
 
 
@@ -343,12 +344,12 @@ def test_names_are_bound_to_the_table_exactly_or_ignoring_case():
     bound = question.bind(["Site", "age", "YEAR", "other"], table="T")
     assert bound.text == "SELECT Site, COUNT_IF(age > 1) FROM T WHERE YEAR = 1 GROUP BY Site"
     assert bound.bind(["Site", "age", "YEAR", "other"]) == bound
-    with pytest.raises(InvalidInput, match=r"no column 'year'.*The columns are site, age"):
+    with refused(InvalidInput, token="column 'year' ... site, age"):
         question.bind(["site", "age"])
-    with pytest.raises(InvalidInput, match="could be any"):
+    with refused(InvalidInput, token="could be any"):
         question.bind(["Site", "sItE", "age", "year"])
     assert find_column("a", ["A", "a"]) == "a"
-    with pytest.raises(InvalidInput, match="twice"):
+    with refused(InvalidInput, token="twice"):
         read('SELECT "A", a, COUNT(*) FROM t GROUP BY "A", a')
 
 
@@ -364,9 +365,9 @@ def test_a_view_of_plain_columns_is_expanded_and_judged():
     named = expand_view(question, "CREATE VIEW seniors (place, age, sex) AS SELECT a, b, c FROM people")
     assert named.by == ("a",) and named.columns == {"a", "b", "c"}
     assert read_view(view).column("PLACE") == "town"
-    with pytest.raises(InvalidInput, match="no column 'person'"):
+    with refused(InvalidInput, token="column 'person'"):
         read_view(view).column("person")
-    with pytest.raises(InvalidInput, match="twice"):
+    with refused(InvalidInput, token="twice"):
         expand_view(read("SELECT a, b, COUNT(*) FROM v GROUP BY a, b"), "CREATE VIEW v AS SELECT x AS a, x AS b FROM t")
 
 
@@ -404,7 +405,7 @@ def test_views_as_duckdb_writes_them_are_read():
 
 
 def test_the_nearest_column_is_offered():
-    with pytest.raises(InvalidInput, match="Did you mean 'Health'"):
+    with refused(InvalidInput, token="mean 'Health'"):
         read("SELECT COUNT(*) FROM t WHERE heath = 'poor'").bind(["person", "Health"])
-    with pytest.raises(InvalidInput, match=r"no column 'x'\. The columns are"):
+    with refused(InvalidInput, token="column 'x'"):
         read("SELECT COUNT(*) FROM t WHERE x = 1").bind(["person", "Health"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from itertools import combinations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,6 +11,7 @@ from discreet.errors import InvalidInput
 from discreet.questions.levels import MOST_LEVELS, grouping_number, is_chain, levels_text, ordered, with_totals
 from discreet.questions.question import expand_view, read_question
 from support.grids import every_case
+from support.refusals import refused
 
 ASKED = {
     "GROUP BY ROLLUP (a, b)": (((0, 1), (0,), ()), "ROLLUP (a, b)"),
@@ -37,18 +37,18 @@ def test_levels_are_read_and_written_in_one_form(clause: str) -> None:
 
 
 REFUSED = {
-    "SELECT a, b, COUNT(*) FROM t GROUP BY GROUPING SETS ((a), (b))": "people are counted there first",
-    "SELECT a, GROUPING(a), COUNT(*) FROM t GROUP BY a": "has no totals",
-    "SELECT a, b, COUNT(*) FROM t GROUP BY a, b WITH ROLLUP": r"ROLLUP \(region",
-    "SELECT a, COUNT(*) FROM t GROUP BY ROLLUP (a, b)": "grouped but not selected",
-    "SELECT a, COUNT(*) FROM t GROUP BY ROLLUP (a + 1)": "not by a column",
-    "SELECT a,b,c,d,e,f,g, COUNT(*) FROM t GROUP BY CUBE (a,b,c,d,e,f,g)": f"more than {MOST_LEVELS} levels",
+    "SELECT a, b, COUNT(*) FROM t GROUP BY GROUPING SETS ((a), (b))": "GROUPING SETS",
+    "SELECT a, GROUPING(a), COUNT(*) FROM t GROUP BY a": "no totals",
+    "SELECT a, b, COUNT(*) FROM t GROUP BY a, b WITH ROLLUP": "ROLLUP (region, county)",
+    "SELECT a, COUNT(*) FROM t GROUP BY ROLLUP (a, b)": "not selected",
+    "SELECT a, COUNT(*) FROM t GROUP BY ROLLUP (a + 1)": "by a column",
+    "SELECT a,b,c,d,e,f,g, COUNT(*) FROM t GROUP BY CUBE (a,b,c,d,e,f,g)": f"{MOST_LEVELS} levels",
 }
 
 
 @every_case("sql", REFUSED)
 def test_what_cannot_be_answered_is_refused_with_advice(sql: str) -> None:
-    with pytest.raises(InvalidInput, match=REFUSED[sql]):
+    with refused(InvalidInput, token=REFUSED[sql]):
         read_question(sql, unit="row")
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 import discreet as dc
 from discreet.errors import InvalidInput
 from discreet.questions.question import read_question
 from discreet.questions.readings import reading_notes
 from support.grids import every_case
+from support.refusals import refused
 
 KINDS = {"t": "text", "n": "integer", "x": "number", "b": "boolean", "d": "date", "m": "timestamp", "o": "other"}
 
@@ -56,13 +55,12 @@ def test_nothing_is_told_of_what_fits(condition: str) -> None:
     [
         ("d > 1980", "DATE '2020-01-31'"), ("m = 2020", "DATE"), ("n > DATE '2020-01-31'", "Write a number"),
         ("x = TIMESTAMP '2020-01-31 10:00'", "Write a number"), ("d", "DATE"), ("t = 'a' OR d IN (1, 2)", "DATE"),
-        ("n = '5' OR n = 'abc'", "Write it as in n = 5"),
+        ("n = '5' OR n = 'abc'", "n = 5"),
     ],
 )  # fmt: skip
 def test_a_comparison_that_no_row_can_meet_is_refused(condition: str, instead: str) -> None:
-    with pytest.raises(InvalidInput, match=r"no row can (match|equal it)") as refusal:
+    with refused(InvalidInput, token=f"no row can ... {instead}"):
         notes(condition)
-    assert instead in str(refusal.value)
 
 
 def test_each_column_is_told_once_and_counts_are_looked_at_too() -> None:

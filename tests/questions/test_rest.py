@@ -13,6 +13,7 @@ from discreet.questions.domains import REST, domain_values, has_rest
 from discreet.questions.groups import Groups, groups_from, read_domain, read_groups, read_sizes, with_zeros
 from discreet.questions.orders import canonical, places_in
 from support.grids import every_case
+from support.refusals import refused
 
 
 @every_case(
@@ -42,12 +43,12 @@ def test_a_star_stands_behind_a_file_and_is_a_text_in_it(tmp_path) -> None:
 @every_case(
     ("body", "says"),
     [
-        ("*", "looks like a pattern for all values"), ("a*,b", "looks like a pattern"), ("a,*,*", "has \\* twice"),
-        ("a,'(all others)',*", "'\\(all others\\)' twice"),
+        ("*", "all values"), ("a*,b", "like a pattern"), ("a,*,*", "has * twice"),
+        ("a,'(all others)',*", "'(all others)' twice"),
     ],
 )  # fmt: skip
 def test_a_star_alone_twice_or_with_a_value_of_its_name_is_refused(body: str, says: str) -> None:
-    with pytest.raises(InvalidInput, match=says):
+    with refused(InvalidInput, "domain", token=says):
         read_domain([f"sex={body}"], ["sex"])
 
 

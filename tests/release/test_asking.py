@@ -338,7 +338,7 @@ def test_the_account_can_be_named_when_the_ledger_is_made(visits: Path, tmp_path
 
 @pytest.mark.parametrize(("unit", "relation"), [("row", "add-remove"), ("person", "substitution")])
 def test_no_refusal_of_terms_advises_another_ledger_for_the_same_people(book, unit: str, relation: str) -> None:
-    with pytest.raises(InvalidInput, match=r"ask with (unit|relation)=") as refusal:
+    with refused(InvalidInput, "unit" if unit == "row" else "relation") as refusal:
         book.check_terms("visits", unit, relation)
     assert "another ledger" not in str(refusal.value)
 
@@ -359,8 +359,7 @@ def test_a_plan_with_a_ledger_says_paid_recorded_or_refused_with_the_exit_code_o
     assert "would be refused: epsilon 0.5 is missing; epsilon 99 is left" in run(*large, code=1)
     said = json.loads(run(*large, "--json", code=1))["decision"]
     assert said["verdict"] == "refused" and said["missing"]["epsilon"] == "1/2" and said["left"]["epsilon"] == "99"
-    refusal = r"you asked for epsilon 99\.5, and 99 of 100 is left"
-    with pytest.raises(BudgetExceeded, match=refusal):  # the real thing: exit 1
+    with refused(BudgetExceeded, token="epsilon 99.5 ... 99 of 100"):  # the real thing: exit 1
         run(*[word for word in large if word != "--plan"], "-o", tmp_path / "b")
     assert len(book.entries()) == 1
 
@@ -402,12 +401,12 @@ def test_a_plan_that_is_refused_names_no_way_to_release_it(visits: Path, book, t
 def test_a_plan_says_which_files_are_missing(visits: Path, book, tmp_path) -> None:
     gone = tmp_path / "gone.csv"
     asked = [gone if word == visits else word for word in words(visits, book, "--plan")]
-    with pytest.raises(UnreadableFile, match="there is no such file"):
+    with refused(UnreadableFile, token="gone.csv"):
         run(*asked)
     alone = asked[: asked.index("--ledger")]
     assert f"there is no file {gone}" in " ".join(run(*alone, "--plan").split())
     missing = [word if word != book.name else tmp_path / "no.ledger" for word in words(visits, book, "--plan")]
-    with pytest.raises(UnreadableFile, match=r"there is no ledger .*no\.ledger"):
+    with refused(UnreadableFile, token="no.ledger"):
         run(*missing)
 
 
@@ -428,7 +427,7 @@ def test_a_plan_can_be_written_as_a_page_with_the_decision(visits: Path, book, t
     assert "would be paid; epsilon 99 is left in" in text and "Each person is counted in one group only." in text
     with refused(InvalidInput, "page"):
         run(*words(visits, book, "--page", page))
-    with pytest.raises(InvalidInput, match=r"ends in \.html"):
+    with refused(InvalidInput, allowed="a file whose name ends in .html"):
         run(*words(visits, book, "--plan", "--page", tmp_path / "plan.pdf"))
 
 

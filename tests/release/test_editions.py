@@ -213,13 +213,13 @@ def test_what_cannot_be_compared_is_refused_by_name(book, quarters):
     where = BY_BOTH.replace(" GROUP", " WHERE site > 1 GROUP")
     for options, said in (
         ({"questions": where}, "the question differs"),
-        ({"max_groups": 2}, "max_groups differs: 1 in q1, 2 in other"),
-        ({"domain": {"site": range(1, 5), "health": ["good", "poor"]}}, "other has site = 4, health = good, and q1"),
-        ({"domain": {"site": range(1, 3), "health": ["good", "poor"]}}, "q1 has site = 3, health = good, and other"),
-        ({"questions": [BY_BOTH, "SELECT COUNT(*) FROM visits"]}, "the number of tables differs"),
+        ({"max_groups": 2}, "max_groups differs"),
+        ({"domain": {"site": range(1, 5), "health": ["good", "poor"]}}, "good"),
+        ({"domain": {"site": range(1, 3), "health": ["good", "poor"]}}, "good"),
+        ({"questions": [BY_BOTH, "SELECT COUNT(*) FROM visits"]}, "tables differs"),
         ({"questions": BY_BOTH.replace("COUNT(*)", "COUNT(*) AS people")}, "the question differs"),
     ):
-        with pytest.raises(InvalidInput, match=said.replace("(", r"\(")):
+        with refused(InvalidInput, "editions", token=said):
             dc.compare_editions([first, answered(book, edition="other", **options)])
     with refused(InvalidInput, "editions"):
         dc.compare_editions([first, first])
@@ -279,9 +279,9 @@ def test_folders_are_opened_and_checked(book, tmp_path, quarters):
     assert "<svg" in (tmp_path / "year.html").read_text(encoding="utf-8")
     count = quarters[0].rows()[0]["count"]
     edit(tmp_path / "q1", "counts.csv", f"good,{count},", f"good,{count + 1},")
-    with pytest.raises(Altered, match=r"does not hold \(errors\): counts.csv, line 2.*dc.verify"):
+    with refused(Altered, token="(errors) ... counts.csv, line 2 ... dc.verify"):
         dc.compare_editions(folders)
-    with pytest.raises(Altered, match="does not hold"):
+    with refused(Altered, token="counts.csv, line 2"):
         CliRunner().invoke(app, ["editions", *folders], catch_exceptions=False)
 
 

@@ -11,7 +11,7 @@ import pytest
 import discreet as dc
 from discreet.errors import InvalidInput
 from discreet.release.plan.request import ReleaseRequest, RequestFields, read_request
-from support.refusals import refused
+from support.refusals import Parts, refused
 
 ASKED = "SELECT site, COUNT(*) FROM visits GROUP BY site"
 FIELDS = {"unit": "person", "domain": {"site": range(1, 4)}, "max_groups": 1, "epsilon": "0.5"}
@@ -42,16 +42,16 @@ def test_a_request_is_read_when_it_is_made_and_does_not_change() -> None:
 @pytest.mark.parametrize(
     ("fields", "says"),
     [
-        ({"unit": "row", "epsilom": 1}, "no epsilom=..."),
-        ({"epsilon": 1}, "whose data is protected"),
-        ({"unit": "row", "level": 2}, "how often an interval covers"),
-        ({"unit": "row", "relation": "swap"}, "neighbour relation"),
-        ({"unit": "row", "split": [1, 2]}, "as many positive numbers as there are questions, 1"),
-        ({"unit": "row", "mechanism": "gaussian", "loss": "L1"}, "ask for a design"),
+        ({"unit": "row", "epsilom": 1}, Parts(argument="epsilom")),
+        ({"epsilon": 1}, Parts(argument="unit", token="protected")),
+        ({"unit": "row", "level": 2}, Parts(argument="level", given=2)),
+        ({"unit": "row", "relation": "swap"}, Parts(argument="relation", given="swap")),
+        ({"unit": "row", "split": [1, 2]}, Parts(argument="split", given="1, 2")),
+        ({"unit": "row", "mechanism": "gaussian", "loss": "L1"}, Parts(argument="properties", token="design")),
     ],
 )
-def test_what_cannot_be_read_is_refused_before_data_is_looked_at(fields: dict, says: str, tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match=says):
+def test_what_cannot_be_read_is_refused_before_data_is_looked_at(fields: dict, says: Parts, tmp_path: Path) -> None:
+    with refused(InvalidInput, **says):
         dc.release_counts(ASKED, data=tmp_path / "not there.csv", ledger=tmp_path / "none", **fields)
 
 

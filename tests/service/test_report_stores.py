@@ -5,20 +5,45 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections import Counter
+from datetime import date
+from itertools import pairwise
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.collect.stores.base import Batch, NameTaken, Outcome, ReportStore, StoredToken, decide
+from discreet.collect import keys
+from discreet.collect.keys import KEPT, today
+from discreet.collect.stores import postgres
+from discreet.collect.stores.base import (
+    MAX_DAYS_FORGOTTEN,
+    Batch,
+    KeyDays,
+    NameTaken,
+    Outcome,
+    ReportStore,
+    StoredToken,
+    decide,
+)
 from discreet.collect.stores.opening import STORES, report_store
+from discreet.collect.stores.postgres import TODAY as SERVER_TODAY
+from discreet.collect.stores.repair import repair
+from discreet.collect.stores.sqlite import SqliteReports
 from discreet.errors import InvalidInput, UnreadableFile
 from discreet.ledger.stores.base import StoreUnavailable
 from support.postgres_server import server
+from support.refusals import refused
 from support.tiers import examples
 
-DAY = 739_000
+DAY = today()
+
+
+def put_clock(monkeypatch: pytest.MonkeyPatch, days: int) -> None:
+    """Put the clock by which stores judge keys so many days ahead: that of this computer, and that of PostgreSQL's server."""
+    monkeypatch.setattr(keys, "today", lambda: DAY + days)
+    monkeypatch.setattr(postgres, "TODAY", f"({SERVER_TODAY} + {days})")
 
 
 @pytest.fixture(params=sorted(STORES))
@@ -48,7 +73,7 @@ def test_a_collection_comes_back_under_its_name_with_numbers_of_its_own(store: R
     first, second = store.create_collection("a", "Ärzte 'or' 😀", 2), store.create_collection("b", "{}", 1)
     assert store.collection("a") == first and first.text == "Ärzte 'or' 😀" and store.collection("c") is None
     assert len({*first.mechanisms, *second.mechanisms}) == 3 and store.collection_names() == ["a", "b"]
-    with pytest.raises(NameTaken, match="already"):
+    with refused(NameTaken):
         store.create_collection("a", "other", 1)
     assert store.collection("a") == first
 
@@ -69,14 +94,205 @@ def test_a_key_belongs_to_one_body(store: ReportStore) -> None:
     assert store.histogram(one) == {1: 1, 3: 1}
 
 
-def test_forgotten_keys_are_refused_whatever_the_clock_says_later(store: ReportStore) -> None:
+# ------------------------------------------------------------------------------------------------ clocks
+
+
+def forget_all(store: ReportStore) -> int:
+    """Forget keys as often as a service does in a month; returns how many there were."""
+    return sum(store.forget_keys() for _ in range(120))
+
+
+def test_forgotten_keys_are_refused_whatever_the_clock_says_later(
+    store: ReportStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (one,) = store.create_collection("a", "", 1).mechanisms
     old, new = batch(one, b"old", [1]), batch(one, b"new", [2], day=DAY + 1)
     store.add([old, new])
-    assert store.forget_keys(DAY + 1) == 1 and store.forget_keys(DAY - 100) == 0
+    assert store.forget_keys() == 0
+    put_clock(monkeypatch, KEPT + 2)
+    assert forget_all(store) == 1
+    put_clock(monkeypatch, 0)
+    assert store.forget_keys() == 0
     late = batch(one, b"late", [3])
-    assert [made.value for made in store.add([old, new, late])] == ["expired", "repeated", "expired"]
+    for days in (0, KEPT + 2):
+        put_clock(monkeypatch, days)
+        assert [made.value for made in store.add([old, new, late])] == ["expired", "repeated", "expired"]
     assert store.histogram(one) == {1: 1, 2: 1}
+
+
+@pytest.mark.parametrize("ahead", [40, 365, -365])
+def test_a_clock_that_was_wrong_for_a_while_ends_no_collection(
+    store: ReportStore, monkeypatch: pytest.MonkeyPatch, ahead: int
+) -> None:
+    (one,) = store.create_collection("a", "", 1).mechanisms
+    first = [batch(one, b"%d" % k, [1], day=DAY - k) for k in range(KEPT)]
+    store.add(first)
+    put_clock(monkeypatch, ahead)
+    forget_all(store)
+    assert store.key_days().horizon <= DAY
+    put_clock(monkeypatch, 0)
+    assert store.add([batch(one, b"new", [2])]) == [Outcome.STORED]
+    assert Outcome.STORED not in store.add(first)  # what was forgotten is refused, and nothing is counted twice
+    assert store.histogram(one) == {1: KEPT, 2: 1}
+
+
+def test_the_horizon_moves_by_two_days_at_a_time_however_far_the_clock_jumps(
+    store: ReportStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (one,) = store.create_collection("a", "", 1).mechanisms
+    store.add([batch(one, b"old", [1], day=DAY - KEPT), batch(one, b"new", [1])])
+    put_clock(monkeypatch, 400)
+    store.add([batch(one, b"ahead", [1], day=DAY + 400)])
+    horizons = []
+    for _ in range(5):
+        store.forget_keys()
+        horizons.append(store.key_days().horizon)
+    assert horizons[0] == DAY - KEPT + MAX_DAYS_FORGOTTEN
+    assert all(after - before <= MAX_DAYS_FORGOTTEN for before, after in pairwise(horizons))
+
+
+@pytest.mark.parametrize("days", [2, 30, 4000, -KEPT - 1, -4000])
+def test_a_key_refused_for_its_day_is_never_counted(
+    store: ReportStore, monkeypatch: pytest.MonkeyPatch, days: int
+) -> None:
+    """So its batch may be sent under a new key: no copy that is still on its way is counted beside it."""
+    (one,) = store.create_collection("a", "", 1).mechanisms
+    wrong = batch(one, b"wrong", [1], day=DAY + days)
+    assert store.add([batch(one, b"good", [2]), wrong, wrong]) == [Outcome.STORED] + [Outcome.WRONG_DAY] * 2
+    put_clock(monkeypatch, days)  # the copy arrives by a clock under which its day is taken
+    assert store.add([wrong])[0] in (Outcome.WRONG_DAY, Outcome.EXPIRED)
+    assert store.histogram(one) == {2: 1}
+
+
+def test_a_counted_key_is_known_by_whatever_clock_it_comes_again(
+    store: ReportStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was counted by a clock that was ahead: refusing it for its day would count its batch under a new key, too."""
+    (one,) = store.create_collection("a", "", 1).mechanisms
+    put_clock(monkeypatch, 365)
+    ahead = batch(one, b"ahead", [1], day=DAY + 365)
+    assert store.add([ahead]) == [Outcome.STORED]
+    for days in (0, -365, 365):
+        put_clock(monkeypatch, days)
+        assert store.add([ahead]) == [Outcome.REPEATED]
+    assert store.histogram(one) == {1: 1}
+
+
+def test_a_key_older_than_all_that_were_counted_is_known_to_be_new(
+    store: ReportStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A device whose clock begins in 1970 is told so; of a key that may have been forgotten nobody knows."""
+    (one,) = store.create_collection("a", "", 1).mechanisms
+    store.add([batch(one, b"old", [1]), batch(one, b"new", [1], day=DAY + 1)])
+    put_clock(monkeypatch, 20)
+    store.add([batch(one, b"newer", [1], day=DAY + 20)])
+    forget_all(store)
+    assert store.key_days().horizon > DAY
+    of_1970, forgotten = batch(one, b"1970", [1], day=719_163), batch(one, b"old", [1])
+    assert store.add([of_1970, forgotten]) == [Outcome.WRONG_DAY, Outcome.EXPIRED]
+
+
+def test_workers_take_the_day_of_the_server_and_not_of_their_own_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    name = server().database(name="reports")
+    ahead, right = (report_store(server().address(name)) for _ in range(2))
+    ahead.open()
+    right.open()
+    (one,) = ahead.create_collection("a", "", 1).mechanisms
+    right.add([batch(one, b"%d" % k, [1], day=DAY - k) for k in range(3)])
+    monkeypatch.setattr(keys, "today", lambda: DAY + 31)
+    forget_all(ahead)
+    days = ahead.key_days()
+    assert days.clock in (DAY, DAY + 1) and days.horizon == days.clock - KEPT - 1  # midnight may pass
+    assert ahead.add([batch(one, b"from the worker ahead", [1])]) == [Outcome.STORED]
+    assert right.add([batch(one, b"from the other", [1])]) == [Outcome.STORED]
+    ahead.close()
+    right.close()
+
+
+def test_a_store_that_a_clock_has_spoilt_keeps_reports_waiting_until_it_is_repaired(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As an earlier version left it: all traces are gone, and the horizon is a year ahead."""
+    spoilt = report_store(address)
+    spoilt.open()
+    (one,) = spoilt.create_collection("a", "", 1).mechanisms
+    counted = batch(one, b"counted", [1], day=DAY - 3)
+    spoilt.add([counted])
+    _spoil(address, DAY + 350)
+    assert spoilt.add([counted, batch(one, b"new", [2])]) == [Outcome.POSTPONED] * 2
+    spoilt.close()
+    done = repair(address, date.fromordinal(DAY - 3).isoformat())
+    assert done.after == date.fromordinal(DAY - 1) and done.before == date.fromordinal(DAY + 350)
+    assert str(done.after) in done.describe()
+    spoilt.open()
+    # what may have been counted and forgotten stays refused
+    assert spoilt.add([counted, batch(one, b"new", [2])]) == [Outcome.EXPIRED, Outcome.STORED]
+    spoilt.close()
+    again = repair(address, date.fromordinal(DAY - 10))  # it takes keys of today: what it refuses, it has forgotten
+    assert again.before == again.after == done.after and "Nothing" in again.describe()
+
+
+def _spoil(address: str, horizon: int) -> None:
+    if address.startswith("postgresql"):
+        with server().connect(urlsplit(address).path[1:]) as base:
+            for table in ("arrivals", "batches"):
+                base.execute(f"DELETE FROM discreet_reports.{table}".encode())
+            base.execute(b"UPDATE discreet_reports.horizon SET first = 0, day = %d" % horizon)
+        return
+    with sqlite3.connect(address.removeprefix("sqlite:")) as base:
+        base.execute("DELETE FROM batches")
+        base.execute("UPDATE horizon SET first = 0, day = ?", (horizon,))
+
+
+def test_a_repair_takes_a_day_that_has_come(tmp_path: Path) -> None:
+    for wrong in ("yesterday", date.fromordinal(DAY + 2)):
+        with refused(InvalidInput, "counted_until"):
+            repair(tmp_path / "reports.db", wrong)
+
+
+def test_stores_of_earlier_versions_are_opened_and_their_keys_are_known(tmp_path: Path) -> None:
+    """SQLite files of format 1, and PostgreSQL's tables of version 2."""
+    name = server().database(name="reports")
+    for address in (str(tmp_path / "reports.db"), server().address(name)):
+        store = report_store(address)
+        store.open()
+        (one,) = store.create_collection("a", "", 1).mechanisms
+        store.add([batch(one, b"k", [1])])
+        store.close()
+    with sqlite3.connect(tmp_path / "reports.db") as base:
+        for statement in ("DROP TABLE refused", "ALTER TABLE horizon DROP COLUMN first", "PRAGMA user_version = 1"):
+            base.execute(statement)
+    with server().connect(name) as base:
+        base.execute(b"DROP TABLE discreet_reports.refused")
+        base.execute(b"ALTER TABLE discreet_reports.horizon DROP COLUMN first")
+        base.execute(b"UPDATE discreet_reports.format SET version = 2")
+    for address in (str(tmp_path / "reports.db"), server().address(name)):
+        store = report_store(address)
+        store.open()
+        assert store.key_days().first == 0  # which keys were counted is not known
+        assert store.add([batch(one, b"k", [1]), batch(one, b"n", [1])]) == [Outcome.REPEATED, Outcome.STORED]
+        store.close()
+
+
+def test_a_store_that_can_be_written_is_checked_by_writing(store: ReportStore) -> None:
+    before = store.key_days()
+    store.check_writable()
+    assert store.key_days() == before
+
+
+def test_a_file_that_became_read_only_is_noticed(tmp_path: Path) -> None:
+    store = report_store(tmp_path / "reports.db")
+    store.open()
+    assert isinstance(store, SqliteReports) and store._connection is not None
+    store._connection.execute("PRAGMA query_only = ON")  # as on a disk that was mounted anew
+    assert store.collection_names() == []
+    with pytest.raises(StoreUnavailable):
+        store.check_writable()
+    store._connection.execute("PRAGMA query_only = OFF")
+    store.close()
+
+
+# ------------------------------------------------------------------------------------------------ batches
 
 
 def test_reports_below_zero_and_of_any_size_are_counted(store: ReportStore) -> None:
@@ -87,7 +303,7 @@ def test_reports_below_zero_and_of_any_size_are_counted(store: ReportStore) -> N
 
 def test_a_large_group_is_counted(store: ReportStore) -> None:
     (one,) = store.create_collection("a", "", 1).mechanisms
-    group = [batch(one, b"%d" % k, [k % 7] * 3, day=DAY + k % 3) for k in range(1500)]
+    group = [batch(one, b"%d" % k, [k % 7] * 3, day=DAY - k % 3) for k in range(1500)]
     assert set(store.add(group)) == {Outcome.STORED} and set(store.add(group)) == {Outcome.REPEATED}
     assert sum(store.histogram(one).values()) == 4500
 
@@ -133,20 +349,20 @@ def test_writers_at_once_count_every_batch_once(store: ReportStore, address: str
 
 def test_a_closed_file_and_a_foreign_one_are_refused_in_words(tmp_path: Path) -> None:
     store = report_store(tmp_path / "reports.db")
-    with pytest.raises(StoreUnavailable, match="closed"):
+    with refused(StoreUnavailable, token="closed"):
         store.add([])
     (tmp_path / "text").write_text("not a database at all, but long enough to look at" * 20)
     for foreign in (tmp_path / "text", tmp_path):
         with pytest.raises((UnreadableFile, InvalidInput)):
             report_store(foreign).open()
-    with pytest.raises(InvalidInput, match="names data"):
+    with refused(InvalidInput, token="names data"):
         report_store("duckdb:x.db")
 
 
 def test_one_process_alone_opens_a_file(tmp_path: Path) -> None:
     first, second = report_store(tmp_path / "reports.db"), report_store(tmp_path / "reports.db")
     first.open()
-    with pytest.raises(StoreUnavailable, match="in use by another process"):
+    with refused(StoreUnavailable, token="another process"):
         second.open()
     first.close()
     second.open()
@@ -156,12 +372,14 @@ def test_one_process_alone_opens_a_file(tmp_path: Path) -> None:
 @examples(200)
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 1), st.integers(0, 2)), max_size=12))
 def test_of_each_key_the_first_body_is_stored_and_no_other(made: list[tuple[int, int, int]]) -> None:
-    batches = [batch(1, b"%d" % key, [0], b"%d" % body, day) for key, body, day in made]
-    outcomes = decide(batches, {b"0": b"0"}, 1)
-    first: dict[bytes, bytes] = {b"0": b"0"}
+    batches = [batch(1, b"%d%d" % (key, day), [0], b"%d" % body, 101 + day) for key, body, day in made]
+    outcomes = decide(batches, {b"01": b"0", b"02": b"0"}, {b"12"}, KeyDays(102, 0, 117))
+    first: dict[bytes, bytes] = {b"01": b"0", b"02": b"0"}
     for one, outcome in zip(batches, outcomes, strict=True):
-        if one.day < 1:
+        if one.day < 102:
             expected = Outcome.EXPIRED
+        elif one.key not in first and (one.day == 102 or one.key == b"12"):
+            expected = Outcome.WRONG_DAY
         elif one.key in first:
             expected = Outcome.REPEATED if first[one.key] == one.digest else Outcome.CONFLICT
         else:
@@ -180,7 +398,7 @@ def add_singles(store: ReportStore, mechanism: int, singles: list[tuple[bytes, i
         assert store.add([batch(mechanism, key, [report], key[::-1])]) == [Outcome.STORED]
 
 
-def test_a_settled_store_counts_as_before(store: ReportStore) -> None:
+def test_a_settled_store_counts_as_before(store: ReportStore, monkeypatch: pytest.MonkeyPatch) -> None:
     one, two = store.create_collection("a", "", 2).mechanisms
     for start in range(0, 40, 10):
         add_singles(store, one, SINGLES[start : start + 10])
@@ -193,7 +411,9 @@ def test_a_settled_store_counts_as_before(store: ReportStore) -> None:
     assert store.add([batch(one, SINGLES[3][0], [0], b"other")]) == [Outcome.CONFLICT]
     expected = Counter(report for _, report in SINGLES)
     assert store.histogram(one) == expected and store.histogram(two) == {0: 3, 10: 3, 20: 3, 30: 3}
-    assert store.forget_keys(DAY + 1) == 44
+    assert store.add([batch(one, b"later", [20], day=DAY + 1)]) == [Outcome.STORED]
+    put_clock(monkeypatch, KEPT + 2)
+    assert store.forget_keys() == 44
 
 
 def test_batches_come_in_while_a_store_is_settled(store: ReportStore, address: str) -> None:

@@ -21,7 +21,7 @@ from discreet.errors import ForeignValue, InvalidInput, Unsupported, WrongType
 from discreet.exact.integers import read_integers
 from discreet.spaces import LARGEST_INTEGER, Counts, Grid, Integers, Labels, space_from
 from support.grids import every_case
-from support.refusals import refused
+from support.refusals import Parts, refused
 
 SPACES = {"counts": Counts(200), "integers": Integers(), "from zero": Integers(low=0), "grid": Grid(20, 20)}
 spaces = every_case("space", SPACES.values(), ids=list(SPACES))
@@ -156,23 +156,23 @@ NOT_INTEGERS = {
 @spaces
 @every_case("bad", NOT_INTEGERS.values(), ids=list(NOT_INTEGERS))
 def test_what_is_not_an_integer_is_refused(space, bad):
-    with pytest.raises(WrongType, match="must"):
+    with refused(WrongType, token="must"):
         space.indices(bad)
-    with pytest.raises(WrongType, match="must"):
+    with refused(WrongType, token="must"):
         space.index(bad)
 
 
 @spaces
 @every_case("ragged", [[[1, 2], [3]], [1, [2, 3]], np.array([[1, 2], [3]], dtype=object)])
 def test_ragged_lists_are_refused(space, ragged):
-    with pytest.raises(InvalidInput, match="different lengths"):
+    with refused(InvalidInput, token="different lengths"):
         space.indices(ragged)
 
 
 @spaces
 @every_case("many", [[3], np.array([3]), [1, 2], []])
 def test_an_index_is_of_one_value(space, many):
-    with pytest.raises(WrongType, match="one value"):
+    with refused(WrongType, token="one value"):
         space.index(many)
 
 
@@ -193,7 +193,7 @@ def test_unsigned_columns_beyond_63_bits_are_refused(space, value):
         pd.Series([value], dtype="UInt64"),
         pl.Series([value], dtype=pl.UInt64),
     ):
-        with pytest.raises(ForeignValue, match=r"position 0 is not|64 bits"):
+        with refused(ForeignValue, token="position 0"):
             space.indices(column)
 
 
@@ -205,7 +205,7 @@ def test_negative_counts_are_refused_in_every_width(dtype, n):
     low = np.iinfo(dtype).min
     for bad in (-1, low, low + 1, -n - 1 if -n - 1 >= low else -1):
         column = np.array([0, 1, bad, 1], dtype)
-        with pytest.raises(ForeignValue, match="position 2 is not a count"):
+        with refused(ForeignValue, token="position 2"):
             space.indices(column)
     top = min(n, np.iinfo(dtype).max)
     assert space.indices(np.array([0, top], dtype)).tolist() == [0, top]
@@ -213,7 +213,7 @@ def test_negative_counts_are_refused_in_every_width(dtype, n):
 
 @every_case("dtype", ["i1", "u1", "i2", "u4", "u8", "i8"])
 def test_counts_above_n_are_refused_in_every_width(dtype):
-    with pytest.raises(ForeignValue, match=r"position 1 is not a count in 0\.\.100|a value is not a count in 0\.\.100"):
+    with refused(ForeignValue, token="0..100"):
         Counts(100).indices(np.array([5, 101], dtype))
     assert Counts(100).indices(np.array([100], dtype)).tolist() == [100]
 
@@ -252,7 +252,7 @@ def test_integers_stay_within_what_noise_may_be_added_to():
         assert Integers().index(value) == value
         with pytest.raises(ForeignValue):
             Integers().index(value + (1 if value > 0 else -1))
-    with pytest.raises(ForeignValue, match="is not in this space"):
+    with refused(ForeignValue, token="this space"):
         Integers(low=5).indices([6, 4])
 
 
@@ -273,7 +273,7 @@ def test_distances_between_far_integers_do_not_wrap():
     space = Integers()
     assert space.distance(-(2**62), 2**62) == 2.0**63
     assert space.distance(np.array([100], np.int8), np.array([-100], np.int8)).tolist() == [200.0]
-    with pytest.raises(Unsupported, match="64 bits"):
+    with refused(Unsupported, token="64 bits"):
         space.squared_distance(np.array([0]), np.array([2**32]))
     assert space.squared_distance(np.array([0]), np.array([2**31 - 1])).tolist() == [(2**31 - 1) ** 2]
 
@@ -313,15 +313,15 @@ def test_cells_are_numbered_from_the_south_west():
 
 @every_case("place", [(-1, 0), (30, 0), (0, 20), (0, -1e-9), (math.nan, 0), (math.inf, 0)])
 def test_places_outside_the_grid_are_refused(place):
-    with pytest.raises(ForeignValue, match="outside the grid"):
+    with refused(ForeignValue, token="the grid"):
         Grid(2, 3, cell=10).locate(*place)
 
 
 def test_masked_places_are_refused():
     hidden = np.ma.array([1.0, 2.0], mask=[True, False])
-    with pytest.raises(WrongType, match="masked"):
+    with refused(WrongType, token="masked"):
         Grid(2, 3, cell=10).locate(hidden, [1.0, 2.0])
-    with pytest.raises(WrongType, match="masked"):
+    with refused(WrongType, token="masked"):
         Grid(2, 3, cell=10).locate([1.0, 2.0], hidden)
 
 
@@ -337,7 +337,7 @@ def test_distances_on_the_grid_are_between_centres():
 
 @pytest.mark.parametrize("bad", [20, -1])
 def test_cells_outside_the_grid_are_refused(bad):
-    with pytest.raises(ForeignValue, match=r"is not a cell number in 0\.\.19"):
+    with refused(ForeignValue, token="0..19"):
         Grid(4, 5).indices([1, bad])
 
 
@@ -385,7 +385,7 @@ def test_labels_are_text_or_integers():
 
 @every_case("bad", [1.0, True, np.float64(1), np.True_, "1", None, math.nan, "d", [1], {1}, pd.NA])
 def test_what_is_not_a_label_is_refused_even_if_python_calls_it_equal(bad):
-    with pytest.raises(ForeignValue, match="is not one of the 3 labels"):
+    with refused(ForeignValue, token="3 labels"):
         Labels([0, 1, 2]).index(bad)
 
 
@@ -399,7 +399,7 @@ def test_columns_with_what_is_not_a_label_are_refused(bad):
 
 
 def test_masked_labels_are_refused():
-    with pytest.raises(WrongType, match="masked"):
+    with refused(WrongType, token="masked"):
         Labels(["a", "b"]).indices(np.ma.array(["a", "b"], mask=[True, False]))
 
 
@@ -562,7 +562,7 @@ def test_a_place_in_degrees_is_in_the_cell_whose_centre_is_nearest() -> None:
 @every_case("place", [(48.79, 2.3), (48.85, 2.46), (2.3, 48.85), (math.nan, 2.3)])
 def test_a_place_outside_the_box_is_refused_without_being_quoted(place: tuple[float, float]) -> None:
     grid = dc.Grid.from_box(*PARIS, cell=150)
-    with pytest.raises(ForeignValue, match=r"latitudes 48\.8 to 48\.92 and longitudes 2.25 to 2.45") as failure:
+    with refused(ForeignValue, token="48.8 to 48.92 ... 2.25 to 2.45") as failure:
         grid.locate(*place)
     assert str(place[0]) not in str(failure.value)
 
@@ -570,21 +570,21 @@ def test_a_place_outside_the_box_is_refused_without_being_quoted(place: tuple[fl
 @every_case(
     ("sides", "words"),
     [
-        ((48.92, 2.25, 48.80, 2.45), "south .*must be below north"),
-        ((48.8, 2.45, 48.9, 2.25), "west .*must be less than east .*180th meridian"),
-        ((-17.0, 179.0, -16.0, -179.0), "180th meridian"),
-        ((48.8, 48.92, 2.25, 2.45), "south .*below north.* order is south, west, north, east"),
-        ((116.2, 39.7, 116.6, 40.1), "a latitude between -90 and 90"),
-        ((40.0, -200.0, 41.0, -190.0), "a longitude between -180 and 180"),
-        ((45.0, 2.0, 48.0, 5.0), "right to 1%.*an error of"),
-        ((89.0, 0.0, 90.0, 10.0), "right to 1%"),
-        ((-1.0, -179.0, 1.0, 179.0), "right to 1%"),
-        ((math.nan, 2.25, 48.9, 2.45), "south"),
-        ((True, 2.25, 48.9, 2.45), "south"),
+        ((48.92, 2.25, 48.80, 2.45), Parts(argument="south", given=48.92)),
+        ((48.8, 2.45, 48.9, 2.25), Parts(argument="west", given=2.45)),
+        ((-17.0, 179.0, -16.0, -179.0), Parts(argument="west", given=179.0)),
+        ((48.8, 48.92, 2.25, 2.45), Parts(argument="south", given=48.8)),
+        ((116.2, 39.7, 116.6, 40.1), Parts(argument="south", given=116.2)),
+        ((40.0, -200.0, 41.0, -190.0), Parts(argument="west", given=-200.0)),
+        ((45.0, 2.0, 48.0, 5.0), Parts(argument="north", given="an error of 2.9% between latitudes 45 and 48")),
+        ((89.0, 0.0, 90.0, 10.0), Parts(argument="north")),
+        ((-1.0, -179.0, 1.0, 179.0), Parts(argument="north")),
+        ((math.nan, 2.25, 48.9, 2.45), Parts(argument="south")),
+        ((True, 2.25, 48.9, 2.45), Parts(argument="south")),
     ],
 )
-def test_boxes_that_make_no_map_are_refused(sides: tuple[float, ...], words: str) -> None:
-    with pytest.raises(InvalidInput, match=words):
+def test_boxes_that_make_no_map_are_refused(sides: tuple[float, ...], words: Parts) -> None:
+    with refused(InvalidInput, **words):
         dc.Grid.from_box(*sides, cell=150)
 
 

@@ -16,6 +16,7 @@ from discreet.errors import InvalidInput, MissingExtra
 from discreet.studies.registry import STUDIES
 from discreet.studies.running import FORMATS, find_study
 from discreet.studies.study import Setting
+from support.refusals import refused
 
 
 def test_each_paper_has_one_study_and_unique_keys() -> None:
@@ -63,7 +64,7 @@ def test_a_figure_is_found_by_its_number_too() -> None:
 
 def test_maps_are_refused_without_their_extra_before_any_work(monkeypatch, outside_data) -> None:
     monkeypatch.setitem(sys.modules, "ot", None)
-    with pytest.raises(MissingExtra, match="transport"):
+    with refused(MissingExtra, token="transport"):
         dc.study("places", "2", quick=True, data=outside_data)
     assert dc.study("places", "1", quick=True, data=outside_data).drawn
 

@@ -13,7 +13,7 @@ import random
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import duckdb
 import pandas
@@ -45,7 +45,10 @@ POOLS: dict[str, tuple[pa.DataType, list[Any]]] = {
     "site": (pa.int32(), [0, 1, 2, 3, 4]),
     "g": (pa.string(), [b"a", b"b", b"", b"?", b"e"]),
 }  # fmt: skip
-PERSON = {"number": (pa.int64(), list(range(6))), "text": (pa.string(), [b"ann", b"bob", b"", b"eve", b"1", b"zoe"])}
+PERSON: dict[str, tuple[pa.DataType, list[Any]]] = {
+    "number": (pa.int64(), list(range(6))),
+    "text": (pa.string(), [b"ann", b"bob", b"", b"eve", b"1", b"zoe"]),
+}
 
 Row = dict[str, Any]
 #: From a generator that chooses settings to a program that writes a table into a folder.
@@ -72,8 +75,9 @@ class Table:
     def only(self, places: set[int]) -> Table:
         return Table(tuple(row for row in self.rows if row[0] in places), self.schema, self.write)
 
-    def arrow(self, part: Callable[[int], bool] = lambda place: True) -> pa.Table:
-        rows = [row for place, row in self.rows if part(place)]
+    def arrow(self, part: int = 0, parts: int = 1) -> pa.Table:
+        """Return the table, or one of several parts of it, as Arrow keeps it."""
+        rows = [row for place, row in self.rows if place % parts == part]
         return pa.table([_array([row[field.name] for row in rows], field.type) for field in self.schema], self.schema)
 
 
@@ -114,7 +118,7 @@ def _column(chance: random.Random, name: str, pool: list[Any], size: int) -> lis
     elif chance.random() < 0.5:
         usual = usual[:1]
     rare = chance.choice([0, 0, 1.5 / size])
-    values = []
+    values: list[Any] = []
     for _ in range(size):
         if chance.random() < missing:
             values.append(None)
@@ -154,9 +158,7 @@ def parts(chance: random.Random) -> Callable[[Path, Table], Path]:
     def write(folder: Path, table: Table) -> Path:
         (folder / "t").mkdir()
         for k in range(several):
-            pq.write_table(
-                table.arrow(lambda place, k=k: place % several == k), folder / "t" / f"{k}.parquet", **options
-            )
+            pq.write_table(table.arrow(k, several), folder / "t" / f"{k}.parquet", **options)
         return folder / "t"
 
     return write
@@ -210,7 +212,8 @@ def database(chance: random.Random) -> Callable[[Path, Table], Path]:
 
 
 def as_csv(chance: random.Random) -> Callable[[Path, Table], Path]:
-    ends, blank, quoting = chance.choice(["\n", "\r\n"]), chance.choice([0, 0.2]), chance.choice([0, 1])
+    ends, blank = chance.choice(["\n", "\r\n"]), chance.choice([0, 0.2])
+    quoting: Literal[0, 1] = chance.choice([0, 1])
 
     def write(folder: Path, table: Table) -> Path:
         with open(folder / "t.csv", "w", newline="", encoding="utf-8") as file:
@@ -230,7 +233,7 @@ def in_pyarrow(chance: random.Random) -> Callable[[Path, Table], Any]:
     kind, several = chance.choice(["string", "large_string", "string_view", "dictionary"]), chance.randint(1, 3)
 
     def write(folder: Path, table: Table) -> Any:
-        parts = [table.arrow(lambda place, k=k: place % several == k) for k in range(several)]
+        parts = [table.arrow(k, several) for k in range(several)]
         return _with_texts(pa.concat_tables(parts), kind)
 
     return write

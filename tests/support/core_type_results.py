@@ -10,7 +10,7 @@ import json
 import math
 import sys
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import scipy.linalg
@@ -74,7 +74,7 @@ def estimates() -> Iterator[Result]:
     for name, counts, m in problems():
         over = dc.Counts(30) if name == "gaussian" else None
         data = counts if isinstance(m, dc.Mechanism) else [counts.get(k, 0) for k in range(31)]
-        for method in Method.__args__:
+        for method in get_args(Method):
             if method == "inverse" and name in ("gaussian", "wide geometric"):
                 continue  # has none, or one that magnifies rounding a million times: not for single values
             options: dict[str, Any] = {"iterations": 100} if method == "ibu" else {}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import hashlib
 import json
 import re
 from pathlib import Path
@@ -66,13 +65,6 @@ def assert_secret_stays(*places: str | Path) -> None:
         else:
             content = place.encode()
         assert not [secret for secret in SECRETS if secret.encode() in content], place
-
-
-def renew_checksums(bundle: Path) -> None:
-    """Write the checksums of a bundle again, as somebody who tampers with it would."""
-    files = sorted(file for file in bundle.iterdir() if file.name != "SHA256SUMS")
-    lines = [f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n" for file in files]
-    (bundle / "SHA256SUMS").write_text("".join(lines), encoding="utf-8")
 
 
 def drop_file(pages: RunningPages, visitor: Entered, file: Path) -> str:

@@ -50,9 +50,9 @@ def tamper(ledger: Ledger, *statements: str, guards: bool = True) -> None:
     connection.close()
 
 
-def fill(ledger: Ledger, entries: int, name: str = "filling", epsilon: object = "1/1000") -> None:
+def fill(ledger: Ledger, entries: int, name: str = "filling", epsilon: str | int | Fraction = "1/1000") -> None:
     """Add questions with their answers, three events each, in one transaction: a long ledger in no time."""
-    cost = Cost(Fraction(epsilon)).to_json()  # type: ignore[arg-type]
+    cost = Cost(Fraction(epsilon)).to_json()
     with ledger._store.writing() as session:
         books = Books(session)
         for k in range(entries):

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 
 class Ready:
     """A source that has nothing to rehearse and takes any column for people's names."""
 
     has_own_name = True
 
-    def column_notes(self, table, columns) -> list[str]:
+    def column_notes(self, table: str, columns: Sequence[str]) -> list[str]:
         return []
 
-    def check_column(self, table, column) -> None:
+    def check_column(self, table: str, column: str) -> None:
         pass
 
-    def check_unit(self, table, column) -> None:
+    def check_unit(self, table: str, column: str) -> None:
         pass
 
-    def rehearse(self, countings) -> None:
+    def rehearse(self, countings: Sequence[Any]) -> None:
         pass

@@ -10,5 +10,5 @@ BY_SITE = "SELECT site, COUNT(*) FROM visits GROUP BY site"
 
 
 def proposed(**options: Any) -> Any:
-    asked = {"data": "visits", "unit": "person", "max_groups": 1, "domain": {"site": range(3)}, "epsilon": 1} | options
-    return plan_release(BY_SITE, **asked)
+    request: dict[str, Any] = {"data": "visits", "unit": "person", "max_groups": 1, "domain": {"site": range(3)}}
+    return plan_release(BY_SITE, **(request | {"epsilon": 1} | options))

@@ -208,7 +208,7 @@ LITERALS: dict[str, list[tuple[str, Any]]] = {
 
 
 @st.composite
-def terms(draw) -> tuple[str, str | None, Any]:
+def terms(draw: st.DrawFn) -> tuple[str, str | None, Any]:
     """(SQL, its type or None for a bare column, the value for a row and a type)."""
     column = draw(st.sampled_from(list(TABLE)))
     name = f'"{column}"'
@@ -247,7 +247,7 @@ def terms(draw) -> tuple[str, str | None, Any]:
 
 
 @st.composite
-def simple(draw) -> Wish:
+def simple(draw: st.DrawFn) -> Wish:
     sql, type_, value = draw(terms())
     form = draw(st.sampled_from(["compare"] * 4 + ["in", "null", "like", "between", "bare", "pair"]))
     if form == "null":

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+import time
 import urllib.parse
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import discreet as dc
+from discreet.web.frame.settings import PageSettings
+from discreet.web.site import Site
 from support.running_service import Answer, RunningService, make_token
 
 #: Names that would run as a script, or break out of their place, if they were not escaped.
@@ -32,13 +39,13 @@ class RunningPages(RunningService):
     def origin(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
-    def links(self) -> list[str]:
-        """The links that were printed, the last of which still lets in."""
-        return re.findall(r"^pages\s+(\S+)$", self.log.read_text(), flags=re.MULTILINE)
+    def link(self) -> str:
+        """Return the link that lets the next browser in."""
+        return Path(f"{self.store}.link").read_text("ascii").strip()
 
     def enter(self) -> Entered:
         """Use the link."""
-        answer = self.ask("POST", "/session", self.links()[-1].partition("#token=")[2].encode(), headers=self.here())
+        answer = self.ask("POST", "/session", self.link().partition("#token=")[2].encode(), headers=self.here())
         assert answer.status == 204
         cookie = answer.headers["set-cookie"].partition(";")[0]
         page = self.ask("GET", "/", headers={"Cookie": cookie})
@@ -74,6 +81,52 @@ def start_pages(folder: Path) -> RunningPages:
     made.folder, made.token = folder, token
     made.start()
     return made
+
+
+class _EmptyRegistry:
+    """No collections."""
+
+    def find(self, _: str) -> None:
+        return None
+
+
+class _QuietService:
+    """A service that answers nothing and stops at once."""
+
+    store = answers = None
+    registry = _EmptyRegistry()
+
+    async def __call__(self, *_: object) -> None:
+        return
+
+
+def quiet_site(
+    settings: PageSettings, announce: Callable[[str], None] = lambda _: None, clock: Callable[[], float] = time.time
+) -> Site:
+    """Return the pages alone, in this process."""
+    return Site(_QuietService(), settings, announce, clock=clock)  # type: ignore[arg-type]
+
+
+def ask_site(site: Site, method: str, path: str, body: bytes = b"", headers: Mapping[str, str] | None = None) -> Answer:
+    """Ask pages in this process, without a connection."""
+    fields = [(name.lower().encode(), value.encode()) for name, value in (headers or {}).items()]
+    scope = {
+        "type": "http", "http_version": "1.1", "method": method, "path": path, "raw_path": path.encode(),
+        "query_string": b"", "root_path": "", "scheme": "http", "headers": fields,
+        "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 2),
+    }  # fmt: skip
+    sent: list[Any] = []
+
+    async def receive() -> dict[str, object]:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    with ThreadPoolExecutor(1) as pool:  # a loop of its own
+        pool.submit(lambda: asyncio.run(site(scope, receive, send))).result()  # type: ignore[arg-type]
+    stated = {name.decode().lower(): value.decode() for name, value in sent[0]["headers"]}
+    return Answer(sent[0]["status"], stated, b"".join(one.get("body", b"") for one in sent[1:]))
 
 
 #: The form of a release of the table of visits by site.

@@ -69,8 +69,8 @@ def start(workers: int = 2) -> Cluster:
     master = _launch(folder, "master", "master.Master", "--host", "127.0.0.1", "--port", "0")
     cluster = Cluster("", folder, master, [])
     try:
-        found = wait_for(lambda: re.search(r"Starting Spark master at (spark://\S+)", _log(folder, "master")))
-        cluster.address = found[1]
+        addresses = wait_for(lambda: re.findall(r"Starting Spark master at (spark://\S+)", _log(folder, "master")))
+        cluster.address = addresses[0]
         for number in range(workers):
             name = f"worker{number}"
             own = ["--host", "127.0.0.1", "--cores", "1", "--memory", "1g", "--work-dir", str(folder / name)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from playwright.sync_api import Browser, Page, Request
+from playwright.sync_api import Browser, Dialog, Page, Request
 
 #: Replaces the browser's generator by a seeded one, and keeps what it gave.
 SEEDED = """
@@ -66,7 +66,12 @@ def open_page(browser: Browser, url: str, seed: int | None = None, **options: An
     tab.page.on("request", lambda request: tab.requests.append(request))
     tab.page.on("console", lambda message: tab.complaints.append(message.text))
     tab.page.on("pageerror", lambda problem: tab.complaints.append(str(problem)))
-    tab.page.on("dialog", lambda dialog: (tab.complaints.append(dialog.message), dialog.dismiss()))
+
+    def dismiss(dialog: Dialog) -> None:
+        tab.complaints.append(dialog.message)
+        dialog.dismiss()
+
+    tab.page.on("dialog", dismiss)
     tab.page.goto(url)
     wait_for_either(tab.page, "agree")
     return tab

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
@@ -18,8 +19,8 @@ PATHS = ("/", "/release", "/design", "/verify", "/trade-off", "/collections", "/
 POSTS = ("/verify", "/design/job", "/release/plan", "/release/review", "/release/run")
 
 
-def test_a_link_lets_one_browser_in_and_the_next_is_printed(pages: RunningPages) -> None:
-    link = pages.links()[-1]
+def test_a_link_lets_one_browser_in_and_the_next_takes_its_place(pages: RunningPages) -> None:
+    link = pages.link()
     assert link.startswith(f"{pages.origin}/enter#token=")  # after the #, where no server and no log sees it
     token = link.partition("#token=")[2].encode()
     first = pages.ask("POST", "/session", token, headers=pages.here())
@@ -27,7 +28,17 @@ def test_a_link_lets_one_browser_in_and_the_next_is_printed(pages: RunningPages)
     flags = first.headers["set-cookie"].lower()
     assert "httponly" in flags and "samesite=strict" in flags
     assert pages.ask("POST", "/session", token, headers=pages.here()).status == 403
-    assert pages.links()[-1] != link
+    assert pages.link() != link
+
+
+def test_no_link_is_in_the_log_and_only_its_owner_reads_the_file(pages: RunningPages) -> None:
+    """What is printed where no terminal is ends in a log."""
+    pages.enter()
+    log = pages.log.read_text()
+    assert f"{pages.store}.link" in log and "#token=" not in log
+    assert pages.link().partition("#token=")[2] not in log
+    assert os.stat(f"{pages.store}.link").st_mode & 0o777 == 0o600
+    assert not list(pages.folder.glob(".*.partial"))
 
 
 @pytest.mark.parametrize("path", PATHS)

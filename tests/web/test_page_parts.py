@@ -14,10 +14,11 @@ import pytest
 
 import discreet as dc
 from discreet.web.frame.jobs import Jobs
+from discreet.web.frame.settings import PageSettings
 from discreet.web.pages.designing import DesignFields, at_once
 from discreet.web.pages.ptables import ENDINGS, PTableFields
-from discreet.web.site import Site
-from support.serving_pages import Entered, RunningPages
+from support.refusals import refused
+from support.serving_pages import Entered, RunningPages, quiet_site
 
 pytestmark = pytest.mark.xdist_group("pages")
 
@@ -194,7 +195,7 @@ def test_a_job_is_cancelled_and_its_process_ends() -> None:
     assert cancelled is not None and cancelled.problem is not None and "cancelled" in str(cancelled.problem)
     assert not job.process.is_alive()
     first, second = jobs.start(_endless, None, "ann"), jobs.start(_endless, None, "bob")
-    with pytest.raises(dc.errors.InvalidInput, match="worked out already"):
+    with refused(dc.errors.InvalidInput, token="2 designs"):
         jobs.start(_endless, None, "eve")
     third = jobs.start(_endless, None, "ann")  # in place of what she asked before
     assert not first.running and second.running and third.running
@@ -203,15 +204,7 @@ def test_a_job_is_cancelled_and_its_process_ends() -> None:
 
 
 def test_jobs_end_when_the_server_stops() -> None:
-    class Quiet:
-        """A service that stops at once."""
-
-        store = registry = answers = None
-
-        async def __call__(self, *_: object) -> None:
-            return
-
-    site = Site(Quiet(), ["127.0.0.1:1"], lambda _: None)  # type: ignore[arg-type]
+    site = quiet_site(PageSettings(("127.0.0.1:1",)))
     job = site._jobs.start(_endless, None, "somebody")
     assert job.process.is_alive()
     with ThreadPoolExecutor(1) as pool:  # a loop of its own

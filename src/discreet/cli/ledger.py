@@ -201,14 +201,14 @@ def _dataset(data: str) -> str:
 
 def _head(folder: Path) -> str:
     """The place in the chain that a bundle states."""
-    import json
     import re
 
     from ..errors import UnreadableFile
+    from ..strict_json import read_json
 
     file = folder / "release.json"
     try:
-        head = json.loads(file.read_text(encoding="utf-8"))["ledger"]["head"]
+        head = read_json(file.read_bytes(), str(file))["ledger"]["head"]
     except OSError as problem:
         raise UnreadableFile(f"cannot read {file}: {problem.strerror or problem}.") from None
     except (ValueError, KeyError, TypeError, RecursionError):

@@ -55,6 +55,17 @@ def serve(
             "link or --data or --ledger is given."
         ),
     ] = None,
+    public_url: Annotated[
+        str | None,
+        typer.Option(help="The https address at which browsers see the pages, where a proxy ends TLS before them."),
+    ] = None,
+    link_file: Annotated[
+        Path | None,
+        typer.Option(
+            help="A file for the link that lets a browser in, instead of the terminal; where there is none, by default "
+            "beside the store (reports.db.link)."
+        ),
+    ] = None,
 ) -> None:
     """Open the pages in a browser, and collect reports over HTTP: each person's device adds the noise.
 
@@ -62,7 +73,8 @@ def serve(
     reports.db`.
 
     Examples: `discreet serve` · `discreet serve --data visits.csv --ledger study.ledger` ·
-    `discreet serve postgresql://ann@localhost/study --workers 2`
+    `discreet serve postgresql://ann@localhost/study --workers 2` ·
+    `discreet serve --data visits.csv --ledger study.ledger --public-url https://survey.example`
     """
     from ..collect.service.running import Settings
     from ..collect.service.running import serve as run
@@ -74,17 +86,34 @@ def serve(
     )  # fmt: skip
     from ..web.frame.settings import is_loopback
 
-    # a service that is started by another program has no use for a link, and its log should not hold one
+    # a service that is started by another program has no use for a link
     wanted = bool(data or ledger or sys.stdout.isatty())
     shown = wanted and is_loopback(host) and workers == 1 if pages is None else pages
     if (ledger or data) and not shown:
         raise InvalidInput("--data and --ledger are for the pages.", "Add --pages, or leave them out.", argument="data")
+    if public_url is not None and not shown:
+        raise InvalidInput(
+            "--public-url is for the pages.", "Add --pages, or leave it out.", argument="public_url", given=public_url
+        )
     if not shown:
         run(settings)
         return
     from ..web.running import serve as run_with_pages
 
-    run_with_pages(settings, tuple(ledger or ()), tuple(data or ()), str(out))
+    if link_file is None and not sys.stdout.isatty():  # what is printed goes into a log
+        link_file = _beside(store, port)
+    run_with_pages(
+        settings, tuple(ledger or ()), tuple(data or ()), str(out), public_url,
+        None if link_file is None else str(link_file),
+    )  # fmt: skip
+
+
+def _beside(store: str, port: int) -> Path:
+    """Return the file for the link: beside a store that is a file, or in the present folder."""
+    from ..addresses import read_address
+
+    address = read_address(store, "reports")
+    return Path(f"{address.path}.link") if address.in_files else Path(f"discreet-{port}.link")
 
 
 def token(

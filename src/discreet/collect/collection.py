@@ -23,6 +23,7 @@ from ..files import rebuild
 from ..mechanism import Mechanism
 from ..report import Json, plain, stamped
 from ..spaces import Counts, Grid, Labels, Space
+from ..strict_json import read_json
 from .planning.trials import Surveys
 from .planning.wanted import read_wanted
 
@@ -164,7 +165,7 @@ FIELDS = ("title", "question", "mechanisms", "reporting", "minimum_reports", "wa
 
 def collection_from_text(name: str, text: str) -> Collection:
     """The collection that a store kept."""
-    return read_collection(name, json.loads(text))
+    return read_collection(name, read_json(text, f"the collection {name}"))
 
 
 def _text(content: Mapping[str, object], field: str) -> str:

@@ -7,13 +7,14 @@ import time
 from collections.abc import Mapping
 from urllib.parse import quote
 
-from ..errors import InvalidInput
+from ..errors import InvalidInput, UnreadableFile
 from ..estimation.methods import estimate
 from ..estimation.result import Estimate
 from ..exact.integers import is_integer
 from ..files import mechanism_from_text
 from ..mechanism import Mechanism
 from ..report import Json
+from ..strict_json import read_json
 from .reporting.transport import Answer, Http, Refused, ServiceUnreachable, Transport, read_service
 
 #: Between two tries to reach a service, in seconds.
@@ -150,8 +151,8 @@ class Collector:
         body = None if content is None else json.dumps(content).encode()
         found = self._answered(method, f"{self._service}{path}", body, headers)
         try:
-            answer = json.loads(found.body)
-        except ValueError:
+            answer = read_json(found.body, "the answer")
+        except UnreadableFile:
             answer = None
         if not isinstance(answer, dict):
             raise Refused(f"{self._service} is no such service (status {found.status}).", "Look at its address.")

@@ -1,8 +1,9 @@
 """Keys of batches: a batch that is sent twice is counted once.
 
 A key is the day on which it was made (UTC) and 128 random bits: ``2026-11-16.9f86d081884c7d659a2feaa0c55ad015``. It is
-made for one batch alone, so it tells nothing about who sent it. A store keeps traces of keys for :data:`KEPT` days; an
-older key is refused, because nobody knows any more whether its batch was counted.
+made for one batch alone, so it tells nothing about who sent it. A store keeps traces of keys for :data:`KEPT` days. A key
+of a day whose traces are forgotten is refused, because nobody knows any more whether its batch was counted; whether one
+was forgotten is for the store to say (:class:`~discreet.collect.stores.base.KeyDays`), not for a clock.
 """
 
 from __future__ import annotations
@@ -14,15 +15,16 @@ from datetime import UTC, date, datetime
 from functools import lru_cache
 from typing import NamedTuple
 
-#: So many days after its own a key is still taken.
+#: Days after its own for which a key is taken.
 KEPT = 14
 
-#: A clock may be ahead by so many days.
+#: Days by which the clock of a device may be ahead.
 AHEAD = 1
 
 #: What a key looks like.
 PATTERN = r"[0-9]{4}-[0-9]{2}-[0-9]{2}\.[0-9a-f]{32}"
 _KEY = re.compile(PATTERN)
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
 class Key(NamedTuple):
@@ -37,9 +39,22 @@ def today() -> int:
     return datetime.now(UTC).toordinal()
 
 
-def new_key() -> str:
-    """A key for one new batch."""
-    return f"{date.fromordinal(today()).isoformat()}.{secrets.token_hex(16)}"
+def new_key(day: int | None = None) -> str:
+    """Return a key for one new batch: of today, or of the day that a service states.
+
+    >>> new_key(739936)[:11]
+    '2026-11-16.'
+    """
+    return f"{date.fromordinal(today() if day is None else day).isoformat()}.{secrets.token_hex(16)}"
+
+
+def read_day(text: object) -> int | None:
+    """Return the ordinal of a day such as ``2026-11-16``; None if it is not one.
+
+    >>> read_day("2026-11-16"), read_day("2026-W47-1"), read_day(7)
+    (739936, None, None)
+    """
+    return _ordinal(text) if isinstance(text, str) and _DAY.fullmatch(text) else None
 
 
 def read_key(text: str) -> Key | None:
@@ -67,21 +82,6 @@ def body_digest(text: str, collection: str, body: bytes) -> bytes:
     keyed = hashlib.blake2b(collection.encode() + b"\0", key=text.encode(), digest_size=16)
     keyed.update(body)
     return keyed.digest()
-
-
-def is_ahead(day: int) -> bool:
-    """Whether a key of this day was made by a clock that is wrong."""
-    return day > today() + AHEAD
-
-
-def is_expired(day: int) -> bool:
-    """Whether a key of this day is no longer taken."""
-    return day < today() - KEPT
-
-
-def first_kept_day() -> int:
-    """The first day whose keys stay in a store: one day longer than they are taken, for batches on their way."""
-    return today() - KEPT - 1
 
 
 @lru_cache(maxsize=64)

@@ -14,7 +14,6 @@ factorisation raises: methods catch it and fall back, so that no error of NumPy 
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -27,6 +26,7 @@ from scipy.linalg.lapack import dgbtrf, dgbtrs, dgesv, dpbtrf, dpbtrs, dpotrf, d
 
 from ..errors import DiscreetError, arg
 from ..exact.arrays import FloatArray
+from ..system import call_after_fork
 
 #: From so many places of a matrix on, more cores are worth their trouble.
 MANY_ENTRIES = 4_000_000
@@ -101,8 +101,7 @@ def _after_fork() -> None:
         _set_threads(_before)
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+call_after_fork(_after_fork)
 
 
 def times(A: FloatArray, x: FloatArray) -> FloatArray:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from operator import index
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,7 +73,7 @@ class Table:
         return cls.from_codes(distinct.tolist(), inverse.reshape(weights.shape))
 
     @classmethod
-    def from_codes(cls, palette: Sequence[int], codes: Array) -> Table:
+    def from_codes(cls, palette: Sequence[int], codes: Array) -> Self:
         """A table from distinct weights and, for each place, the number of its weight."""
         weights = _integers(palette)
         if weights and min(weights) < 0:

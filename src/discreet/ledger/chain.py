@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import DiscreetError, InvalidInput, WrongType
+from ..strict_json import read_json
 
 #: What the first event names as the one before it.
 NO_EVENT = "0" * 64
@@ -147,7 +148,7 @@ def read_chain(rows: Sequence[Row], first: int = 1) -> tuple[list[Event], list[s
 def _read_event(row: Row) -> Event | None:
     """The event of a row, or None if it is not exactly what :attr:`Event.row` writes."""
     try:
-        said = json.loads(row.body)
+        said = read_json(row.body, f"event {row.number}")
         if set(said) != {"number", "kind", "time", "content", "previous"} or not isinstance(said["content"], dict):
             return None
         if not re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", said["time"], re.ASCII):

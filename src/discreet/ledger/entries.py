@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..report import Json, Report, Result, Section, Terms, stamped
+from ..report import Check, Json, Report, Result, Section, Terms, stamped
 from ..wording import plural
 from .budget import Cost, short
 from .chain import Event
@@ -86,7 +86,7 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class LedgerReport(Result):
+class LedgerReport(Check, Result):
     """What :meth:`Ledger.verify` found. ``problems`` is empty when the ledger holds.
 
     Attributes

@@ -18,7 +18,6 @@ Paying, opening, committing, giving back and looking up an answer read the end o
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -28,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import BudgetExceeded, DiscreetError, InvalidInput, InWords, UnreadableFile, WrongType, arg
+from ..strict_json import read_json
 from .books import VERSION, Books, read_reason
 from .budget import Cost, Terms, lifetime_budget, read_name, typed
 from .chain import Event, canonical_json, digest_of, next_event
@@ -414,8 +414,8 @@ class Ledger:
     def _request(self, session: Session, event: Event) -> Mapping[str, Any]:
         content = self._content(session, event, "request")
         try:
-            request = json.loads(content)
-        except (ValueError, RecursionError):
+            request = read_json(content, "the request")
+        except UnreadableFile:
             request = None
         if not isinstance(request, dict):
             raise UnreadableFile(f"the request of event {event.number} in {self.name} is not one that was reserved.")

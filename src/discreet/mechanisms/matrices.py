@@ -14,10 +14,11 @@ from ..exact.rounding import mix_and_round, mixing_weight
 from ..exact.tables import Table
 from ..mechanism import Mechanism, read_count
 from ..privacy.certificate import Certificate, Privacy, certify
-from ..privacy.matrices import DecimalTable, read_matrix
+from ..privacy.matrices import names_of, read_matrix
 from ..privacy.notions import read_notion
+from ..privacy.user_spaces import refuse_other_than_space
 from ..privacy.verify import Verdict, evidence_for, verify
-from ..spaces import Counts, Grid, Labels, Space
+from ..spaces import Counts, Grid, Space
 
 #: More uniform noise than this changes the mechanism: refuse and say so.
 MOST_MIXING = Fraction(1, 100)
@@ -45,7 +46,8 @@ def from_matrix(
         The guarantee to keep: an epsilon, or ``Privacy(epsilon, delta, notion)``. Without it, the matrix is sampled as
         its decimals stand and the certificate states what they prove.
     inputs, outputs
-        The spaces; ``Counts(rows - 1)`` and ``Counts(columns - 1)`` if not given.
+        The spaces. If not given, labels where the rows of a data frame have names other than consecutive numbers, else
+        ``Counts(rows - 1)`` and ``Counts(columns - 1)``.
     most_mixing
         Refuse when more uniform noise than this share would be needed.
 
@@ -57,8 +59,11 @@ def from_matrix(
     """
     table, notes = (matrix, ()) if isinstance(matrix, Table) else read_matrix(matrix)
     rows, columns = table.shape
-    space = Counts(rows - 1) if inputs is None else inputs
-    reports: Space = outputs if outputs is not None else _outputs(space, columns)
+    if inputs is not None:
+        refuse_other_than_space(inputs)
+    names = names_of(table)
+    space = names.inputs(rows, inputs)
+    reports = names.outputs(columns, space) if outputs is None else outputs
     if space.size != rows or reports.size != columns:
         raise InvalidInput(
             f"the matrix is {rows} x {columns}, but the spaces have {space.size} truths and {reports.size} reports.",
@@ -79,11 +84,7 @@ def from_matrix(
 
 def _decimals(table: Table) -> dict[str, Any]:
     """What a certificate says of decimals: their properties are checked as rounded numbers."""
-    return {"decimals": True} if isinstance(table, DecimalTable) else {}
-
-
-def _outputs(space: Space, columns: int) -> Space:
-    return space if space.size == columns else Counts(columns - 1)
+    return {"decimals": True} if getattr(table, "decimal", False) else {}
 
 
 def _certified(table: Table, space: Space, wanted: Privacy, most: Fraction) -> tuple[Table, Certificate]:
@@ -172,7 +173,7 @@ def exponential(
     weights = np.exp(exponents - exponents.max(axis=1, keepdims=True))
     # a sum that does not depend on its order: a symmetric matrix of scores gives a symmetric mechanism
     probabilities = weights / np.array([math.fsum(row) for row in weights.tolist()])[:, None]
-    notion = "local" if isinstance(space, Labels | Grid) else "central"
+    notion = "central" if isinstance(space, Counts) else "local"
     made = from_matrix(probabilities, Privacy(eps, 0, notion), inputs=space, outputs=outputs)
     return Mechanism(made.inputs, made.outputs, made.kernel, made.certificate, "exponential")
 
@@ -226,6 +227,6 @@ def _exact_scores(array: Any) -> Any:
 
 
 def _sensitivity(scores: Any, space: Space) -> float:
-    if isinstance(space, Labels | Grid):
-        return float((scores.max(axis=0) - scores.min(axis=0)).max())
-    return float(np.abs(np.diff(scores, axis=0)).max())
+    if isinstance(space, Counts):
+        return float(np.abs(np.diff(scores, axis=0)).max())
+    return float((scores.max(axis=0) - scores.min(axis=0)).max())

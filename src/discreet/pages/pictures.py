@@ -32,6 +32,11 @@ KINDS: Mapping[str, Callable[[Mapping[str, Any]], Chart]] = {
 }
 
 
+#: What is said to draw the pictures where no drawing program is installed, and what then stands for each.
+NO_PROGRAM = "none"
+NOT_DRAWN = f"<!--picture {NO_PROGRAM}--><!--/picture-->"
+
+
 def chart_of(picture: Picture) -> Chart:
     """The chart that a picture stands for."""
     return KINDS[picture.kind](picture.numbers)
@@ -95,7 +100,7 @@ def drawing_program() -> str:
     try:
         return f"vl-convert {version('vl-convert-python')}"
     except PackageNotFoundError:
-        return "none"
+        return NO_PROGRAM
 
 
 def _svg(picture: Picture, number: int | str) -> str:

@@ -15,7 +15,7 @@ from ..report import Fact, Json, Report, Result, Section, Terms, plain
 from ..spaces import Grid, Space
 from ..wording import rounded
 from .notions import BETWEEN, NOTIONS, read_notion, unless_central
-from .pairs import Evidence
+from .pairs import AllPairs, Evidence
 from .verify import Verdict, evidence_for
 
 
@@ -61,6 +61,9 @@ class Certificate(Result):
         How it was proved, in a sentence.
     details
         Further figures, such as the weight of uniform noise that rounding needed.
+    unproved
+        Of a mechanism from a file: the names of figures and parameters that the file states and nobody proved again,
+        such as the least cost of a design.
 
     Examples
     --------
@@ -77,6 +80,7 @@ class Certificate(Result):
     how: str
     tight: bool = True
     details: dict[str, Any] = field(default_factory=dict)
+    unproved: tuple[str, ...] = field(default=(), compare=False)
 
     def to_json(self) -> dict[str, Json]:
         return {
@@ -87,12 +91,13 @@ class Certificate(Result):
             "how": self.how,
             "tight": self.tight,
             "details": dict(self.details),
+            **({"unproved": list(self.unproved)} if self.unproved else {}),
         }
 
     def report(self) -> Report:
         """The proof in a few lines."""
         exact = () if self.ratio is None or not _writable(self.ratio) else (("largest ratio", str(self.ratio)),)
-        figures = tuple((name.replace("_", " "), str(value)) for name, value in self.details.items())
+        figures = tuple((self._figure(name), str(value)) for name, value in self.details.items())
         return Report(
             f"{self.notion.capitalize()} privacy",
             "What is proved",
@@ -103,11 +108,15 @@ class Certificate(Result):
             ),
         )
 
+    def _figure(self, name: str) -> str:
+        words = name.replace("_", " ")
+        return f"{words} (stated in the file, not proved)" if name in self.unproved else words
+
     def __str__(self) -> str:
         if math.isinf(self.epsilon):
             return f"no finite epsilon holds under the {self.notion} notion ({self._how_in_words()})"
         delta = f", delta = {text_up(self.delta)}" if self.delta else ""
-        share = self.details.get("mixing")
+        share = None if "mixing" in self.unproved else self.details.get("mixing")
         mixed = f"; mixed with {text_up(share, 2)} of uniform noise" if isinstance(share, float) and share else ""
         epsilon = f"{text_up(self.epsilon)}{unless_central(self.notion)}"
         ratio = ""
@@ -162,7 +171,8 @@ def certify(
         return Certificate(
             notion, bound_up(epsilon), bound_up(delta), None, how or _HOW_DELTA, False, dict(details or {})
         )
-    exact = None if notion == "metric" and isinstance(inputs, Grid) else _single_ratio(evidence)
+    per_distance = notion == "metric" and (isinstance(inputs, Grid) or isinstance(evidence, AllPairs))
+    exact = None if per_distance else _single_ratio(evidence)
     tight = bool(getattr(evidence, "tight", True))
     return Certificate(notion, verdict.epsilon, 0.0, exact, how or _HOW, tight, dict(details or {}))
 

@@ -16,7 +16,7 @@ from functools import cached_property
 
 from ..errors import InvalidInput, Unsupported, arg
 from ..exact.rationals import Number, as_fraction, bound_up, text_up
-from ..report import Fact, Json, Prose, Report, Result, Section, Table, plain, stamped
+from ..report import Fact, Json, Prose, Report, Result, Section, Table, plain, question, stamped
 from ..wording import plural
 from .bounds import (
     MOST_IDENTICAL,
@@ -125,6 +125,7 @@ class Composition(Result):
     def _reached(self, epsilon: float, target: Fraction) -> bool:
         return self.bound.delta_at(as_fraction(epsilon)) <= target
 
+    @question
     def holds(self, epsilon: Number, delta: Number = 0) -> bool:
         """Whether this bound proves (epsilon, delta) for all releases together."""
         return self.bound.delta_at(_read_epsilon(epsilon)) <= _read_delta(delta)

@@ -22,7 +22,7 @@ import numpy as np
 from ..exact.arrays import Array, BoolArray, FloatArray, IntArray
 from ..exact.rationals import exp_bounds
 from ..exact.tables import Table
-from .views import View
+from .views import View, log_probabilities
 from .witness import Witness
 
 Bounds = tuple[Fraction, Fraction]
@@ -73,19 +73,23 @@ class Rows:
         self._table: Table = view.table
         self._first, self._second = np.asarray(first, np.int64), np.asarray(second, np.int64)
 
+    def __len__(self) -> int:
+        """Return the number of pairs."""
+        return len(self._first)
+
     # ---------------------------------------------------------------- the screen
 
-    @cached_property
+    @property
     def _logs(self) -> FloatArray:
-        return _logs(self._table)
+        return self.view.logs
 
     @cached_property
     def _log_error(self) -> float:
         return _log_error(self._table)
 
-    @cached_property
+    @property
     def _matrix(self) -> FloatArray:
-        return self._table.matrix()
+        return self.view.matrix
 
     def _chunks(self) -> Iterator[tuple[IntArray, IntArray]]:
         step = max(1, _PLACES // self._table.shape[1])
@@ -184,7 +188,7 @@ class Rows:
         return max(pieces, key=lambda piece: piece.divergence(ratio), default=None)
 
     def _log_of(self, ratio: Fraction) -> tuple[float, float]:
-        """log E, and a bound on the error of comparing it with a difference of two entries of ``_logs``."""
+        """log E, and a bound on the error of comparing it with a difference of two entries of ``View.logs``."""
         above, below = math.log(ratio.numerator), math.log(ratio.denominator)
         return above - below, self._log_error + 2 * _LOG_ERROR * (2 + above + below)
 
@@ -276,13 +280,8 @@ def delta_bounds(parts: list[Rows], epsilon: Fraction, bits: int = 128) -> tuple
     return (max(piece.divergence(high), Fraction(0)), piece.divergence(low)), rows.witness_of(piece)
 
 
-def _logs(table: Table) -> FloatArray:
-    """log P(y | x) of every place; minus infinity for zeros."""
-    return np.asarray(table.log_weights()[table.codes] - np.array([[math.log(t)] for t in table.totals]))
-
-
 def _log_error(table: Table) -> float:
-    """A bound on the error of a difference of two entries of ``_logs``: four logarithms and three roundings."""
+    """A bound on the error of a difference of two entries of ``View.logs``: four logarithms and three roundings."""
     largest = max(math.log(max(table.palette)), math.log(max(table.totals)))
     return 5 * _LOG_ERROR * (1 + largest)
 
@@ -293,7 +292,7 @@ def column_extremes(table: Table) -> tuple[IntArray, IntArray]:
     max over i, j, y of P(y|i)/P(y|j) is attained where, for some y, i is the likeliest and j the least likely truth.
     Floats choose; every row within the error of an extreme is kept, so the exact extreme is among them.
     """
-    logs, error = _logs(table), _log_error(table)
+    logs, error = log_probabilities(table), _log_error(table)
     high, low = logs.max(axis=0), logs.min(axis=0)
     given = np.flatnonzero(high > -math.inf)  # a report that is never given tells nothing
     spread = high[given] - low[given]

@@ -2,38 +2,97 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise
 from math import lcm
 from typing import Any
 
 import numpy as np
 
 from ..errors import InvalidInput, WrongType
+from ..exact.integers import is_integer
 from ..exact.rationals import as_fraction
 from ..exact.tables import Table
+from ..spaces import Counts, Labels, Space
+from ..wording import first_of
+
+
+@dataclass(frozen=True)
+class Names:
+    """The names of the rows and the columns of a matrix; empty where it has none.
+
+    Rows with names are labels, unless the names are consecutive numbers; rows without are counts.
+    """
+
+    rows: tuple[str | int, ...] = ()
+    columns: tuple[str | int, ...] = ()
+
+    @classmethod
+    def of(cls, matrix: object, shape: tuple[int, ...]) -> Names:
+        """Read the index and the columns of a data frame."""
+        return cls(_names(getattr(matrix, "index", None), shape[0]), _names(getattr(matrix, "columns", None), shape[1]))
+
+    @cached_property
+    def labels(self) -> tuple[str | int, ...]:
+        """The names of the rows, unless there are none or they are consecutive numbers."""
+        return () if not self.rows or _are_consecutive(self.rows) else self.rows
+
+    def inputs(self, rows: int, asked: Space | None = None) -> Space:
+        """Return the space of the rows: the one asked for, whose order names must have, or else labels or counts."""
+        if asked is None:
+            return Labels(self.labels) if self.labels else Counts(rows - 1)
+        if self.labels and asked.size == rows:
+            _refuse_other_order(asked, self.labels)
+        return asked
+
+    def outputs(self, columns: int, inputs: Space) -> Space:
+        """Return the space of the columns: labels where the rows are, else that of the rows if it fits, else counts."""
+        if self.labels and self.columns and not _are_consecutive(self.columns):
+            return Labels(self.columns)
+        return inputs if inputs.size == columns else Counts(columns - 1)
+
+    def notes(self) -> tuple[str, ...]:
+        """Say how the names of the rows were understood, where they are labels."""
+        if not self.labels:
+            return ()
+        return (
+            f"rows are named {first_of([str(name) for name in self.labels])}: they were judged as labels, any two of "
+            "which are compared; rows named 0, 1, 2, ... are counts",
+        )
 
 
 @dataclass(frozen=True, eq=False)
-class DecimalTable(Table):
-    """The exact table of a matrix that was written in decimals.
+class MatrixTable(Table):
+    """The exact table of somebody's matrix, with the names of its rows and columns.
 
-    Its privacy is judged exactly, as the decimals stand. Equalities that decimals can only show rounded, such as
-    P[0, 0] = P[1, 1] = 1/3, are for whoever checks properties to forgive.
+    Attributes
+    ----------
+    decimal
+        Whether it was written in decimals. Its privacy is judged exactly, as the decimals stand. Equalities that
+        decimals can only show rounded, such as P[0, 0] = P[1, 1] = 1/3, are for whoever checks properties to forgive.
+    names
+        Of its rows and columns, as a data frame or a file has them.
     """
+
+    decimal: bool = False
+    names: Names = Names()
 
 
 #: Rows whose sum is further from one than this are not distributions.
 ROW_TOLERANCE = 1e-6
 
 
-def read_matrix(matrix: object) -> tuple[Table, tuple[str, ...]]:
+def read_matrix(matrix: object) -> tuple[MatrixTable, tuple[str, ...]]:
     """An exact table from a row-stochastic matrix, and what had to be said about it.
 
     A float stands for its shortest decimal (0.1 is 1/10), text and fractions for themselves. A row that adds up to
     one only within 1e-6 is divided by its sum, and a note says so; a row further off is refused. Without a single
-    fraction (1/3 as text, a Fraction) the matrix is one of decimals, and the table a :class:`DecimalTable`.
+    fraction (1/3 as text, a Fraction) the matrix is one of decimals. The index and the columns of a data frame are its
+    names.
     """
     if isinstance(matrix, np.ma.MaskedArray):
         raise WrongType("a matrix must not be masked.", "Fill or drop the masked entries first.")
@@ -64,7 +123,6 @@ def read_matrix(matrix: object) -> tuple[Table, tuple[str, ...]]:
         weights, codes, one = _exact_weights(array)
     else:
         weights, codes, one = _decimal_weights(array)
-    kind = Table if has_fractions(array) else DecimalTable
     least = min(range(len(weights)), key=weights.__getitem__)
     if weights[least] < 0:
         row, column = np.argwhere(codes == least)[0]
@@ -73,7 +131,8 @@ def read_matrix(matrix: object) -> tuple[Table, tuple[str, ...]]:
             f"probabilities must not be negative; row {row}, column {column} is {value:.9g}.",
             "If that is rounding, set it to 0 and divide the row by its sum.",
         )
-    table = kind.from_codes(weights, codes)
+    exact = MatrixTable.from_codes(weights, codes)
+    table = replace(exact, decimal=not has_fractions(array), names=Names.of(matrix, array.shape))
     off = [abs(Fraction(total, one) - 1) for total in table.totals]
     worst = max(range(len(off)), key=off.__getitem__)
     if off[worst] > ROW_TOLERANCE:
@@ -89,6 +148,37 @@ def read_matrix(matrix: object) -> tuple[Table, tuple[str, ...]]:
         f"{count} of {len(off)} rows did not add up to exactly 1 (the furthest is off by {float(off[worst]):.2g}) "
         "and were divided by their sums",
     )
+
+
+def _names(labels: Any, size: int) -> tuple[str | int, ...]:
+    """Return the index or the columns of a data frame as texts and integers; nothing for anything else."""
+    if callable(labels) or labels is None or len(labels) != size:  # a list has a method named index
+        return ()
+    return tuple(int(name) if is_integer(name) else str(name) for name in labels)
+
+
+def _are_consecutive(names: tuple[str | int, ...]) -> bool:
+    """Return whether names are whole numbers, each one above the one before: 0, 1, 2 or "5", "6", "7.0"."""
+    texts = [str(name).strip() for name in names]
+    if not all(re.fullmatch(r"-?\d{1,18}(\.0+)?", text) for text in texts):
+        return False
+    return all(int(b.split(".")[0]) - int(a.split(".")[0]) == 1 for a, b in pairwise(texts))
+
+
+def names_of(table: Table) -> Names:
+    """Return the names that came with a table."""
+    return table.names if isinstance(table, MatrixTable) else Names()
+
+
+def _refuse_other_order(space: Space, names: tuple[str | int, ...]) -> None:
+    values = [str(space.value(i)) for i in range(len(names))]
+    given = [str(name) for name in names]
+    if values != given and sorted(values) == sorted(given):
+        raise InvalidInput(
+            "the rows have the names of the values of the space, in another order.",
+            "Sort the rows as the values of the space are.",
+            argument="inputs",
+        )
 
 
 def has_fractions(array: Any) -> bool:

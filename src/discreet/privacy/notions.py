@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from ..errors import InvalidInput, Unsupported, arg
 from ..products import ProductSpace
-from ..spaces import Grid, Labels, Space
+from ..spaces import Counts, Grid, Integers, Labels, Space
 
 NOTIONS = ("central", "local", "metric")
 
@@ -34,11 +34,18 @@ def unless_central(notion: str) -> str:
     return "" if notion == "central" else f" {BETWEEN[notion]}"
 
 
+def between(notion: str, space: Space) -> str:
+    """Return what an epsilon is between, or per what, for the values of this space."""
+    if notion != "central" or isinstance(space, Counts | Integers):
+        return BETWEEN[notion]
+    return "between any two labels" if type(space) is Labels else f"between adjacent {space.noun}s"
+
+
 def usual_notion(space: Space) -> str:
-    """The notion a space is usually judged by: counts central, labels and tuples local, maps metric."""
+    """Return the notion a space is usually judged by: counts central, maps metric, everything else local."""
     if isinstance(space, Grid):
         return "metric"
-    return "local" if isinstance(space, Labels | ProductSpace) else "central"
+    return "central" if isinstance(space, Counts | Integers) else "local"
 
 
 def read_notion(notion: str | None, space: Space) -> str:

@@ -11,14 +11,15 @@ from typing import Protocol
 import numpy as np
 
 from ..errors import Unsupported, arg
-from ..exact.kernels import Noise, Response
-from ..exact.laws import GeometricTails
+from ..exact.kernels import Kernel, Noise, Response
+from ..exact.laws import Gaussian, GeometricTails
 from ..exact.projective import Projective
 from ..exact.rationals import at_most_exp, exp_bounds, log_bounds
 from ..exact.tables import Table
 from ..spaces import Labels, Space
 from . import views
 from .evidence import Bounds, Rows, column_extremes, delta_bounds
+from .user_spaces import adjacent_pairs, distances
 from .witness import Witness
 
 #: Divergences over all pairs are computed up to this many places (pairs times reports).
@@ -26,6 +27,9 @@ MOST_PLACES = 2_000_000_000
 
 #: Tables of clamped noise are written out for the local notion up to this many truths.
 MOST_TRUTHS = 1200
+
+#: Relative error of a float quotient of a log ratio and a distance, generously.
+_RATE_ERROR = 1e-12
 
 _NOTHING: Bounds = (Fraction(0), Fraction(0))
 
@@ -158,6 +162,72 @@ class Distances:
         return grouped_event(self._groups, self.space.unit, epsilon)
 
 
+@dataclass(frozen=True)
+class AllPairs:
+    """The metric notion without a lemma: every pair of truths is compared at its own distance.
+
+    Pairs are grouped by their squared distance k. Floats rule out the groups whose log ratio per distance
+    ``unit * sqrt(k)`` is not the largest; the others are decided in integers. Truths at distance 0 must have equal
+    reports.
+    """
+
+    groups: tuple[tuple[int, Rows], ...]
+    unit: Fraction
+    exact: bool = True
+
+    @cached_property
+    def _worst(self) -> tuple[Bounds | None, int]:
+        """Bounds of the largest log ratio per unit of distance, and the number of the group that has it."""
+        rates = [(0.0, 0.0)] * len(self.groups)
+        for number, (squared, rows) in enumerate(self.groups):
+            best, error = rows.log_ratio_screen
+            differs = rows.largest_ratio.ratio > 1 if squared == 0 else math.isinf(best)
+            if differs:
+                return None, number
+            if squared:
+                far = float(self.unit) * math.sqrt(squared)
+                rates[number] = (best - error) / far, (best + error) / far
+        floor = max(low for low, _ in rates) * (1 - _RATE_ERROR)
+        near = [number for number, (_, high) in enumerate(rates) if high >= floor and self.groups[number][0]]
+        bounds = {number: self._rate(*self.groups[number]) for number in near}
+        if not bounds:  # every distance is 0, and all reports are equal
+            return _NOTHING, 0
+        worst = max(bounds, key=lambda number: bounds[number][0])
+        return (bounds[worst][0], max(high for _, high in bounds.values())), worst
+
+    def _rate(self, squared: int, rows: Rows) -> Bounds:
+        """Bounds of the largest log ratio of a group, divided by its distance."""
+        if self.exact:
+            ratio = rows.largest_ratio.ratio
+            assert isinstance(ratio, Fraction)  # an infinite one was noticed before
+            low, high = log_bounds(ratio)
+        else:
+            best, error = (Fraction(number) for number in rows.log_ratio_screen)
+            low, high = max(best - error, Fraction(0)), best + error
+        short, long = _exponent_bounds(Fraction(1), self.unit, squared)
+        return low / long, high / short
+
+    def epsilon_bounds(self) -> Bounds | None:
+        return self._worst[0]
+
+    def ratio_witness(self) -> Witness:
+        return self.groups[self._worst[1]][1].largest_ratio
+
+    def ratio_bounds(self) -> Bounds | None:
+        ratio = self.ratio_witness().ratio
+        return (ratio, ratio) if isinstance(ratio, Fraction) else None
+
+    def holds(self, epsilon: Fraction) -> bool:
+        bounds = self.epsilon_bounds()
+        return bounds is not None and bounds[1] <= epsilon
+
+    def delta_bounds(self, epsilon: Fraction, bits: int = 128) -> tuple[Bounds, Witness | None]:
+        return grouped_delta(list(self.groups), self.unit, epsilon, bits)
+
+    def single_event_bounds(self, epsilon: Fraction) -> Bounds:
+        return grouped_event(list(self.groups), self.unit, epsilon)
+
+
 def distance_groups(view: views.View, space: Space) -> list[tuple[int, Rows]]:
     """All pairs of truths, grouped by their squared distance."""
     rows, columns = view.table.shape
@@ -219,17 +289,17 @@ def _refuse_many_pairs(rows: int, columns: int) -> None:
 def of_table(table: Table, space: Space, notion: str, exact: bool) -> Evidence:
     """A table as it stands."""
     view = views.whole(table)
-    rows, columns = table.shape
-    neighbours = space.neighbours()
     if isinstance(space, Labels):
         notion = "local"  # labels are all at distance one
     if notion == "local":
+        rows, columns = table.shape
         extremes = Rows(view, *column_extremes(table), noun=space.noun)
         if rows * (rows - 1) // 2 * columns <= MOST_PLACES:
             everything: tuple[Rows, ...] = (Rows(view, *np.triu_indices(rows, 1), noun=space.noun),)
         else:
             everything = ()
         return Compared((extremes,), exact, divergence=everything)
+    neighbours = space.neighbours()
     if neighbours is None:
         raise Unsupported(
             f"the {notion} notion needs a space with neighbours; {space.name} has none.",
@@ -241,6 +311,31 @@ def of_table(table: Table, space: Space, notion: str, exact: bool) -> Evidence:
         return adjacent
     # On a line every pair is joined by steps of one, so the largest log ratio per unit is that of a step.
     return Distances(adjacent, table, space)
+
+
+def of_user_space(kernel: Kernel, space: Space, notion: str, exact: bool) -> Evidence:
+    """Any kernel over a space that a user defined, under the central or the metric notion: no lemma is used."""
+    view = _view(kernel)
+    size, columns = view.table.shape
+    if notion == "central":
+        return Compared((Rows(view, *adjacent_pairs(space, size), noun=space.noun),), exact)
+    _refuse_many_pairs(size, columns)
+    unit, groups = distances(space, size)
+    return AllPairs(tuple((k, Rows(view, i, j, space.noun)) for k, i, j in groups), unit, exact)
+
+
+def _view(kernel: Kernel) -> views.View:
+    """All truths of a kernel, written out."""
+    if not isinstance(kernel, Noise):
+        return views.whole(kernel.table())
+    low, high = kernel.truths
+    if low is None or high is None or high - low >= MOST_TRUTHS or isinstance(kernel.law, Gaussian):
+        raise Unsupported(
+            "this noise is judged on the spaces of this package only.",
+            "Use dc.Counts(n) or dc.Integers() as they are.",
+            argument="inputs",
+        )
+    return views.of_noise_range(kernel, low, high)
 
 
 def of_response(kernel: Response | Projective, space: Space, notion: str, exact: bool) -> Evidence:

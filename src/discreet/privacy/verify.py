@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -15,18 +16,19 @@ from ..exact.lattice import Lattice
 from ..exact.laws import Gaussian
 from ..exact.products.kernel import Product
 from ..exact.projective import Projective
-from ..exact.rationals import Number, as_fraction, bound_up, text_up
+from ..exact.rationals import Number, as_fraction, bound_up, claimed, text_up
 from ..exact.tables import Table
 from ..products import ProductSpace
-from ..report import Fact, Json, Report, Result, Section, Terms, plain, stamped
-from ..spaces import Counts, Grid, Integers, Labels, Space
+from ..report import Fact, Json, Report, Result, Section, Terms, plain, question, stamped
+from ..spaces import Counts, Grid, Integers, Space
 from . import pairs
 from .gaussian import GaussianEvidence
 from .maps import MapEvidence
-from .matrices import read_matrix
-from .notions import BETWEEN, read_notion, unless_central
-from .pairs import Evidence
+from .matrices import names_of, read_matrix
+from .notions import BETWEEN, between, read_notion
+from .pairs import Compared, Evidence
 from .products import ProductEvidence
+from .user_spaces import described, is_built_in, refuse_other_than_space
 from .witness import Witness
 
 #: Bounds of an irrational number are refined until they decide, up to this many bits.
@@ -47,6 +49,8 @@ class Verdict(Result):
         What had to be said about the input, such as rows that did not add up to one.
     outputs
         The space of the reports, where it is known, for the words of a witness.
+    claim
+        The epsilon and delta that the mechanism's certificate states for this notion, if any.
 
     Examples
     --------
@@ -62,12 +66,14 @@ class Verdict(Result):
     evidence: Evidence = field(repr=False)
     notes: tuple[str, ...] = ()
     outputs: Space | None = None
+    claim: tuple[Fraction, Fraction] | None = field(default=None, repr=False)
 
     @property
     def ratio(self) -> Fraction | float:
         """The largest probability ratio P(y | x) / P(y | x') that the notion looks at: e^epsilon, exactly.
 
-        For the metric notion on a map: the ratio at the witness, whose logarithm per unit of distance is largest.
+        For the metric notion on a map or a user-defined space: the ratio at the witness, whose logarithm per unit of
+        distance is largest.
         """
         bounds = self.evidence.ratio_bounds()
         return math.inf if bounds is None else bounds[1]
@@ -84,13 +90,14 @@ class Verdict(Result):
         return self._in_values(self.evidence.ratio_witness())
 
     def _in_values(self, witness: Witness) -> Witness:
-        """Labels instead of their numbers; counts and cells are their own numbers."""
-        truth, other, reports = witness.truth, witness.other, witness.reports
-        if isinstance(self.inputs, Labels | ProductSpace):
-            truth, other = self.inputs.value(truth), self.inputs.value(other)
-        if isinstance(self.outputs, Labels | ProductSpace):
-            reports = tuple(self.outputs.value(report) for report in reports)
-        return replace(witness, truth=truth, other=other, reports=reports)
+        """Replace indices by the values that people see."""
+        outputs = self.outputs
+        return replace(
+            witness,
+            truth=_value(self.inputs, witness.truth),
+            other=_value(self.inputs, witness.other),
+            reports=witness.reports if outputs is None else tuple(_value(outputs, one) for one in witness.reports),
+        )
 
     def delta(self, epsilon: Number) -> float:
         """The least delta for this epsilon: max over pairs and sets S of P(S|x) - e^eps P(S|x'), rounded up."""
@@ -115,6 +122,12 @@ class Verdict(Result):
         """delta at each of these epsilons."""
         return np.array([self.delta(e) for e in np.asarray(epsilons, dtype=object).ravel().tolist()])
 
+    @property
+    def passed(self) -> bool | None:
+        """Whether the mechanism's own claim holds, if it was judged by its notion; None where nothing is claimed."""
+        return None if self.claim is None else self.holds(*self.claim)
+
+    @question
     def holds(self, epsilon: Number, delta: Number = 0) -> bool:
         """Whether the guarantee (epsilon, delta) holds; decided with rational bounds of e^epsilon."""
         eps, target = self._read(epsilon), as_fraction(delta, "delta")
@@ -179,22 +192,28 @@ class Verdict(Result):
 
     def facts(self) -> tuple[Fact, ...]:
         """The numbers to take home."""
-        return (Fact(f"ε = {text_up(self.epsilon)}", f"the least that holds {BETWEEN[self.notion]}"),)
+        return (Fact(f"ε = {text_up(self.epsilon)}", f"the least that holds {between(self.notion, self.inputs)}"),)
 
     def lines(self) -> tuple[tuple[str, str], ...]:
         """What was measured, line by line."""
-        found = [("privacy", f"{self.notion}: epsilon = {text_up(self.epsilon)} {BETWEEN[self.notion]}")]
+        found = [("privacy", f"{self.notion}: epsilon = {text_up(self.epsilon)} {between(self.notion, self.inputs)}")]
         ratio = self.exact_ratio()
         if ratio not in (None, "infinity") and len(str(ratio)) < 40:
             found.append(("", f"the largest ratio of two probabilities is exactly {ratio}"))
         return (*found, ("witness", str(self.witness)))
+
+    @property
+    def _per(self) -> str:
+        """What the epsilon is between, unless it is the usual one, between adjacent counts."""
+        words = between(self.notion, self.inputs)
+        return "" if words == BETWEEN["central"] else f" {words}"
 
     def __str__(self) -> str:
         how = "exactly" if self.exact else "in floats, error included"
         witness = self.witness
         growing = math.isinf(self.epsilon) and witness.ratio < math.inf
         example = "ratios grow without bound, for instance: " if growing else ""
-        epsilon = f"{text_up(self.epsilon)}{unless_central(self.notion)}"
+        epsilon = f"{text_up(self.epsilon)}{self._per}"
         text = f"{self.notion} privacy: epsilon = {epsilon} ({how}); {example}{witness}"
         return "; ".join([text, *self.notes])
 
@@ -211,7 +230,9 @@ def verify(mechanism: object, notion: str | None = None, *, inputs: Space | None
         "central" (adjacent counts; the default for counts), "local" (any two truths; the default for labels) or
         "metric" (per unit of distance; the default for maps).
     inputs
-        For a matrix: the space of its rows, ``Counts(rows - 1)`` if not given.
+        For a matrix: the space of its rows. If not given, ``Labels`` where the rows of a data frame have names other
+        than consecutive numbers, else ``Counts(rows - 1)``. Of a user-defined space (a subclass, or a class with the
+        same methods) nothing is taken on trust but its distances, read once, and which values it calls adjacent.
     exact
         False screens in floats only and adds the error bound: quick, still a valid upper bound, but not tight to the
         last digit.
@@ -229,9 +250,11 @@ def verify(mechanism: object, notion: str | None = None, *, inputs: Space | None
     >>> v.holds(epsilon=1.0), v.holds(epsilon=1.1)
     (False, True)
     """
+    if inputs is not None:
+        refuse_other_than_space(inputs)
     kernel: Kernel
     notes: tuple[str, ...] = ()
-    outputs = None
+    outputs: Space | None
     if hasattr(mechanism, "kernel") and hasattr(mechanism, "inputs"):
         if inputs is not None and inputs != mechanism.inputs:
             raise InvalidInput(
@@ -240,15 +263,47 @@ def verify(mechanism: object, notion: str | None = None, *, inputs: Space | None
         kernel, space, outputs = mechanism.kernel, mechanism.inputs, getattr(mechanism, "outputs", None)
     else:
         table, notes = (mechanism, ()) if isinstance(mechanism, Table) else read_matrix(mechanism)
-        kernel, space = table, inputs or Counts(table.shape[0] - 1)
+        names = names_of(table)
+        kernel, space = table, names.inputs(table.shape[0], inputs)
+        outputs = names.outputs(table.shape[1], space) if table.shape[1] > 1 else None
+        notes += names.notes() if inputs is None else ()
     notion = read_notion(notion, space)
     evidence = evidence_for(kernel, space, notion, exact)
-    return Verdict(notion, space, exact and not isinstance(evidence, MapEvidence), evidence, notes, outputs)
+    notes += _interpretation(notion, space, evidence)
+    decided = exact and not isinstance(evidence, MapEvidence)
+    return Verdict(notion, space, decided, evidence, notes, outputs, _claim(mechanism, notion))
+
+
+def _claim(mechanism: object, notion: str) -> tuple[Fraction, Fraction] | None:
+    """Return the epsilon and delta that come with a mechanism, if they are finite and of this notion."""
+    stated: Any = getattr(mechanism, "certificate", None)
+    if getattr(stated, "notion", None) != notion or not math.isfinite(stated.epsilon):
+        return None
+    return claimed(stated.epsilon), claimed(stated.delta)
+
+
+def _value(space: Space, index: int) -> Any:
+    """Return the value with this index as JSON can hold it."""
+    value = space.value(index)
+    return value if isinstance(value, int | str | tuple) else str(value)
+
+
+def _interpretation(notion: str, space: Space, evidence: Evidence) -> tuple[str, ...]:
+    """Return how the values of a user-defined space were compared."""
+    if is_built_in(space):
+        return ()
+    if notion == "central" and isinstance(evidence, Compared):
+        count = sum(len(rows) for rows in evidence.parts)
+        return (f"{count:,} pairs of values were compared: those that {described(space)} calls adjacent",)
+    per = " at its distance, as stated by the space" if notion == "metric" else ""
+    return (f"every pair of values of {described(space)} was compared{per}",)
 
 
 def evidence_for(kernel: Kernel, space: Space, notion: str, exact: bool = True) -> Evidence:
     """The measurements that decide about this kernel under this notion."""
     _refuse_misfit(kernel, space)
+    if notion != "local" and not is_built_in(space):
+        return pairs.of_user_space(kernel, space, notion, exact)
     if isinstance(kernel, Noise) and isinstance(kernel.law, Gaussian):
         if notion != "central":
             raise Unsupported(

@@ -25,10 +25,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 
 from ..errors import Unsupported
+from ..exact.arrays import FloatArray
 from ..exact.kernels import Noise, Response
 from ..exact.laws import Finite, GeometricTails
 from ..exact.projective import Projective
@@ -49,6 +51,21 @@ class View:
     single: slice = field(default_factory=lambda: slice(None))
     #: How many reports each column stands for beside its own, where some are merged.
     merged: Sequence[int] = ()
+
+    @cached_property
+    def logs(self) -> FloatArray:
+        """The logarithms of the probabilities, shared by all pairs of rows that are compared."""
+        return log_probabilities(self.table)
+
+    @cached_property
+    def matrix(self) -> FloatArray:
+        """The probabilities as doubles."""
+        return self.table.matrix()
+
+
+def log_probabilities(table: Table) -> FloatArray:
+    """Return log P(y | x) of every place; minus infinity for zeros."""
+    return np.asarray(table.log_weights()[table.codes] - np.array([[math.log(t)] for t in table.totals]))
 
 
 def whole(table: Table) -> View:

@@ -7,7 +7,6 @@ line, in the order of the file, whose upper bound is above the key.
 from __future__ import annotations
 
 import csv
-import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,6 +18,7 @@ from typing import Any
 from ..errors import Altered, InvalidInput, UnreadableFile, named
 from ..exact.integers import positive_integer
 from ..exact.rationals import text_down
+from ..strict_json import read_json
 from .table import Block, PTable
 from .writing import ONS_CYCLE, ONS_LAST, SUPERSTAR_KEYS
 
@@ -131,7 +131,7 @@ def recognise(text: str, suffix: str = "") -> str | None:
 def _beside(path: str | Path) -> dict[str, Any]:
     """What the file beside the table states: plain values only."""
     try:
-        content = json.loads(Path(f"{path}.json").read_text(encoding="utf-8"))
+        content = read_json(Path(f"{path}.json").read_bytes(), f"{path}.json")
     except (OSError, ValueError):
         return {}
     if not isinstance(content, dict) or content.get("format") != "discreet p-table":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidInput, InWords
 from ..sources.parsing import duckdb_sql, parse_sql
@@ -43,7 +43,7 @@ def only_statement(sql: str, what: str) -> Expression:
         )
     if len(statements) != 1:
         raise refused(f"{what} is one statement; got {len(statements)}", "Ask one question at a time.")
-    return cast("Expression", statements[0])
+    return statements[0]
 
 
 def too_deep(what: str) -> InvalidInput:

@@ -23,13 +23,14 @@ import codecs
 import csv
 import glob
 import gzip
+import re
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from ..addresses import PACKED_ENDINGS, Address, no_engine, read_address
 from ..errors import UnreadableFile
@@ -174,6 +175,11 @@ class Files(ABC):
     def view(self, name: str) -> str | None:
         """The definition of a view; None for a table."""
         self.spelled(name)
+        return None
+
+    def may_stop_at(self, table: str, column: str) -> str | None:
+        """Return why the engine could stop at a value of a column, by how the column is stored; None if it cannot."""
+        self.spelled(table)
         return None
 
     def empty(self, table: str, columns: Sequence[str]) -> str:
@@ -342,7 +348,7 @@ class _Csv(Files):
                 opener = gzip.open if file.name.lower().endswith(".gz") else open
                 # more than the heading is decoded, and what follows it may be no text
                 with opener(file, "rt", encoding="utf-8-sig", errors="surrogateescape", newline="") as lines:
-                    names = next(csv.reader(lines, delimiter=self.delimiter), None)
+                    names = next(csv.reader(_first_lines(lines), delimiter=self.delimiter), None)
         except UnreadableFile:
             raise
         except (OSError, EOFError, ValueError, csv.Error):
@@ -387,6 +393,16 @@ _CSV_RECORD = 2_000_000
 _CSV_BUFFER = 128 * _CSV_RECORD
 
 
+def _first_lines(lines: TextIO) -> Iterator[str]:
+    """Yield lines until they have as many letters as a record may have; few packed bytes can hold an endless one."""
+    left = _CSV_RECORD
+    while line := lines.readline(left + 1):
+        left -= len(line)
+        if left < 0:
+            raise ValueError("a heading is longer than a record may be")
+        yield line
+
+
 def _csv_call(
     file: Path, fields: int, delimiter: str, quote: str = '"', header: bool = True, skip_unreadable: bool = True
 ) -> str:
@@ -429,6 +445,34 @@ class _Parquet(Files):
 
     def relation(self, table: str, columns: Sequence[str]) -> str:
         return _parquet_call(self.files)
+
+    def may_stop_at(self, table: str, column: str) -> str | None:
+        self.spelled(table)
+        return self._unsafe_columns.get(column)
+
+    @cached_property
+    def _unsafe_columns(self) -> dict[str, str]:
+        """The columns that the engine converts while it reads them, which fails at values beyond its own range."""
+        annotations: dict[str, str] = {}
+        for file in self.files:
+            name = text_literal(glob.escape(str(file)))
+            sql = f"SELECT name, concat_ws(' ', converted_type, logical_type) FROM parquet_schema({name})"
+            for column, annotation in self._schema_rows(sql, file):
+                for pattern, reason in _UNSAFE_ANNOTATIONS.items():
+                    if re.search(pattern, annotation):
+                        annotations[column] = reason
+        return annotations
+
+
+#: What a Parquet file states about a column -> why the engine could stop at one of its values.
+_UNSAFE_ANNOTATIONS = {
+    r"TIMESTAMP_MILLIS|TimestampType\(.*MILLIS=Milli": (
+        "holds moments in milliseconds, and the engine would stop at one beyond the year 294,000"
+    ),
+    r"TIME_MILLIS|TIME_MICROS|TimeType\(": (
+        "holds times of day, and the engine would stop at one that is longer than a day"
+    ),
+}
 
 
 def _parquet_call(files: Sequence[Path]) -> str:

@@ -1,4 +1,7 @@
-"""Whether a compressed file is whole: nothing of it missing, and its checksums right.
+"""Reading compressed files within bounds, and whether they are whole: nothing missing, and their checksums right.
+
+A few kilobytes can unpack to gigabytes, and what a file states of its own size may be false. So what is unpacked is
+counted while it is unpacked, and formats whose decoder cannot be stopped half-way are not read.
 
 DuckDB reads a gzip file without looking at its checksum, and a zstd file that was cut off as if it ended there: people
 would be missing, and nobody would know. Looking first costs one pass over the file and reveals nothing but damage.
@@ -6,14 +9,20 @@ would be missing, and nobody would know. Looking first costs one pass over the f
 
 from __future__ import annotations
 
+import gzip
 import zlib
 from collections.abc import Iterator
+from io import BytesIO
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO, BinaryIO
+from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
 
-from ..errors import UnreadableFile
+from ..errors import InvalidInput, UnreadableFile
 
+#: Bytes that are read or unpacked at a time.
 _CHUNK = 1 << 20
+#: What an entry in the table of contents of a zip archive begins with.
+_ZIP_ENTRY = b"PK\x01\x02"
 _GZIP = b"\x1f\x8b"
 _HEADER_CHECKSUM, _COMMENT = 0x02, 0x10
 _ZSTD = b"\x28\xb5\x2f\xfd"
@@ -44,6 +53,102 @@ def check_whole(file: Path) -> None:
         )
 
 
+class TooLarge(Exception):
+    """Something unpacks to more than it may."""
+
+
+def unpack_zlib(packed: bytes, limit: int) -> bytes:
+    """Unpack what ``zlib.compress`` packed.
+
+    Raises
+    ------
+    TooLarge
+        If it holds more than ``limit`` bytes, of which no more is kept in memory.
+    zlib.error
+        If it is damaged.
+
+    Examples
+    --------
+    >>> unpack_zlib(zlib.compress(b"counts"), 6)
+    b'counts'
+    """
+    content = zlib.decompressobj().decompress(packed, limit + 1)
+    if len(content) > limit:
+        raise TooLarge(f"it unpacks to more than {limit:,} bytes")
+    return content
+
+
+def unpack_gzip(packed: bytes, limit: int) -> bytes:
+    """Unpack a gzip file.
+
+    Raises
+    ------
+    TooLarge
+        If it holds more than ``limit`` bytes, of which no more is kept in memory.
+    OSError, EOFError, zlib.error
+        If it is damaged.
+    """
+    return _read_at_most(gzip.GzipFile(fileobj=BytesIO(packed)), limit)
+
+
+def unpack_zip(archive: bytes, name: str, max_files: int, max_bytes: int) -> list[tuple[str, bytes]]:
+    """Return the files of a zip archive, by the names they have in it.
+
+    Entries are stored or deflated, as every program writes them. The decoders of other methods hand over all that a
+    piece unpacks to at once.
+
+    Parameters
+    ----------
+    archive
+        The archive.
+    name
+        What errors call it.
+    max_files
+        The largest number of entries, folders among them.
+    max_bytes
+        The largest number of bytes of all files together, counted while they are unpacked.
+
+    Raises
+    ------
+    InvalidInput
+        If it holds more than that.
+    UnreadableFile
+        If it is damaged, encrypted, or packed by another method.
+    """
+    too_much = InvalidInput(f"{name} holds too much.", "Unpack it, and use the command line: discreet verify FOLDER.")
+    if archive.count(_ZIP_ENTRY) > max_files:  # before an object is made of each
+        raise too_much
+    files, left = [], max_bytes
+    try:
+        with ZipFile(BytesIO(archive)) as opened:
+            for entry in opened.infolist():
+                if entry.is_dir():
+                    continue
+                if entry.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
+                    raise UnreadableFile(
+                        f"{name} is packed by an unusual method.", "Pack it again with the method deflate."
+                    )
+                with opened.open(entry) as stream:
+                    content = _read_at_most(stream, left)
+                files.append((entry.filename, content))
+                left -= len(content)
+    except TooLarge:
+        raise too_much from None
+    except UnreadableFile:
+        raise
+    except Exception:  # on damaged archives zipfile also raises IndexError, struct.error, UnicodeDecodeError
+        raise UnreadableFile(f"{name} cannot be unpacked.", "Give the files in it themselves.") from None
+    return files
+
+
+def _read_at_most(stream: IO[bytes], limit: int) -> bytes:
+    """Read a stream that unpacks as it is read; no more than one byte beyond the limit is unpacked."""
+    content = stream.read(limit + 1)
+    if len(content) > limit:
+        raise TooLarge(f"it unpacks to more than {limit:,} bytes")
+    return content
+
+
 def _chunks(stream: BinaryIO) -> Iterator[bytes]:
     while chunk := stream.read(_CHUNK):
         yield chunk
@@ -64,8 +169,8 @@ def _gzip_is_whole(stream: BinaryIO) -> bool:
                 if not rest.startswith(_GZIP) or rest[3] & (_HEADER_CHECKSUM | _COMMENT):
                     return False
                 member = zlib.decompressobj(wbits=31)
-            member.decompress(rest)
-            rest = b""
+            member.decompress(rest, _CHUNK)
+            rest = member.unconsumed_tail
             if member.eof:
                 rest, member = member.unused_data, None
     return member is None and not rest
@@ -115,4 +220,9 @@ def _frame_is_whole(stream: BinaryIO) -> bool:
 
 def _skip(stream: BinaryIO, length: int) -> bool:
     """Go on by so many bytes; False where the file ends before."""
-    return len(stream.read(length)) == length
+    while length:
+        piece = len(stream.read(min(length, _CHUNK)))
+        if not piece:
+            return False
+        length -= piece
+    return True

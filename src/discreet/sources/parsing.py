@@ -1,4 +1,4 @@
-"""SQL as sqlglot reads and writes it, without its remarks: they would reach a terminal or a log with the request's words.
+"""SQL as sqlglot reads and writes it, without its log messages, which would put a request's words on a terminal.
 
 Another program in the same process that uses sqlglot keeps its warnings.
 """
@@ -9,7 +9,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
     from sqlglot.expressions import Expression
@@ -48,7 +48,7 @@ def parse_sql(sql: str, dialect: str) -> list[Expression]:
     from sqlglot import parse
 
     with _silence():
-        return [statement for statement in parse(sql, read=dialect) if statement is not None]
+        return [cast("Expression", statement) for statement in parse(sql, read=dialect) if statement is not None]
 
 
 def parse_statement(sql: str, dialect: str) -> Expression:
@@ -56,7 +56,7 @@ def parse_statement(sql: str, dialect: str) -> Expression:
     from sqlglot import parse_one
 
     with _silence():
-        return parse_one(sql, read=dialect)
+        return cast("Expression", parse_one(sql, read=dialect))
 
 
 def duckdb_sql(node: Expression, *, lossless: bool = False) -> str:

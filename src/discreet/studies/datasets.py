@@ -7,11 +7,11 @@ publishers write them or as tables with a heading; files may be compressed by gz
 from __future__ import annotations
 
 import csv
-import gzip
 import hashlib
 import io
 import os
 import urllib.request
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
@@ -22,6 +22,7 @@ import numpy as np
 
 from ..errors import InvalidInput, SourceFailed, UnreadableFile, arg
 from ..exact.arrays import FloatArray, IntArray
+from ..sources.packed import TooLarge, unpack_gzip
 from ..wording import listed
 
 #: The environment variable that names the folder with the data.
@@ -30,6 +31,9 @@ FOLDER = "DISCREET_DATA"
 ADULT_ADDRESS = "https://archive.ics.uci.edu/ml/machine-learning-databases/adult/adult.data"
 ADULT_SHA256 = "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d"
 ADULT_BYTES = 3_974_305
+
+#: The largest table that is unpacked, in bytes; all check-ins of Gowalla have a fifth of that.
+MAX_UNPACKED_BYTES = 2**31
 
 #: What a data set is called, and what is said of where to find it.
 SOURCES = {
@@ -116,7 +120,7 @@ class Datasets:
         20190
         """
         packed = (files("discreet.studies") / "data" / "doctor_visits.csv.gz").read_bytes()
-        return _columns(csv.reader(io.StringIO(gzip.decompress(packed).decode())), ())
+        return _columns(csv.reader(io.StringIO(unpack_gzip(packed, MAX_UNPACKED_BYTES).decode())), ())
 
     def _find(self, name: str) -> Path | None:
         folder = self._folder
@@ -187,12 +191,12 @@ def _table(file: Path, columns: Sequence[str], separator: str) -> Mapping[str, l
     """The columns of a file with or without a heading."""
     packed = file.read_bytes()
     try:
-        text = (gzip.decompress(packed) if file.suffix == ".gz" else packed).decode()
+        text = (unpack_gzip(packed, MAX_UNPACKED_BYTES) if file.suffix == ".gz" else packed).decode()
         first = text.split("\n", 1)[0].split(separator)
         headed = columns[0] in [name.strip() for name in first]
         rows = csv.reader(io.StringIO(text), delimiter=separator, skipinitialspace=True)
         table = _columns(rows, () if headed else columns)
-    except (OSError, EOFError, UnicodeDecodeError, csv.Error) as problem:
+    except (OSError, EOFError, zlib.error, TooLarge, UnicodeDecodeError, csv.Error) as problem:
         raise UnreadableFile(f"{file.name} cannot be read as a table: {problem}") from problem
     missing = [name for name in columns if name not in table]
     if missing:

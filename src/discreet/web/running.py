@@ -9,11 +9,27 @@ from dataclasses import replace
 from ..collect.service.running import Settings
 from ..collect.service.running import serve as serve_application
 from ..errors import InvalidInput, MissingExtra, arg
-from .frame.settings import PageSettings, host_names
+from .frame.settings import PageSettings, host_names, read_public_url
 
 
-def serve(settings: Settings, ledgers: tuple[str, ...] = (), data: tuple[str, ...] = (), out: str = "releases") -> None:
-    """Answer with pages and service until the process is told to stop."""
+def serve(
+    settings: Settings, ledgers: tuple[str, ...] = (), data: tuple[str, ...] = (), out: str = "releases",
+    public_url: str | None = None, link_file: str | None = None,
+) -> None:  # fmt: skip
+    """Answer with pages and service until the process is told to stop.
+
+    Parameters
+    ----------
+    settings
+        Those of the service.
+    ledgers, data, out
+        Ledgers that the pages show and spend from, data that may be asked, and the folder for bundles.
+    public_url
+        The address at which browsers see the pages, where a proxy ends TLS.
+    link_file
+        The file that holds the link; without one it is printed.
+    """
+    public_url = None if public_url is None else read_public_url(public_url)
     if settings.workers > 1:
         raise InvalidInput(
             f"the pages need one worker; got {arg('workers', settings.workers)}.", f"Leave {arg('pages')} out."
@@ -23,7 +39,8 @@ def serve(settings: Settings, ledgers: tuple[str, ...] = (), data: tuple[str, ..
     except ImportError as missing:
         raise MissingExtra(missing.name or "python_multipart", "server") from None
     settings = replace(settings, port=settings.port or _free_port(settings.host))
-    pages = PageSettings(host_names(settings.host, settings.port), ledgers, data, (out,))
+    hosts = host_names(settings.host, settings.port, public_url)
+    pages = PageSettings(hosts, ledgers, data, out, public_url, link_file)
     os.environ.update(pages.to_environment())
     serve_application(settings, "discreet.web.site:from_environment")
 

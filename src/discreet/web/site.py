@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
@@ -20,6 +21,7 @@ from .frame.answers import page
 from .frame.assets import asset
 from .frame.guarding import Guard, Sessions
 from .frame.jobs import Jobs
+from .frame.links import Announcement
 from .frame.rendering import field_name, render
 from .frame.settings import PageSettings
 from .pages.collections import CollectionsPage
@@ -35,8 +37,8 @@ REFUSED = {
     "no session": (
         "Open the link from the terminal",
         (
-            "`discreet serve` printed a link that lets one browser in.",
-            "It works once; then a new one is printed.",
+            "`discreet serve` printed a link that lets one browser in, or the name of the file that holds it.",
+            "It works once; then there is a new one. A browser is let out after half an hour without use.",
         ),
     ),
     "another site": ("This was not sent by a page of this server", ("Open the page again, and try once more.",)),
@@ -45,8 +47,13 @@ REFUSED = {
     "not found": ("There is no such page", ("The menu has them all.",)),
 }
 
+#: Why a link lets nobody in.
+USED_LINK = "This link was used before, or is of an earlier start. Where discreet serve runs, there is a new one."
+
 #: The first parts of the pages' paths; all others are the service's.
-OWN = ("", "enter", "session", "assets", "release", "design", "verify", "trade-off", "collections", "ledgers")
+OWN = (
+    "", "enter", "session", "log-out", "assets", "release", "design", "verify", "trade-off", "collections", "ledgers",
+)  # fmt: skip
 
 #: What is shown without a session.
 OPENED = ("/enter", "/session", "/assets/")
@@ -59,30 +66,30 @@ class Site:
     ----------
     service
         Answers all other paths.
-    hosts
-        The names, with ports, that the pages answer to.
+    settings
+        What the pages are started with.
     announce
         Is told each new one-time token.
     cookie
         The name of the session's cookie.
-    ledgers
-        Where ledgers are that the pages may show and spend from.
-    data
-        Addresses of the data that may be asked.
-    out
-        The folder for bundles.
+    clock
+        The time in seconds, by which sessions end.
     """
 
     def __init__(
-        self, service: Service, hosts: Iterable[str], announce: Callable[[str], None], cookie: str = "discreet",
-        ledgers: Iterable[str] = (), data: Iterable[str] = (), out: Path = Path("releases"),
+        self, service: Service, settings: PageSettings, announce: Callable[[str], None], cookie: str = "discreet",
+        clock: Callable[[], float] = time.time,
     ) -> None:  # fmt: skip
-        self._service, self._cookie = service, cookie
-        self._sessions = Sessions(announce)
+        self._service, self._secure = service, settings.public_url is not None
+        self._cookie = f"__Host-{cookie}" if self._secure else cookie  # which browsers take over TLS alone
+        self._sessions = Sessions(announce, clock)
         self._jobs = Jobs()
-        self._out = out
-        self._data, self._ledgers = _by_name(data), _by_name(ledgers)
-        self._guarded = Guard(self._pages(), self._sessions, cookie, hosts, OPENED, _refused)
+        self._out = Path(settings.out)
+        self._data, self._ledgers = _by_name(settings.data), _by_name(settings.ledgers)
+        self._guarded = Guard(
+            self._pages(), self._sessions, self._cookie, settings.hosts, settings.public_url, OPENED, _unattended,
+            _refused,
+        )  # fmt: skip
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -100,6 +107,7 @@ class Site:
             Route("/", self._home),
             Route("/enter", _entrance),
             Route("/session", self._enter, methods=["POST"]),
+            Route("/log-out", self._log_out, methods=["POST"]),
             Route("/assets/{name:path}", _asset),
             *ReleasePage(self._data, self._ledgers, self._out).routes(),
             *PTablePage(self._jobs).routes(),
@@ -118,9 +126,15 @@ class Site:
         token = (await request.body())[:200].decode("ascii", "replace")
         session = self._sessions.enter(token)
         if session is None:
-            return Response(status_code=403)
+            return PlainTextResponse(USED_LINK, 403)
         answer = Response(status_code=204)
-        answer.set_cookie(self._cookie, session.cookie, httponly=True, samesite="strict", path="/")
+        answer.set_cookie(self._cookie, session.cookie, httponly=True, samesite="strict", path="/", secure=self._secure)
+        return answer
+
+    def _log_out(self, request: Request) -> Response:
+        self._sessions.leave(request.state.session)
+        answer = Response(status_code=204, headers={"HX-Redirect": "/enter"})
+        answer.delete_cookie(self._cookie, httponly=True, samesite="strict", path="/", secure=self._secure)
         return answer
 
 
@@ -134,6 +148,11 @@ def _by_name(addresses: Iterable[str]) -> dict[str, str]:
 
 def _entrance(_: Request) -> Response:
     return _refused(200, "no session")
+
+
+def _unattended(path: str) -> bool:
+    """Return whether an open page asks for this by itself: what brings a collection up to date."""
+    return path.startswith("/collections/") and path.endswith("/now")
 
 
 def _asset(request: Request) -> Response:
@@ -176,9 +195,4 @@ def from_environment() -> Site:
     pages = PageSettings.from_environment(os.environ)
     service = service_from_environment()
 
-    def announce(token: str) -> None:
-        print(f"pages     http://{pages.hosts[0]}/enter#token={token}", flush=True)
-
-    return Site(
-        service, pages.hosts, announce, f"discreet_{service.settings.port}", pages.ledgers, pages.data, Path(*pages.out)
-    )
+    return Site(service, pages, Announcement(pages), f"discreet_{service.settings.port}")

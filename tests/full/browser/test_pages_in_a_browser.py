@@ -56,7 +56,7 @@ class Visitor:
         self.page.on("pageerror", lambda one: self.complaints.append(str(one)))
         self.page.on("dialog", lambda one: (self.complaints.append(one.message), one.dismiss()))
         self.page.on("request", lambda one: None if one.url.startswith(pages.origin) else self.away.append(one.url))
-        self.page.goto(pages.links()[-1])
+        self.page.goto(pages.link())
         self.page.get_by_role("navigation").wait_for()
 
     def go(self, path: str) -> Page:
@@ -130,12 +130,28 @@ def test_every_page_is_accessible_and_quiet(chromium: Browser, pages: RunningPag
     visitor.close()
 
 
-def test_a_used_link_says_where_the_next_one_is(chromium: Browser, pages: RunningPages, visitor: Visitor) -> None:
-    used = pages.links()[-2]
+def test_a_used_link_says_where_the_next_one_is(chromium: Browser, pages: RunningPages) -> None:
+    used = pages.link()
+    Visitor(chromium, pages).close()
     page = chromium.new_page()
     page.goto(used)
     expect(page.get_by_text("This link was used before")).to_be_visible()
     page.close()
+
+
+def test_whoever_logs_out_or_is_logged_out_sees_the_entrance(visitor: Visitor) -> None:
+    """Also where a page of a session that ended asks for a piece of itself."""
+    page = visitor.go("/design")
+    other = visitor.context.new_page()
+    other.goto(f"{visitor.pages.origin}/trade-off")
+    other.get_by_role("button", name="Log out").click()
+    entrance = "Open the link from the terminal"
+    expect(other.get_by_role("heading", name=entrance)).to_be_visible()
+    other.goto(f"{visitor.pages.origin}/design")
+    expect(other.get_by_role("heading", name=entrance)).to_be_visible()
+    page.locator("input[name=n]").first.fill("7")
+    expect(page.get_by_role("heading", name=entrance)).to_be_visible()
+    visitor.complaints.clear()  # of the two answers with status 403
 
 
 def test_a_release_by_keyboard_alone(visitor: Visitor) -> None:

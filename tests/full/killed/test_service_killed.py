@@ -40,6 +40,7 @@ def assert_all_counted_once(service: RunningService, token: str, disturb: Callab
     threads = [threading.Thread(target=send, args=(client,)) for client in range(CLIENTS)]
     for thread in threads:
         thread.start()
+
     def some_were_cut_off() -> bool:
         """Whether a batch was sent more often than it is where nothing fails."""
         return any(times > (2 if is_sent_twice(value) else 1) for value, times in list(sent.items()))

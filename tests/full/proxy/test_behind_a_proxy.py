@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import re
 import socket
 import ssl
@@ -17,7 +18,7 @@ from discreet.collect.reporting.transport import Http, ServiceUnreachable
 from support.needs import need
 from support.paths import DOCS
 from support.ports import reserved_port
-from support.running_service import RunningService
+from support.running_service import Answer, RunningService
 from support.waiting import LIMIT_SECONDS, wait_for
 
 DOCUMENTED = DOCS / "howto_service.md"
@@ -83,6 +84,57 @@ def test_a_client_reports_over_tls_and_to_no_one_it_does_not_trust(service, toke
     assert sum(service.counts(token)["main"].values()) == 1
     written = "".join(one.read_text() for one in (tmp_path / "access", tmp_path / "errors") if one.exists())
     assert "127.0.0.1" not in written  # nothing tells who reported
+
+
+def ask_over_tls(
+    port: int, trusting: ssl.SSLContext, method: str, path: str, body: bytes = b"", **headers: str
+) -> Answer:
+    connection = http.client.HTTPSConnection("localhost", port, context=trusting, timeout=LIMIT_SECONDS)
+    try:
+        connection.request(method, path, body, {name.replace("_", "-"): value for name, value in headers.items()})
+        answer = connection.getresponse()
+        return Answer(answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read())
+    finally:
+        connection.close()
+
+
+def test_a_curator_enters_works_and_logs_out_over_tls(tmp_path: Path) -> None:
+    """The pages behind nginx as it is documented, entered by the link that they write."""
+    (tmp_path / "proxy").mkdir()
+    with reserved_port() as port, tls_proxy(port, tmp_path / "proxy") as (public, trusting):
+        origin = f"https://localhost:{public}"
+        pages = RunningService(
+            str(tmp_path / "reports.db"), tmp_path / "log", ("--pages", "--public-url", f"{origin}/"), port=port
+        )
+        pages.start()
+        try:
+            link = (tmp_path / "reports.db.link").read_text().strip()
+            address, _, token = link.partition("/enter#token=")
+            assert address == origin
+
+            def ask(method: str, path: str, body: bytes = b"", **headers: str) -> Answer:
+                return ask_over_tls(public, trusting, method, path, body, **headers)
+
+            assert ask("GET", "/enter").status == 200
+            assert ask("GET", "/design").status == 403
+            for wrong in (f"http://localhost:{public}", "https://evil.example", f"http://127.0.0.1:{port}"):
+                assert ask("POST", "/session", token.encode(), Origin=wrong).status == 403
+            entered = ask("POST", "/session", token.encode(), Origin=origin)
+            assert entered.status == 204 and "secure" in entered.headers["set-cookie"].lower()
+            cookie = entered.headers["set-cookie"].partition(";")[0]
+            page = ask("GET", "/", Cookie=cookie)
+            assert page.status == 200
+            (word,) = re.findall(r'name="discreet-word" content="([^"]+)"', page.body.decode())
+            allowed = {"Cookie": cookie, "X_Discreet_Session": word, "Origin": origin}
+            assert ask("POST", "/design/job?n=3&epsilon=1", **allowed).status == 200
+            assert ask("POST", "/log-out", **allowed).status == 204
+            assert ask("GET", "/design", Cookie=cookie).status == 403
+            written = [file for file in (tmp_path / "log", *(tmp_path / "proxy").iterdir()) if file.is_file()]
+            unused = (tmp_path / "reports.db.link").read_text().strip().partition("#token=")[2]
+            for file in written:
+                assert token not in file.read_text() and unused not in file.read_text(), file
+        finally:
+            pages.stop()
 
 
 @pytest.mark.parametrize(("trusted", "refused"), [("127.0.0.1", False), ("192.0.2.1", True)])

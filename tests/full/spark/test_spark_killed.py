@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -40,10 +39,10 @@ def cluster() -> Iterator[spark_cluster.Cluster]:
     started.stop()
 
 
-def drive(what: str, cluster: spark_cluster.Cluster, folder: Path) -> subprocess.Popen[str]:
+def drive(what: str, cluster: spark_cluster.Cluster, folder: Path, name: str = "") -> subprocess.Popen[str]:
     environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
     return subprocess.Popen(
-        [sys.executable, DRIVER, what, cluster.address, folder],
+        [sys.executable, DRIVER, what, cluster.address, folder, name],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment,
     )  # fmt: skip
 
@@ -80,11 +79,11 @@ def test_an_executor_killed_while_it_draws_leaves_nobody_out_and_nobody_twice(
     people(tmp_path)
     driver = drive("executor", cluster, tmp_path)
     try:
-        attempts = tmp_path / "reports" / "_temporary"
-        wait_for(lambda: driver.poll() is not None or list(attempts.rglob("part-*.parquet")))
-        time.sleep(1)
+        # each of the two executors has written a batch and waits in its second one
+        wait_for(lambda: driver.poll() is not None or len(list(tmp_path.glob("waiting-*"))) == 2)
         assert driver.poll() is None and not (tmp_path / "reports" / "_SUCCESS").exists()
         os.kill(cluster.executors()[0], signal.SIGKILL)
+        (tmp_path / "go").touch()
         said, problem = driver.communicate(timeout=PATIENCE)
     finally:
         driver.kill()
@@ -103,23 +102,30 @@ def test_an_executor_killed_while_it_counts_costs_the_budget_once(
     for number in range(4):
         rows = {"person": chance.integers(0, 400_000, 1_000_000), "site": chance.integers(0, 6, 1_000_000)}
         pq.write_table(pa.table(rows), tmp_path / "visits" / f"{number}.parquet")
-    book = tmp_path / "visits.ledger"
+    # on a busy machine a release may be over before the executor is killed: then another one tells
+    assert any(_is_killed_while_counting(cluster, tmp_path, f"{attempt}") for attempt in range(5))
+
+
+def _is_killed_while_counting(cluster: spark_cluster.Cluster, folder: Path, name: str) -> bool:
+    """Kill an executor during a release, check what is left, and return whether the release was under way."""
+    book, out = folder / f"{name}.ledger", folder / f"out_{name}"
     dc.Ledger.create(book, dataset="visits", unit="person", epsilon=2)
-    driver = drive("release", cluster, tmp_path)
+    driver = drive("release", cluster, folder, name)
     try:
         wait_for(lambda: driver.poll() is not None or dc.Ledger.open(book).entries())
-        time.sleep(0.2)
+        executors = cluster.executors()
         under_way = not any(entry.committed for entry in dc.Ledger.open(book).entries())
-        os.kill(cluster.executors()[0], signal.SIGKILL)
+        if executors:
+            os.kill(executors[0], signal.SIGKILL)
         _, problem = driver.communicate(timeout=PATIENCE)
     finally:
         driver.kill()
         driver.communicate()
-    assert under_way, "the executor was killed too late to tell"
     ledger = dc.Ledger.open(book)
-    assert ledger.verify().holds and len(ledger.entries()) == 1 and ledger.spent().epsilon == 1
+    assert ledger.verify().holds and len(ledger.entries()) == 1 and ledger.spent().epsilon == 1, problem
     if driver.returncode == 0:
-        assert verify_bundle(tmp_path / "out", ledger=book).holds
+        assert verify_bundle(out, ledger=book).holds
     else:
         assert "Traceback" not in problem or "SourceFailed" in problem
-        assert not (tmp_path / "out").exists()
+        assert not out.exists()
+    return under_way and bool(executors)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from functools import cache
 from typing import Annotated
 
-from fastapi import APIRouter, HTTPException, Path, Response
+from fastapi import APIRouter, HTTPException, Path, Request, Response
+from starlette.types import Scope
 
-from ..collection import NAME, Collection
-from .assets import POLICY, answer_page, asset
+from ..collection import NAME
+from ..service.encoded import Encoded, encode, respond
+from .assets import MEDIA_TYPES, POLICY, asset
 
 
 class AnswerPage:
@@ -16,12 +19,18 @@ class AnswerPage:
 
     Parameters
     ----------
-    find
-        Gives the collection of a name, or refuses.
+    page_of
+        Gives the page of a collection by its name, or refuses.
     """
 
-    def __init__(self, find: Callable[[str], Collection]) -> None:
-        self._find = find
+    def __init__(self, page_of: Callable[[str], Awaitable[Encoded]]) -> None:
+        self._page_of = page_of
+
+    @staticmethod
+    def takes(scope: Scope) -> bool:
+        """Return whether a request is for a page or its files."""
+        path: str = scope["path"]
+        return path.startswith("/browser/") or (path.startswith("/collections/") and path.endswith("/answer"))
 
     def router(self) -> APIRouter:
         """The routes; they are pages for people, so the description of the API leaves them out."""
@@ -31,14 +40,24 @@ class AnswerPage:
         add("/browser/{name}", self.file, include_in_schema=False, response_class=Response)
         return router
 
-    def page(self, name: Annotated[str, Path(pattern=f"^{NAME}$")]) -> Response:
+    async def page(self, name: Annotated[str, Path(pattern=f"^{NAME}$")], request: Request) -> Response:
         """The page of a collection."""
-        text = answer_page(self._find(name))
-        return Response(text, media_type="text/html", headers={"Content-Security-Policy": POLICY})
+        return respond(request, await self._page_of(name), {"Content-Security-Policy": POLICY})
 
-    def file(self, name: str) -> Response:
+    async def file(self, name: str, request: Request) -> Response:
         """A file that the page loads, or the test vectors."""
-        found = asset(name)
-        if found is None:
+        answer = _known_files().get(name)
+        if answer is None:
             raise HTTPException(404)
-        return Response(found.content, media_type=found.media_type)
+        return respond(request, answer)
+
+
+@cache
+def _known_files() -> dict[str, Encoded]:
+    """Return the files as they are sent, each read once."""
+    files = {name: asset(name) for name in MEDIA_TYPES}
+    return {name: encode(file.content.encode(), _media_type(file.media_type)) for name, file in files.items() if file}
+
+
+def _media_type(kind: str) -> str:
+    return f"{kind}; charset=utf-8" if kind.startswith("text/") else kind

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from ...errors import InvalidInput, InWords, UnreadableFile
 from ...estimation.statistics import Reconstruction
 from ...exact.arrays import FloatArray
 from ...spaces import Grid, Labels, Space
+from ...strict_json import read_json
 
 #: The default for a map: shares of the people around each centre, where it is, and how wide, in sides of the map.
 CENTRES = ((0.4, 0.3, 0.35, 0.1), (0.3, 0.7, 0.65, 0.1))
@@ -104,10 +104,7 @@ def _from_file(path: Path) -> object:
         why = getattr(problem, "strerror", None) or "the file is not UTF-8 text"
         raise UnreadableFile(f"Cannot read the guess in {path}: {why}.", argument="guess") from None
     if path.suffix.lower() == ".json":
-        try:
-            content = json.loads(text)
-        except ValueError:
-            raise UnreadableFile(f"Cannot read the guess in {path}: it is not JSON.", argument="guess") from None
+        content = read_json(text, f"the guess in {path}", argument="guess")
         if isinstance(content, dict) and "distribution" in content:  # what an estimate saved
             return [max(0.0, _number(one)) for one in content["distribution"]]
         return content

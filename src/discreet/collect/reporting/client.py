@@ -17,13 +17,14 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Literal
 
-from ...errors import InvalidInput, NotPrivate, Unsupported, arg
+from ...errors import InvalidInput, NotPrivate, UnreadableFile, Unsupported, arg
 from ...exact.integers import positive_integer
 from ...exact.rationals import Number, as_fraction, claimed, text_up
 from ...files import mechanism_from_text
 from ...mechanism import Mechanism
 from ...privacy.verify import verify
 from ...spaces import Grid
+from ...strict_json import read_json
 from ..collection import LONGEST_TEXT, NAME
 from .diary import Diary, Part, Waiting
 from .transport import Answer, Http, Refused, ServiceUnreachable, Transport, read_service
@@ -292,8 +293,8 @@ class Client:
 
     def _fetch(self, path: str) -> dict[str, object]:
         try:
-            content = json.loads(self._get(path).body)
-        except (ValueError, RecursionError):
+            content = read_json(self._get(path).body, "the answer")
+        except UnreadableFile:
             content = None
         if not isinstance(content, dict) or content.get("format") != "discreet collection":
             raise Refused("the service does not describe a collection.", "Look at its address.")

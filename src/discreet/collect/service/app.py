@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 from functools import cached_property
 from typing import TypeVar
 
+from anyio import to_thread
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi
@@ -22,18 +23,18 @@ from starlette.types import Message, Receive, Scope, Send
 from ...errors import DiscreetError
 from ...ledger.stores.base import StoreUnavailable
 from ..browser.routes import AnswerPage
-from ..keys import first_kept_day
 from ..stores.base import ReportStore
 from ..stores.opening import report_store
 from .answers import MOST_KEPT, EstimateAnswers
-from .ingest import PREFIX, SECURITY, SUFFIX, Ingest, refuse_haste
+from .encoded import Encoded, encode, respond
+from .ingest import PREFIX, SECURITY, SUFFIX, Ingest, check_rate_limit
 from .limits import RateLimit
 from .logs import LOGGER, log, start_logging
 from .metrics import Metrics
 from .openapi import DESCRIPTION, SCHEMAS, TITLE, as_report, reports_route
 from .problems import MEDIA_TYPE, Problem
 from .registry import Registry
-from .routes import PlainJson, Routes, asked
+from .routes import PlainJson, Routes, json_bytes
 from .running import Settings
 from .tokens import Tokens
 from .writing import GroupCommit, Writer
@@ -43,8 +44,16 @@ T = TypeVar("T")
 #: How long a worker waits at its start for a database that is away, in seconds.
 WAITING = 120.0
 
-#: How often the traces of old batches are forgotten, in seconds.
-FORGETTING = 3600.0
+#: How often the traces of old batches are forgotten, in seconds; for the first time when so many passed since the start,
+#: so that a clock that is put right soon after it forgets nothing.
+FORGETTING = 6 * 3600.0
+
+#: Threads that answer requests beside the event loop. They take turns with it: the more there are, the longer it waits.
+REQUEST_THREADS = 8
+
+#: Requests for pages and their files that an address may make for each other request that it may: a page loads several,
+#: and a crowd behind one address loads many pages.
+PAGE_RATIO = 10.0
 
 #: How often the store is settled, in seconds, and the share of time that this may take: so long the database can join a
 #: batch with its reports.
@@ -94,6 +103,8 @@ class Service:
         self.registry, self._tokens = Registry(self.store), Tokens(self.store)
         self.answers = EstimateAnswers(self.store, self.metrics, clock)
         self._limit = RateLimit(settings.requests_per_second)
+        self._page_limit = RateLimit(settings.requests_per_second * PAGE_RATIO)
+        self._byte_limit = RateLimit(settings.bytes_per_second)
         self._make_writer = writer or (lambda: GroupCommit(self.store, settings.most_waiting, self.metrics))
         self._writer: Writer | None = None
         self._ingest: Ingest | None = None
@@ -110,7 +121,7 @@ class Service:
             await self.framework(scope, receive, send)
             return
         try:
-            refuse_haste(self._limit, scope)
+            check_rate_limit(self._page_limit if AnswerPage.takes(scope) else self._limit, scope)
         except Problem as problem:
             await _send(problem, send)
             return
@@ -135,21 +146,20 @@ class Service:
         """Everything but reports."""
         app = FastAPI(
             title=TITLE, description=DESCRIPTION, version="1", lifespan=self._lifespan, docs_url=None, redoc_url=None,
-            default_response_class=PlainJson,
+            default_response_class=PlainJson, openapi_url=None,
         )  # fmt: skip
         routes = Routes(
             self.settings, self.store, self.registry, self._tokens, self.answers, self.metrics,
-            self._written_by,
+            self._written_by, self._byte_limit,
         )  # fmt: skip
         app.include_router(routes.router())
-        pages = AnswerPage(lambda name: asked(lambda: self.registry.get(name)).collection)
-        app.include_router(pages.router())
+        app.include_router(AnswerPage(routes.answer_page).router())
+        app.add_api_route("/openapi.json", self._openapi, include_in_schema=False, response_class=Response)
         app.add_api_route("/docs", self._page, include_in_schema=False, response_class=Response)
         app.add_exception_handler(Problem, _refuse)
         app.add_exception_handler(RequestValidationError, _refuse)
         app.add_exception_handler(HTTPException, _refuse)
         app.add_exception_handler(Exception, _fail)
-        app.openapi = lambda: self.description  # type: ignore[method-assign]
         return app
 
     @cached_property
@@ -163,11 +173,22 @@ class Service:
         made.setdefault("components", {}).setdefault("schemas", {}).update(SCHEMAS)
         return dict(made)
 
-    def _page(self) -> Response:
+    @cached_property
+    def _pages(self) -> dict[str, Encoded]:
+        """The description for programs, and the page about it."""
         paths = self.description["paths"]
         assert isinstance(paths, dict)
-        headers = {"Content-Security-Policy": _PAGE_POLICY}
-        return Response(as_report(paths).page(), media_type="text/html", headers=headers)
+        return {
+            "openapi": encode(json_bytes(self.description), PlainJson.media_type),
+            "docs": encode(as_report(paths).page().encode(), "text/html; charset=utf-8"),
+        }
+
+    async def _openapi(self, request: Request) -> Response:
+        return respond(request, self._pages["openapi"], {"Cache-Control": "no-store"})
+
+    async def _page(self, request: Request) -> Response:
+        headers = {"Content-Security-Policy": _PAGE_POLICY, "Cache-Control": "no-store"}
+        return respond(request, self._pages["docs"], headers)
 
     # ---------------------------------------------------------------- from start to stop
 
@@ -175,9 +196,14 @@ class Service:
     async def _lifespan(self, _: FastAPI) -> AsyncIterator[None]:
         sys.setswitchinterval(TURN)
         gc.freeze()  # looking for garbage among all that was imported would stop every thread for a moment
+        to_thread.current_default_thread_limiter().total_tokens = REQUEST_THREADS
         await self._open_store()
+        await run_in_threadpool(lambda: self._pages)  # before the first request, and beside the loop
         self._writer = self._make_writer()
-        self._ingest = Ingest(self.settings, self.registry, self._tokens, self._writer, self._limit, self.metrics)
+        self._ingest = Ingest(
+            self.settings, self.store, self.registry, self._tokens, self._writer, self._limit, self._byte_limit,
+            self.metrics,
+        )  # fmt: skip
         loops = (self._forget_keys(), self._settle(), self._prepare_answers(self._ingest))
         tasks = [asyncio.create_task(one) for one in loops]
         log("started", store=self.store.name)
@@ -188,6 +214,7 @@ class Service:
                 one.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             self.answers.close()
+            await _beside("the parser did not end", run_in_threadpool(self._ingest.close))
             await _beside("the writer did not end", run_in_threadpool(self._writer.close))  # what was taken is written
             await _beside("the store was not closed", run_in_threadpool(self.store.close))
             log("stopped")
@@ -198,6 +225,9 @@ class Service:
         while True:
             try:
                 await run_in_threadpool(self.store.open)
+                days = await run_in_threadpool(self.store.key_days)
+                if days.is_spoilt:
+                    LOGGER.error("the store refuses reports: run discreet collect repair, or put the clock right")
                 return
             except StoreUnavailable as problem:
                 if not self.store.several_writers or time.monotonic() > end:
@@ -207,8 +237,8 @@ class Service:
 
     async def _forget_keys(self) -> None:
         while True:
-            await _beside("old keys were not forgotten", run_in_threadpool(self.store.forget_keys, first_kept_day()))
             await asyncio.sleep(FORGETTING)
+            await _beside("old keys were not forgotten", run_in_threadpool(self.store.forget_keys))
 
     async def _settle(self) -> None:
         """What the database itself keeps of batches is removed, at the start and every few seconds."""

@@ -1,26 +1,28 @@
 """The one route that must be quick: batches of reports.
 
 It is parsed by hand, beside the framework that answers everything else; :mod:`.openapi` describes it. In order: the
-rate of the address, the key, the body, the collection, the token if one is needed, every report, the rate of reports.
-Nothing of a batch is stored unless all of it can be.
+rate of the address, the key, the rate of bytes, the body, the collection, the token if one is needed, every report, the
+rate of reports. Nothing of a batch is stored unless all of it can be.
+
+Bodies are parsed in a thread of their own (:mod:`.parsing`): the event loop, on which everybody waits, looks at none.
 """
 
 from __future__ import annotations
 
-import json
 import re
+from datetime import date
 from typing import TypeAlias
 
 from starlette.concurrency import run_in_threadpool
 from starlette.types import Receive, Scope, Send
 
-from ...errors import DiscreetError
 from ..collection import NAME
-from ..keys import KEPT, body_digest, is_ahead, is_expired, read_key
-from ..stores.base import Batch, Outcome
-from .limits import RateLimit
+from ..keys import KEPT, read_key
+from ..stores.base import Outcome, ReportStore
+from .limits import RateLimit, address_group
 from .metrics import Metrics
-from .problems import MEDIA_TYPE, Problem
+from .parsing import BatchBody, Parser
+from .problems import MEDIA_TYPE, Problem, busy
 from .registry import Registry, Served
 from .running import Settings
 from .tokens import Tokens, permits
@@ -51,21 +53,26 @@ class Ingest:
     ----------
     settings
         Limits of a batch.
-    registry, tokens, writer, limit, metrics
+    store, registry, tokens, writer, metrics
         What the service has.
+    limit, byte_limit
+        How many requests, and how many bytes in them, an address may send.
     """
 
     def __init__(
         self,
         settings: Settings,
+        store: ReportStore,
         registry: Registry,
         tokens: Tokens,
         writer: Writer,
         limit: RateLimit,
+        byte_limit: RateLimit,
         metrics: Metrics,
     ) -> None:
-        self._settings, self._registry, self._tokens = settings, registry, tokens
-        self._writer, self._limit, self._metrics = writer, limit, metrics
+        self._settings, self._store, self._registry, self._tokens = settings, store, registry, tokens
+        self._writer, self._limit, self._byte_limit, self._metrics = writer, limit, byte_limit, metrics
+        self._parser = Parser(settings.most_reports, settings.most_waiting)
         self._report_limit = RateLimit(settings.reports_per_second)
         self._changed: set[str] = set()
 
@@ -79,6 +86,10 @@ class Ingest:
         """The collections that batches came in for since this was asked last."""
         changed, self._changed = sorted(self._changed), set()
         return changed
+
+    def close(self) -> None:
+        """End the thread that parses."""
+        self._parser.close()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -97,48 +108,53 @@ class Ingest:
         await send({"type": "http.response.body", "body": body})
 
     async def _take(self, scope: Scope, receive: Receive) -> tuple[Outcome, int]:
-        refuse_haste(self._limit, scope)
+        check_rate_limit(self._limit, scope)
         headers = dict(scope["headers"])
         if sum(name == b"idempotency-key" for name, _ in scope["headers"]) > 1:
             raise Problem("bad-key", "Send one Idempotency-Key.")
-        key = headers.get(b"idempotency-key", b"").decode("latin-1")
-        found = read_key(key)
-        if found is None:
+        text = headers.get(b"idempotency-key", b"").decode("latin-1")
+        key = read_key(text)
+        if key is None:
             raise Problem("bad-key", "Send Idempotency-Key: the day (UTC), a point and 32 random hexadecimal digits.")
-        if is_ahead(found.day):
-            raise Problem("bad-key", "The day of the key has not come yet. Set the clock, and send it under a new key.")
-        if is_expired(found.day):
-            raise _expired()
         if headers.get(b"content-type", b"").partition(b";")[0].strip().lower() != b"application/json":
             raise Problem("not-json", "Send Content-Type: application/json.")
-        body = await read_body(headers, receive, self._settings.most_bytes)
+        body = await read_body(scope, receive, self._settings.most_bytes, self._byte_limit)
         name: str = scope["path"][len(PREFIX) : -len(SUFFIX)]
         served = await self._served(name)
         if served.collection.reporting == "token":
             await self._refuse_unpermitted(headers, name)
-        mechanism, reports = _read_batch(body, self._settings.most_reports)
-        number = served.numbers.get(mechanism)
-        if number is None:
-            raise Problem("invalid", "The collection has no mechanism of this name.", more={"field": "mechanism"})
-        try:
-            indices = served.collection.readers[mechanism](reports)
-        except DiscreetError as problem:
-            raise Problem("invalid", str(problem), more={"field": "reports"}) from None
-        refuse_haste(self._report_limit, scope, len(reports))
-        batch = Batch(number, found.day, found.hash, body_digest(key, name, body), indices)
+        batch = await self._parser.submit(BatchBody(served, text, key, body))
+        reports = len(batch.reports)
+        check_rate_limit(self._report_limit, scope, reports)
         outcome = await self._writer.submit(batch)
-        self._metrics.batch(outcome, len(reports))
+        self._metrics.batch(outcome, reports)
         self._changed.add(name)
-        if outcome is Outcome.EXPIRED:
-            raise _expired()
         if outcome is Outcome.CONFLICT:
             raise Problem("key-of-another-batch", "Make a new key for each batch, and send a batch unchanged.")
-        return outcome, len(reports)
+        if outcome is Outcome.WRONG_DAY:
+            raise await run_in_threadpool(self._wrong_day)
+        if outcome is Outcome.POSTPONED:
+            raise busy("The clock of this service was wrong, and is being repaired. Send the same batch again later.")
+        if outcome is Outcome.EXPIRED:
+            raise Problem(
+                "expired-key",
+                f"Keys are taken for {KEPT} days. Whether this batch was counted is no longer known: do not send it "
+                "again.",
+            )
+        return outcome, reports
+
+    def _wrong_day(self) -> Problem:
+        """Return the refusal of a key for its day, with the day to put in a new one."""
+        today = date.fromordinal(self._store.key_days().today).isoformat()
+        return Problem(
+            "bad-key",
+            f"This key was not counted and never will be: its day is too far from {today}. "
+            "Send the same batch under a new key of that day.",
+            more={"today": today},
+        )
 
     async def _served(self, name: str) -> Served:
-        served = self._registry.known(name)
-        if served is None and _COLLECTION.fullmatch(name):
-            served = await run_in_threadpool(self._registry.find, name)
+        served = await self._registry.served(name) if _COLLECTION.fullmatch(name) else None
         if served is None:
             raise Problem("not-found", "There is no collection of this name.")
         return served
@@ -152,12 +168,16 @@ class Ingest:
             raise Problem("not-permitted", "This token does not permit reports to this collection.")
 
 
-def refuse_haste(limit: RateLimit, scope: Scope, wanted: int = 1) -> None:
-    """Refuse a request of an address that made too many, or sent too many reports."""
+def check_rate_limit(limit: RateLimit, scope: Scope, amount: int = 1) -> None:
+    """Refuse a request of an address that made too many, or sent too many bytes or reports."""
     client = scope.get("client")
-    wait = limit.wait(client[0] if client else "", wanted)
+    wait = limit.wait(address_group(client[0]) if client else "", amount)
     if wait:
-        raise Problem("too-many-requests", "Slow down.", headers={"Retry-After": str(int(wait) + 1)})
+        raise Problem(
+            "too-many-requests",
+            "Too much came from this address at once. Wait, and send the same again.",
+            headers={"Retry-After": str(int(wait) + 1)},
+        )
 
 
 def bearer(headers: dict[bytes, bytes]) -> str:
@@ -170,12 +190,17 @@ def no_token() -> Problem:
     return Problem("no-token", "Send Authorization: Bearer TOKEN.", headers={"WWW-Authenticate": "Bearer"})
 
 
-async def read_body(headers: dict[bytes, bytes], receive: Receive, most: int) -> bytes:
-    """The body of a request, refused as soon as it is known to be too long."""
-    stated = headers.get(b"content-length", b"0")
+async def read_body(scope: Scope, receive: Receive, most: int, limit: RateLimit) -> bytes:
+    """Return the body of a request, refused as soon as it is known to be too long for all, or for its address now.
+
+    Every byte is charged before anybody looks at it: all at once where the request states how many there are.
+    """
+    stated = dict(scope["headers"]).get(b"content-length")
     too_large = Problem("too-large", f"A body may have {most:,} bytes.")
-    if not stated.isdigit() or len(stated) > 12 or int(stated) > most:
-        raise too_large
+    if stated is not None:
+        if not stated.isdigit() or len(stated) > 12 or int(stated) > most:
+            raise too_large
+        check_rate_limit(limit, scope, int(stated))
     parts, length = [], 0
     while True:
         message = await receive()
@@ -185,44 +210,8 @@ async def read_body(headers: dict[bytes, bytes], receive: Receive, most: int) ->
         length += len(part)
         if length > most:
             raise too_large
+        if stated is None:
+            check_rate_limit(limit, scope, len(part))
         parts.append(part)
         if not message.get("more_body", False):
             return b"".join(parts) if len(parts) > 1 else part
-
-
-def read_json(body: bytes) -> object:
-    """A body as JSON: in UTF-8, and with each key of an object once (RFC 8259)."""
-    try:
-        return _JSON.decode(body.decode())
-    except (ValueError, RecursionError):
-        raise Problem("bad-request", "The body is not JSON in UTF-8, or names a key of an object twice.") from None
-
-
-def _keys_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError
-    return found
-
-
-_JSON = json.JSONDecoder(object_pairs_hook=_keys_once)
-
-
-def _read_batch(body: bytes, most: int) -> tuple[str, list[object]]:
-    """The mechanism's name and the reports, which are not looked at yet."""
-    content = read_json(body)
-    if not isinstance(content, dict) or content.keys() != {"mechanism", "reports"}:
-        raise Problem("invalid", 'A batch is {"mechanism": NAME, "reports": [...]}.')
-    mechanism, reports = content["mechanism"], content["reports"]
-    if not isinstance(mechanism, str):
-        raise Problem("invalid", "The mechanism is given by its name.", more={"field": "mechanism"})
-    if not isinstance(reports, list) or not 1 <= len(reports) <= most:
-        raise Problem("invalid", f"A batch has 1 to {most:,} reports, in a list.", more={"field": "reports"})
-    return mechanism, reports
-
-
-def _expired() -> Problem:
-    return Problem(
-        "expired-key",
-        f"Keys are taken for {KEPT} days. Whether this batch was counted is no longer known: do not send it again.",
-    )

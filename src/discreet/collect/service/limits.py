@@ -6,18 +6,30 @@ Addresses are kept in memory alone, and only while they ask.
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import resource
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+from weakref import WeakKeyDictionary
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from ...system import max_open_files
 
 #: The most bytes of a request before its body: its first line and its headers.
 MOST_HEADER_BYTES = 32_768
 
 #: How long a request may take to arrive, with its body, in seconds.
 ARRIVING = 20.0
+
+#: Seconds that a connection may leave an answer unread, beyond what the system takes in for it.
+UNREAD_SECONDS = 20.0
+
+#: The share of all connections that one address may have open. A trusted proxy has those of many people.
+ADDRESS_SHARE = 0.25
 
 #: How many connections are open at once, and the share of the files that the process may open.
 MOST_CONNECTIONS, SHARE_OF_FILES = 2000, 0.5
@@ -27,6 +39,38 @@ BURST_SECONDS = 10.0
 
 #: How many addresses are remembered; the one that has not asked for longest is forgotten first.
 MOST_ADDRESSES = 20_000
+
+
+@lru_cache(maxsize=4096)
+def address_group(address: str) -> str:
+    """Return what stands for whoever has an address: an IPv4 address, or the /64 of an IPv6 one, which one line has.
+
+    >>> address_group("2001:db8:1:2:3:4:5:6"), address_group("::ffff:192.0.2.7"), address_group("192.0.2.7")
+    ('2001:db8:1:2::/64', '192.0.2.7', '192.0.2.7')
+    """
+    try:
+        read = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return address
+    if isinstance(read, ipaddress.IPv4Address):
+        return str(read)
+    return str(read.ipv4_mapped or ipaddress.ip_network((read, 64), strict=False))
+
+
+@lru_cache(maxsize=4096)
+def is_trusted(address: str, trusted: str) -> bool:
+    """Return whether an address is one of the proxies, by their addresses or networks, comma separated.
+
+    >>> is_trusted("10.0.0.7", "127.0.0.1, 10.0.0.0/8"), is_trusted("192.0.2.7", "127.0.0.1")
+    (True, False)
+    """
+    for one in trusted.split(","):
+        try:
+            if one.strip() in ("*", address) or ipaddress.ip_address(address) in ipaddress.ip_network(one.strip()):
+                return True
+        except ValueError:
+            continue
+    return False
 
 
 class RateLimit:
@@ -73,26 +117,79 @@ class RateLimit:
         return 0.0 if allowed else (enough - permits) / self._rate
 
 
+#: Server -> how many connections each address has open.
+_OPEN: WeakKeyDictionary[Any, Counter[str]] = WeakKeyDictionary()
+
+
 class BoundedProtocol(HttpToolsProtocol):
     """The server's protocol, with bounds that it does not have: on headers, on time, and on connections.
 
     A request that has not arrived as a whole after :data:`ARRIVING` seconds is cut off, whether its headers or its body
-    are slow, and so is a connection that asks nothing. Between requests the server's own limit holds.
+    are slow, and so is a connection that asks nothing, and one that does not read its answer. Between requests the
+    server's own limit holds.
     """
 
     _in_headers, _header_bytes, _began_now = True, 0, False
     _deadline: asyncio.TimerHandle | None = None
+    _unread: asyncio.TimerHandle | None = None
+    _group = ""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        if len(self.connections) > most_connections():
+        if len(self.connections) > most_connections() or not self._has_room():
             self._refuse(b"503 Service Unavailable", b"retry-after: 1\r\n")
             return
         self._deadline = self.loop.call_later(ARRIVING, self._cut_off)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._keep()
+        self._is_read()
+        counts = _OPEN.get(self.server_state)
+        if self._group and counts is not None:
+            counts[self._group] -= 1
+            if not counts[self._group]:
+                del counts[self._group]
         super().connection_lost(exc)
+
+    def _has_room(self) -> bool:
+        """Count the connection, unless a trusted proxy made it; says whether its address may have one more."""
+        address = self.client[0] if self.client else ""
+        if is_trusted(address, _as_text(self.config.forwarded_allow_ips)):
+            return True
+        self._group = address_group(address)
+        counts = _OPEN.setdefault(self.server_state, Counter())
+        counts[self._group] += 1
+        return counts[self._group] <= max(1, int(most_connections() * ADDRESS_SHARE))
+
+    # ---------------------------------------------------------------- answers that are not read
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        if self._unread is None:
+            self._unread = self.loop.call_later(UNREAD_SECONDS, self._give_up)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._is_read()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if not self.flow.write_paused:
+            self._is_read()
+            if self.transport.get_write_buffer_size():  # a little that is left, also when the connection is closed
+                self._unread = self.loop.call_later(UNREAD_SECONDS, self._give_up)
+
+    def _is_read(self) -> None:
+        if self._unread is not None:
+            self._unread.cancel()
+            self._unread = None
+
+    def _give_up(self) -> None:
+        self._unread = None
+        if self.transport.get_write_buffer_size():
+            self.transport.abort()
+
+    # ---------------------------------------------------------------- requests that do not arrive
 
     def data_received(self, data: bytes) -> None:
         if self.transport.is_closing():
@@ -136,7 +233,11 @@ class BoundedProtocol(HttpToolsProtocol):
         self.transport.close()
 
 
+def _as_text(addresses: list[str] | str | None) -> str:
+    return ",".join(addresses) if isinstance(addresses, list) else addresses or ""
+
+
 def most_connections() -> int:
     """How many connections are open at once: a store needs files, too."""
-    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return MOST_CONNECTIONS if files == resource.RLIM_INFINITY else min(MOST_CONNECTIONS, int(files * SHARE_OF_FILES))
+    files = max_open_files()
+    return MOST_CONNECTIONS if files is None else min(MOST_CONNECTIONS, int(files * SHARE_OF_FILES))

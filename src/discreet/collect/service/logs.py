@@ -8,10 +8,17 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import sys
+import threading
+import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 LOGGER = logging.getLogger("discreet.service")
+
+#: Lines about one event in a minute, the seconds of a minute, and the most events that are remembered.
+LINES_A_MINUTE, MINUTE, MAX_EVENTS = 10, 60.0, 100
 
 
 class JsonLines(logging.Formatter):
@@ -23,6 +30,8 @@ class JsonLines(logging.Formatter):
             "level": record.levelname.lower(),
             "event": record.getMessage(),
         }
+        if record.name == "asyncio":  # its words could hold an address
+            content["event"] = "a connection failed"
         figures = getattr(record, "figures", None)
         if isinstance(figures, dict):
             content |= figures
@@ -30,6 +39,40 @@ class JsonLines(logging.Formatter):
             # where it failed, and what kind of failure it was: its words could quote a request
             content |= {"error": record.exc_info[0].__name__, "where": _where(record)}
         return json.dumps(content)
+
+
+class Repetitions(logging.Filter):
+    """Lets each event be logged a few times a minute: whoever sends nonsense fills no disk.
+
+    The next line about it says how many were left out.
+
+    Parameters
+    ----------
+    clock
+        Seconds, from some moment on.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._clock, self._lock = clock, threading.Lock()
+        self._lines: dict[str, tuple[float, int]] = {}  # event -> when its minute began, and how many came in it
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        event = record.name if record.name == "asyncio" else f"{record.name} {record.msg}"
+        with self._lock:
+            began, lines = self._lines.get(event, (-math.inf, 0))
+            if self._clock() - began < MINUTE and lines >= LINES_A_MINUTE:
+                self._lines[event] = (began, lines + 1)
+                return False
+            if self._clock() - began >= MINUTE:
+                if lines > LINES_A_MINUTE:
+                    figures = getattr(record, "figures", None) or {}
+                    record.figures = {**figures, "left_out": lines - LINES_A_MINUTE}
+                began, lines = self._clock(), 0
+                if len(self._lines) >= MAX_EVENTS:
+                    self._lines.clear()
+            self._lines[event] = (began, lines + 1)
+            return True
 
 
 def _where(record: logging.LogRecord) -> str:
@@ -48,7 +91,8 @@ def start_logging() -> None:
     """Write the logs of the service and of the server below it to standard error, as JSON lines."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
-    for name in ("discreet.service", "uvicorn", "uvicorn.error"):
+    handler.addFilter(Repetitions())
+    for name in ("discreet.service", "asyncio", "uvicorn", "uvicorn.error"):
         logger = logging.getLogger(name)
         logger.handlers = [handler] if name != "uvicorn.error" else []
         logger.setLevel(logging.INFO)

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
+
+from starlette.concurrency import run_in_threadpool
 
 from ...errors import InvalidInput
 from ...estimation.model.problem import MOST_TRUTHS
 from ...report import Json
+from ...strict_json import read_json
 from ..collection import Collection, collection_from_text, read_collection
 from ..stores.base import NameTaken, ReportStore, StoredCollection
 from .problems import Problem
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Served:
     """A collection, the numbers of its mechanisms in the store, and its public description."""
 
@@ -29,18 +34,34 @@ class Registry:
     def __init__(self, store: ReportStore) -> None:
         self._store = store
         self._served: dict[str, Served] = {}
+        self._proving = threading.Lock()
+        self._under_way: dict[str, asyncio.Task[Served | None]] = {}
 
-    def known(self, name: str) -> Served | None:
-        """The collection, if it was used before in this process."""
-        return self._served.get(name)
+    async def served(self, name: str) -> Served | None:
+        """Return the collection; however many ask for one at the same time, one of them keeps a thread busy."""
+        if name in self._served:
+            return self._served[name]
+        task = self._under_way.get(name)
+        if task is None:
+            task = self._under_way[name] = asyncio.create_task(self._looked_up(name))
+            task.add_done_callback(lambda done: done.cancelled() or done.exception())  # its asker may have left
+        return await asyncio.shield(task)
+
+    async def _looked_up(self, name: str) -> Served | None:
+        try:
+            return await run_in_threadpool(self.find, name)
+        finally:
+            del self._under_way[name]
 
     def find(self, name: str) -> Served | None:
-        """The collection, looked up in the store if it is not known yet: another worker may have made it."""
+        """Return the collection, looked up in the store and proved if it is not known yet: another worker made it."""
         if name not in self._served:
             kept = self._store.collection(name)
             if kept is None:
                 return None
-            self._serve(kept, collection_from_text(name, kept.text))
+            with self._proving:  # each collection once, whoever asks
+                if name not in self._served:
+                    self._serve(kept, collection_from_text(name, kept.text))
         return self._served[name]
 
     def get(self, name: str) -> Served:
@@ -60,13 +81,15 @@ class Registry:
         except NameTaken:
             there = self._store.collection(name)
             assert there is not None
-            if json.loads(there.text) != json.loads(text):
+            if read_json(there.text, name) != read_json(text, name):
                 raise Problem("name-taken", "A collection of this name was made from another description.") from None
             return self._serve(there, collection), False
         return self._serve(kept, collection), True
 
     def _serve(self, kept: StoredCollection, collection: Collection) -> Served:
-        names = list(json.loads(kept.text)["mechanisms"])  # in the order of the text, which the numbers are in
+        names = list(
+            read_json(kept.text, kept.name)["mechanisms"]
+        )  # in the order of the text, which the numbers are in
         served = Served(collection, dict(zip(names, kept.mechanisms, strict=True)), collection.to_json())
         self._served[kept.name] = served
         return served

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Callable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Annotated, TypeVar
 
@@ -15,12 +17,16 @@ from ...errors import DiscreetError, InvalidInput, InWords, Unsupported
 from ...ledger.stores.base import StoreUnavailable
 from ...mechanism import Mechanism
 from ...report import Json, stamped
+from ..browser.assets import answer_page
 from ..collection import NAME
 from ..stores.base import ReportStore
 from .answers import LEVEL, EstimateAnswers
-from .ingest import no_token, read_body, read_json
+from .encoded import Encoded, EncodedAnswers, encode, respond
+from .ingest import no_token, read_body
+from .limits import RateLimit
 from .metrics import Metrics
 from .openapi import json_body, problem_responses
+from .parsing import read_json
 from .problems import Problem, busy, invalid
 from .registry import Registry, Served
 from .running import Settings
@@ -31,6 +37,9 @@ T = TypeVar("T")
 
 #: The levels of intervals that are offered.
 LOWEST_LEVEL, HIGHEST_LEVEL = 0.5, 0.999
+
+#: Seconds for which it is believed that the store can be written, once that was tried.
+READY_SECONDS = 2.0
 
 #: Larger tables of integers than this are not sent.
 MOST_PLACES = 250_000
@@ -47,7 +56,12 @@ class PlainJson(Response):
     media_type = "application/json"
 
     def render(self, content: object) -> bytes:
-        return json.dumps(content, separators=(",", ":")).encode()
+        return json_bytes(content)
+
+
+def json_bytes(content: object) -> bytes:
+    """Return an object as JSON in ASCII."""
+    return json.dumps(content, separators=(",", ":")).encode()
 
 
 @contextmanager
@@ -79,9 +93,12 @@ class Routes:
         answers: EstimateAnswers,
         metrics: Metrics,
         writer: Callable[[], Writer],
+        byte_limit: RateLimit,
     ) -> None:
         self._settings, self._store, self._registry, self._tokens = settings, store, registry, tokens
-        self._answers, self._metrics, self._writer = answers, metrics, writer
+        self._answers, self._metrics, self._writer, self._byte_limit = answers, metrics, writer, byte_limit
+        self._encoded = EncodedAnswers()
+        self._trial: tuple[float, asyncio.Task[None]] | None = None
 
     def router(self) -> APIRouter:
         router = APIRouter(default_response_class=PlainJson)
@@ -114,7 +131,7 @@ class Routes:
         add("/v1/tokens/{token}", self.remove_token, methods=["DELETE"], status_code=204, tags=["tokens"],
             summary="Remove a token", responses=private, response_class=Response)  # fmt: skip
         add("/health", self.health, tags=["operation"], summary="Whether the service runs")
-        add("/ready", self.ready, tags=["operation"], summary="Whether the store answers",
+        add("/ready", self.ready, tags=["operation"], summary="Whether reports can be stored",
             responses=problem_responses("unavailable"))  # fmt: skip
         add("/metrics", self.metrics, tags=["operation"], summary="Figures for Prometheus", response_class=Response,
             responses={200: {"content": {"text/plain": {}}, "description": "Figures"},
@@ -138,33 +155,36 @@ class Routes:
         self._permit(token, "manage", None)
         return PlainJson(stamped("collections", 1, {"names": asked(self._store.collection_names)}))
 
-    def describe(self, name: Name) -> Response:
+    async def describe(self, name: Name, request: Request) -> Response:
         """What is asked, with which mechanisms, and what they guarantee between any two values."""
-        return PlainJson(self._served(name).description)
+        served = await self._served(name)
+        return await self._public(request, (name,), lambda: json_bytes(served.description))
 
-    def mechanism(self, name: Name, mechanism: Name) -> Response:
+    async def mechanism(self, name: Name, mechanism: Name, request: Request) -> Response:
         """The mechanism as ``dc.load`` reads and proves it."""
-        return PlainJson(self._mechanism(name, mechanism).to_json())
+        found = await self._mechanism(name, mechanism)
+        return await self._public(request, (name, mechanism), lambda: json_bytes(found.to_json()))
 
-    def table(self, name: Name, mechanism: Name) -> Response:
+    async def table(self, name: Name, mechanism: Name, request: Request) -> Response:
         """Weights of every report for every true value, as exact integers: a palette, and positions in it.
 
         The chance of a report is its weight over the sum of its row.
         """
-        found = self._mechanism(name, mechanism)
-        size = (found.inputs.size or 0) * (found.outputs.size or 0)
-        refusal = Problem("not-tabular", "It has too many values and reports, or its chances are not rational.")
-        if size > MOST_PLACES:
-            raise refusal
-        try:
-            kernel = found.kernel.table()
-        except Unsupported:
-            raise refusal from None
-        return PlainJson(
-            stamped("sampling table", 1, {
-                "inputs": found.inputs.to_json(), "outputs": found.outputs.to_json(), **kernel.to_json(),
-            })
-        )  # fmt: skip
+        found = await self._mechanism(name, mechanism)
+        return await self._public(request, (name, mechanism, "table"), lambda: json_bytes(_table(found)))
+
+    async def answer_page(self, name: str) -> Encoded:
+        """The page on which people answer, as it is sent."""
+        served = await self._served(name)
+        key = (name, "", "page")
+        return await self._encoded.get(
+            key, lambda: encode(answer_page(served.collection).encode(), "text/html; charset=utf-8")
+        )
+
+    async def _public(self, request: Request, key: tuple[str, ...], make: Callable[[], bytes]) -> Response:
+        """Answer with what anybody may have, encoded once: a collection never changes."""
+        answer = await self._encoded.get(key, lambda: encode(make(), PlainJson.media_type))
+        return respond(request, answer)
 
     # ---------------------------------------------------------------- answers
 
@@ -221,9 +241,14 @@ class Routes:
         """The process answers."""
         return {"status": "running"}
 
-    def ready(self) -> dict[str, str]:
-        """The process answers, and so does the store."""
-        asked(self._store.collection_names)
+    async def ready(self) -> dict[str, str]:
+        """The process answers, and the store can be written: that is tried every few seconds at most."""
+        now = time.monotonic()
+        if self._trial is None or (self._trial[1].done() and now - self._trial[0] > READY_SECONDS):
+            task = asyncio.create_task(run_in_threadpool(asked, self._store.check_writable))
+            task.add_done_callback(lambda done: done.cancelled() or done.exception())  # its asker may have left
+            self._trial = now, task
+        await asyncio.shield(self._trial[1])
         return {"status": "ready"}
 
     def metrics(self, token: Credentials) -> Response:
@@ -233,16 +258,20 @@ class Routes:
 
     # ---------------------------------------------------------------- what they share
 
-    def _served(self, name: str) -> Served:
-        return asked(lambda: self._registry.get(name))
+    async def _served(self, name: str) -> Served:
+        with as_problems():
+            served = await self._registry.served(name)
+        if served is None:
+            raise Problem("not-found", "There is no collection of this name.")
+        return served
 
     def _readable(self, name: str, token: HTTPAuthorizationCredentials | None) -> Served:
-        """The collection, for whoever may read its estimates and counts."""
+        """The collection, for whoever may read its estimates and counts. It is looked up in another thread."""
         self._permit(token, "read", name)
-        return self._served(name)
+        return asked(lambda: self._registry.get(name))
 
-    def _mechanism(self, name: str, mechanism: str) -> Mechanism:
-        mechanisms: Mapping[str, Mechanism] = self._served(name).collection.mechanisms
+    async def _mechanism(self, name: str, mechanism: str) -> Mechanism:
+        mechanisms = (await self._served(name)).collection.mechanisms
         if mechanism not in mechanisms:
             raise Problem("not-found", "The collection has no mechanism of this name.")
         return mechanisms[mechanism]
@@ -257,4 +286,18 @@ class Routes:
             raise Problem("not-permitted", "Ask for a token that does.")
 
     async def _body(self, request: Request, most: int) -> object:
-        return read_json(await read_body(dict(request.scope["headers"]), request.receive, most))
+        body = await read_body(request.scope, request.receive, most, self._byte_limit)
+        return await run_in_threadpool(read_json, body)
+
+
+def _table(mechanism: Mechanism) -> dict[str, Json]:
+    """Return the integers that devices sample from."""
+    refusal = Problem("not-tabular", "It has too many values and reports, or its chances are not rational.")
+    if (mechanism.inputs.size or 0) * (mechanism.outputs.size or 0) > MOST_PLACES:
+        raise refusal
+    try:
+        kernel = mechanism.kernel.table()
+    except Unsupported:
+        raise refusal from None
+    spaces = {"inputs": mechanism.inputs.to_json(), "outputs": mechanism.outputs.to_json()}
+    return stamped("sampling table", 1, {**spaces, **kernel.to_json()})

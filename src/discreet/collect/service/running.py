@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Literal, TypedDict
 
 from ...errors import InvalidInput, MissingExtra, arg
+from ...strict_json import read_json
 from ..stores.opening import report_store
 
 #: The environment variable that hands the settings on to workers.
@@ -33,6 +34,8 @@ class Settings:
         How many requests one address may make on average; 0 for any number.
     reports_per_second
         How many reports one address may send on average; 0 for any number.
+    bytes_per_second
+        How many bytes one address may send in bodies on average; 0 for any number.
     most_reports, most_bytes
         The largest batch, in reports and in bytes of its body.
     most_description_bytes
@@ -50,6 +53,7 @@ class Settings:
     trusted_proxies: str = "127.0.0.1"
     requests_per_second: float = 100.0
     reports_per_second: float = 10_000.0
+    bytes_per_second: float = 1_000_000.0
     most_reports: int = 10_000
     most_bytes: int = 1_000_000
     most_description_bytes: int = 20_000_000
@@ -64,7 +68,9 @@ class Settings:
     def from_environment(cls, environment: Mapping[str, str]) -> Settings:
         """The settings that a worker was handed."""
         known = {field.name for field in fields(cls)}
-        return cls(**{name: value for name, value in json.loads(environment[VARIABLE]).items() if name in known})
+        return cls(
+            **{name: value for name, value in read_json(environment[VARIABLE], VARIABLE).items() if name in known}
+        )
 
 
 #: What makes the application of a worker, for the server to load.

@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Sequence
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from ...errors import DiscreetError
 from ..stores.base import Batch, Outcome, ReportStore
@@ -18,14 +18,11 @@ from .logs import LOGGER
 from .metrics import Metrics
 from .problems import busy
 
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
 #: The most batches of one group: a bound on how long one transaction takes.
 LARGEST_GROUP = 1000
-
-
-class _Waiting(NamedTuple):
-    batch: Batch
-    loop: asyncio.AbstractEventLoop
-    outcome: asyncio.Future[Outcome]
 
 
 class Writer(Protocol):
@@ -42,7 +39,78 @@ class Writer(Protocol):
         """Write what waits, and end."""
 
 
-class GroupCommit:
+class _Waiting(NamedTuple, Generic[Item, Result]):
+    item: Item
+    loop: asyncio.AbstractEventLoop
+    outcome: asyncio.Future[Result]
+
+
+class GroupThread(Generic[Item, Result]):
+    """A thread that works on all items that came in since it worked last, and answers them together.
+
+    Parameters
+    ----------
+    work
+        Works on a group; says of each item, in order, what came out or why nothing did.
+    name
+        Of the thread.
+    most_waiting
+        With more items waiting than this, new ones are refused for the moment.
+    largest_group
+        The most items of one group.
+    """
+
+    def __init__(
+        self, work: Callable[[Sequence[Item]], Sequence[Result | Exception]], name: str, most_waiting: int,
+        largest_group: int,
+    ) -> None:  # fmt: skip
+        self._work, self._most, self._largest = work, most_waiting, largest_group
+        self._gathering: list[_Waiting[Item, Result]] = []
+        self._lock, self._wake = threading.Lock(), threading.Event()
+        self._closing = False
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    @property
+    def waiting(self) -> int:
+        """How many items wait."""
+        return len(self._gathering)
+
+    def submit(self, item: Item) -> asyncio.Future[Result]:
+        """Take an item. To be called in the event loop."""
+        loop = asyncio.get_running_loop()
+        outcome: asyncio.Future[Result] = loop.create_future()
+        with self._lock:
+            if self._closing or len(self._gathering) >= self._most:
+                raise busy("Too many batches wait to be stored. Send this one again in a moment, under the same key.")
+            self._gathering.append(_Waiting(item, loop, outcome))
+        if not self._wake.is_set():
+            self._wake.set()
+        return outcome
+
+    def close(self) -> None:
+        """Work on what waits, and end."""
+        with self._lock:
+            self._closing = True
+        self._wake.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while True:
+            self._wake.wait()
+            self._wake.clear()
+            while True:
+                with self._lock:
+                    group, self._gathering = self._gathering[: self._largest], self._gathering[self._largest :]
+                if not group:
+                    break
+                results = self._work([one.item for one in group])
+                group[0].loop.call_soon_threadsafe(_resolve, group, results)
+            if self._closing:
+                return
+
+
+class GroupCommit(GroupThread[Batch, Outcome]):
     """Writes batches to a store, group by group.
 
     Parameters
@@ -56,51 +124,13 @@ class GroupCommit:
     """
 
     def __init__(self, store: ReportStore, most_waiting: int, metrics: Metrics) -> None:
-        self._store, self._most, self._metrics = store, most_waiting, metrics
-        self._gathering: list[_Waiting] = []
-        self._lock, self._wake = threading.Lock(), threading.Event()
-        self._closing = False
-        self._thread = threading.Thread(target=self._run, name="discreet-writer", daemon=True)
-        self._thread.start()
+        self._store, self._metrics = store, metrics
+        super().__init__(self._write, "discreet-writer", most_waiting, LARGEST_GROUP)
 
-    @property
-    def waiting(self) -> int:
-        return len(self._gathering)
-
-    def submit(self, batch: Batch) -> asyncio.Future[Outcome]:
-        loop = asyncio.get_running_loop()
-        outcome: asyncio.Future[Outcome] = loop.create_future()
-        with self._lock:
-            if self._closing or len(self._gathering) >= self._most:
-                raise busy("Too many batches wait to be stored. Send this one again in a moment, under the same key.")
-            self._gathering.append(_Waiting(batch, loop, outcome))
-        if not self._wake.is_set():
-            self._wake.set()
-        return outcome
-
-    def close(self) -> None:
-        with self._lock:
-            self._closing = True
-        self._wake.set()
-        self._thread.join()
-
-    def _run(self) -> None:
-        while True:
-            self._wake.wait()
-            self._wake.clear()
-            while True:
-                with self._lock:
-                    group, self._gathering = self._gathering[:LARGEST_GROUP], self._gathering[LARGEST_GROUP:]
-                if not group:
-                    break
-                self._write(group)
-            if self._closing:
-                return
-
-    def _write(self, group: Sequence[_Waiting]) -> None:
+    def _write(self, batches: Sequence[Batch]) -> Sequence[Outcome | Exception]:
         began = time.perf_counter()
         try:
-            outcomes: Sequence[Outcome] | None = self._store.add([one.batch for one in group])
+            outcomes: Sequence[Outcome] | None = self._store.add(batches)
         except DiscreetError as problem:
             outcomes = None
             LOGGER.warning("a group was not written", extra={"figures": {"why": str(problem)}})
@@ -108,16 +138,17 @@ class GroupCommit:
             outcomes = None
             LOGGER.exception("a group was not written")
         self._metrics.group(time.perf_counter() - began, outcomes is not None)
-        group[0].loop.call_soon_threadsafe(_resolve, group, outcomes)
+        if outcomes is None:
+            return [busy("The store cannot be written now. Send the same batch again.") for _ in batches]
+        return outcomes
 
 
-def _resolve(group: Sequence[_Waiting], outcomes: Sequence[Outcome] | None) -> None:
-    """Wake everybody who waits for a batch; those who left meanwhile are passed over."""
-    if outcomes is None:
-        for one in group:
-            if not one.outcome.done():
-                one.outcome.set_exception(busy("The store cannot be written now. Send the same batch again."))
-        return
-    for one, outcome in zip(group, outcomes, strict=True):
-        if not one.outcome.done():
-            one.outcome.set_result(outcome)
+def _resolve(group: Sequence[_Waiting[Item, Result]], results: Sequence[Result | Exception]) -> None:
+    """Wake everybody who waits for an item; those who left meanwhile are passed over."""
+    for one, result in zip(group, results, strict=True):
+        if one.outcome.done():
+            continue
+        if isinstance(result, Exception):
+            one.outcome.set_exception(result)
+        else:
+            one.outcome.set_result(result)

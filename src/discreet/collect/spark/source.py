@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections import Counter
 from collections.abc import Sequence
@@ -15,6 +14,7 @@ from ...errors import InvalidInput, InWords, SourceFailed, UnreadableFile, Unsup
 from ...sources.files import open_engine
 from ...sources.sql import quoted
 from ...spaces import Space
+from ...strict_json import read_json
 from ..columns import ColumnSource, Tally, Tell
 from ..readings import Reading
 from .executors import check_executors
@@ -120,7 +120,7 @@ class SparkSource(ColumnSource):
             if kind is not None:
                 tally.wrong[getattr(errors, kind), problem] += rows
             else:
-                tally.counts[number, None if value is None else json.loads(value)] += rows
+                tally.counts[number, None if value is None else read_json(value, "a report")] += rows
         return tally
 
     def failed(self) -> SourceFailed:

@@ -14,15 +14,22 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar, NamedTuple
 
 from ...errors import InvalidInput
+from ..keys import AHEAD, KEPT
 
 #: Up to so many traces of batches are all written anew when a store is settled; of more, those that came in since.
 REWRITTEN = 50_000
+
+#: Days by which the horizon moves at most when keys are forgotten: a clock that is wrong for a while does little harm.
+MAX_DAYS_FORGOTTEN = 2
+
+#: A day after all others: the first day of a counted key where none was counted.
+NO_DAY = 4_000_000
 
 
 class Outcome(Enum):
@@ -36,6 +43,12 @@ class Outcome(Enum):
     CONFLICT = "conflict"
     #: The key is older than the traces that are kept, so it is not known whether it was counted; nothing was counted.
     EXPIRED = "expired"
+    #: The day of the key is not one that is taken now. The key was not counted and never will be: its batch may be sent
+    #: under a new key.
+    WRONG_DAY = "wrong day"
+    #: The horizon is ahead of the clock, so one of the two is wrong; nothing was counted. Once it is repaired, the same
+    #: batch may be sent again under its key.
+    POSTPONED = "postponed"
 
 
 class Batch(NamedTuple):
@@ -149,8 +162,23 @@ class ReportStore(ABC):
         """
 
     @abstractmethod
-    def forget_keys(self, before: int) -> int:
-        """Delete the traces of batches of earlier days, and refuse such keys from now on; says how many there were."""
+    def key_days(self) -> KeyDays:
+        """Return the days by which keys are judged now."""
+
+    @abstractmethod
+    def forget_keys(self) -> int:
+        """Delete the traces of old batches, refuse keys of their days from now on, and return how many there were.
+
+        The horizon moves as :func:`next_horizon` says, whatever the clock says.
+        """
+
+    @abstractmethod
+    def lower_horizon(self, day: int) -> None:
+        """Take keys from this day on again; for :func:`~discreet.collect.stores.repair.repair`, which knows which."""
+
+    @abstractmethod
+    def check_writable(self) -> None:
+        """Write something that changes nothing; raises what writing a batch would raise."""
 
     @abstractmethod
     def create_collection(self, name: str, text: str, mechanisms: int) -> StoredCollection:
@@ -181,8 +209,72 @@ class ReportStore(ABC):
         """Forget a token; says whether there was one."""
 
 
-def decide(batches: Sequence[Batch], known: Mapping[bytes, bytes], horizon: int) -> list[Outcome]:
-    """What becomes of each batch of a group.
+class KeyDays(NamedTuple):
+    """The days by which a store judges keys, as ordinals.
+
+    Attributes
+    ----------
+    horizon
+        The first day whose traces are all kept: an earlier key may have been counted and forgotten.
+    first
+        The first day of any key that was ever counted: an earlier key was certainly not.
+    clock
+        The day it is by the clock of the store.
+    """
+
+    horizon: int
+    first: int
+    clock: int
+
+    @property
+    def today(self) -> int:
+        """The day it is: by the clock, or the horizon where the clock is behind it."""
+        return max(self.clock, self.horizon)
+
+    @property
+    def is_spoilt(self) -> bool:
+        """Whether the horizon is so far ahead that no key of the clock's day is taken: one of the two is wrong."""
+        return self.horizon > self.clock + AHEAD + 1
+
+    def judge(self, day: int) -> Outcome:
+        """Return what becomes of a new key of a day.
+
+        >>> [KeyDays(100, 90, 120).judge(day).value for day in (120, 121, 122, 105, 99, 89)]
+        ['stored', 'stored', 'wrong day', 'wrong day', 'expired', 'wrong day']
+        >>> KeyDays(485, 0, 120).judge(120).value
+        'postponed'
+        """
+        if day >= self.horizon:
+            return Outcome.STORED if self.today - KEPT <= day <= self.today + AHEAD else Outcome.WRONG_DAY
+        if day < self.first:
+            return Outcome.WRONG_DAY
+        is_taken_by_the_clock = self.clock - KEPT <= day <= self.clock + AHEAD
+        return Outcome.POSTPONED if self.is_spoilt and is_taken_by_the_clock else Outcome.EXPIRED
+
+
+def next_horizon(days: KeyDays, oldest: int | None, newest: int | None) -> int:
+    """Return the day before which traces are forgotten next, from the oldest and the newest day of a stored trace.
+
+    Traces are kept for one day longer than their keys are taken, for batches on their way. A clock that is ahead would
+    forget what is still needed: so the horizon never passes the newest trace, and moves by
+    :data:`MAX_DAYS_FORGOTTEN` days at a time.
+
+    >>> next_horizon(KeyDays(0, 90, 120), 90, 120), next_horizon(KeyDays(100, 90, 500), 101, 101)
+    (92, 101)
+    """
+    if oldest is None or newest is None:
+        return days.horizon
+    reached = days.horizon or oldest  # nothing was forgotten so far: then days without a trace do not matter
+    return max(days.horizon, min(days.today - KEPT - 1, newest, reached + MAX_DAYS_FORGOTTEN))
+
+
+def decide(
+    batches: Sequence[Batch], known: Mapping[bytes, bytes], refused: Collection[bytes], days: KeyDays
+) -> list[Outcome]:
+    """Return what becomes of each batch of a group.
+
+    A key that was counted is known whatever its day is now; one that was refused for its day stays refused, so that
+    no copy of the request that is still on its way is counted beside the same batch under a new key.
 
     Parameters
     ----------
@@ -190,27 +282,37 @@ def decide(batches: Sequence[Batch], known: Mapping[bytes, bytes], horizon: int)
         In the order in which they came.
     known
         The keys among them that were counted before -> the digests of their bodies.
-    horizon
-        The first day whose keys are kept.
+    refused
+        The keys among them that were refused for their day.
+    days
+        By which new keys are judged.
 
     Examples
     --------
     >>> twice = [Batch(1, 700_000, b"key", b"body", [3]), Batch(1, 700_000, b"key", b"body", [3])]
-    >>> [one.value for one in decide(twice, {}, 0)]
+    >>> [one.value for one in decide(twice, {}, (), KeyDays(0, 0, 700_000))]
     ['stored', 'repeated']
     """
-    seen = dict(known)
+    seen, never = dict(known), set(refused)
     outcomes = []
     for batch in batches:
-        digest = seen.get(batch.key)
-        if batch.day < horizon:
-            outcomes.append(Outcome.EXPIRED)
-        elif digest is None:
+        outcome, digest = days.judge(batch.day), seen.get(batch.key)
+        if digest is not None and batch.day >= days.horizon:
+            outcome = Outcome.REPEATED if digest == batch.digest else Outcome.CONFLICT
+        elif outcome is Outcome.STORED and batch.key in never:
+            outcome = Outcome.WRONG_DAY
+        elif outcome is Outcome.STORED:
             seen[batch.key] = batch.digest
-            outcomes.append(Outcome.STORED)
-        else:
-            outcomes.append(Outcome.REPEATED if digest == batch.digest else Outcome.CONFLICT)
+        elif outcome is Outcome.WRONG_DAY:
+            never.add(batch.key)
+        outcomes.append(outcome)
     return outcomes
+
+
+def refused_keys(batches: Iterable[Batch], outcomes: Iterable[Outcome], horizon: int) -> list[bytes]:
+    """Return the keys to keep as refused, ordered: those that a clock could let in later."""
+    pairs = zip(batches, outcomes, strict=True)
+    return sorted({one.key for one, outcome in pairs if outcome is Outcome.WRONG_DAY and one.day >= horizon})
 
 
 def stored(batches: Iterable[Batch], outcomes: Iterable[Outcome]) -> list[Batch]:

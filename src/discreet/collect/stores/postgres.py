@@ -12,9 +12,12 @@ from ...addresses import Address
 from ...engines.postgres.connection import psycopg_driver, read_parameters
 from ...errors import DiscreetError, InvalidInput, UnreadableFile
 from ...ledger.stores.base import WAITS, StoreUnavailable, WriteConflict
+from ..keys import KEPT
 from .base import (
+    NO_DAY,
     REWRITTEN,
     Batch,
+    KeyDays,
     NameTaken,
     Outcome,
     ReportStore,
@@ -22,6 +25,8 @@ from .base import (
     StoredToken,
     decide,
     increments,
+    next_horizon,
+    refused_keys,
     stored,
 )
 
@@ -35,7 +40,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 #: The version of the tables.
-FORMAT = 2
+FORMAT = 3
 
 #: The schema that holds them.
 SCHEMA = "discreet_reports"
@@ -72,8 +77,20 @@ _LAYOUT = (
     'granted text NOT NULL, collection text COLLATE "C")',
     f"CREATE TABLE {SCHEMA}.horizon (one integer PRIMARY KEY CHECK (one = 1), day integer NOT NULL)",
     f"INSERT INTO {SCHEMA}.horizon VALUES (1, 0)",
-    f"INSERT INTO {SCHEMA}.format VALUES ({FORMAT})",
+    f"INSERT INTO {SCHEMA}.format VALUES (2)",
 )
+
+#: Statements that turn tables of version 2 into those of version 3. Which days the keys had so far is not known.
+_SINCE_FORMAT_3 = (
+    f"LOCK TABLE {SCHEMA}.format IN EXCLUSIVE MODE",  # of several workers, one does it
+    f"ALTER TABLE {SCHEMA}.horizon ADD COLUMN IF NOT EXISTS first integer NOT NULL DEFAULT 0",
+    # keys that were refused for their day, and the day on which they were
+    f"CREATE TABLE IF NOT EXISTS {SCHEMA}.refused (key bytea PRIMARY KEY, day integer NOT NULL)",
+    f"UPDATE {SCHEMA}.format SET version = {FORMAT}",
+)
+
+#: The day it is by the server's clock, as an ordinal: workers on several machines agree on it.
+TODAY = "((now() AT TIME ZONE 'UTC')::date - DATE '0001-01-01' + 1)"
 
 
 class PostgresReports(ReportStore):
@@ -104,12 +121,19 @@ class PostgresReports(ReportStore):
             if not (found and found[0]):
                 with suppress(driver.errors.DuplicateSchema, driver.errors.UniqueViolation):  # another worker made it
                     connection.execute(b"BEGIN")
-                    for statement in _LAYOUT:
+                    for statement in (*_LAYOUT, *_SINCE_FORMAT_3):
                         connection.execute(statement.encode())
+                    connection.execute(f"UPDATE {SCHEMA}.horizon SET first = {NO_DAY}".encode())
                     connection.execute(b"COMMIT")
         with self._connected() as connection:
             try:
                 versions = connection.execute(f"SELECT version FROM {SCHEMA}.format".encode()).fetchall()
+                if versions == [(2,)]:
+                    connection.execute(b"BEGIN")
+                    for statement in _SINCE_FORMAT_3:
+                        connection.execute(statement.encode())
+                    connection.execute(b"COMMIT")
+                    versions = [(FORMAT,)]
             except driver.errors.UndefinedTable:
                 raise UnreadableFile(
                     f"the schema {SCHEMA} of {self.name} is not a store of reports.", "Name another database."
@@ -143,15 +167,32 @@ class PostgresReports(ReportStore):
                 for table in ("counts", "arrivals"):  # rows as they were before; of batches the server does it in time
                     connection.execute(f"VACUUM {SCHEMA}.{table}".encode())
 
-    def forget_keys(self, before: int) -> int:
+    def key_days(self) -> KeyDays:
+        with self._connected() as connection:
+            return _days(connection)
+
+    def forget_keys(self) -> int:
         def forget(connection: Connection) -> int:
-            _run(connection, "UPDATE {}.horizon SET day = greatest(day, $1)", before)
+            days = _days(connection, "FOR UPDATE")
+            sql = ", ".join(
+                f"{which}((SELECT {end}(day) FROM {{}}.arrivals), (SELECT {end}(day) FROM {{}}.batches))"
+                for which, end in (("least", "min"), ("greatest", "max"))
+            )
+            oldest, newest = _run(connection, f"SELECT {sql}").fetchone() or (None, None)
+            _run(connection, "UPDATE {}.horizon SET day = $1", next_horizon(days, oldest, newest))
+            _run(connection, "DELETE FROM {}.refused WHERE day < $1", days.today - KEPT)
             return sum(
                 _run(connection, f"DELETE FROM {{}}.{table} WHERE day < (SELECT day FROM {{}}.horizon)").rowcount
                 for table in ("arrivals", "batches")  # in the order in which settling locks them
             )
 
         return self._write(forget)
+
+    def lower_horizon(self, day: int) -> None:
+        self._write(lambda connection: _run(connection, "UPDATE {}.horizon SET day = least(day, $1)", day))
+
+    def check_writable(self) -> None:
+        self._write(lambda connection: _run(connection, "UPDATE {}.format SET version = version"))
 
     def histogram(self, mechanism: int) -> dict[int, int]:
         with self._connected() as connection:
@@ -266,12 +307,34 @@ def _run(connection: Connection, sql: str, *values: object) -> Cursor:
     return connection.execute(sql.replace("{}", SCHEMA).encode(), values)
 
 
+def _days(connection: Connection, lock: str = "") -> KeyDays:
+    """Return the days by which keys are judged, by the server's clock."""
+    found = _run(connection, f"SELECT day, first, {TODAY} FROM {{}}.horizon {lock}").fetchone()
+    return KeyDays._make(found or (0, 0, 0))
+
+
+def _locked_days(connection: Connection, batches: Sequence[Batch]) -> KeyDays:
+    """Return the days, with their row locked until the end: keys are not forgotten meanwhile.
+
+    Whoever refuses a key for its day, or counts one of an earlier day than any before, has the row alone: otherwise
+    another worker could count the key that is being refused.
+    """
+    days = _days(connection)
+
+    def needs_row(day: int) -> bool:
+        judged = days.judge(day)
+        return day < days.first if judged is Outcome.STORED else judged is Outcome.WRONG_DAY and day >= days.horizon
+
+    return _days(connection, "FOR UPDATE" if any(needs_row(one.day) for one in batches) else "FOR SHARE")
+
+
 def _add(connection: Connection, batches: Sequence[Batch]) -> list[Outcome]:
     """Count a group in the transaction that is open."""
-    # the row is locked until the end: keys are not forgotten meanwhile
-    (horizon,) = _run(connection, "SELECT day FROM {}.horizon FOR SHARE").fetchone() or (0,)
+    days = _locked_days(connection, batches)
     _run(connection, "LOCK TABLE {}.arrivals IN ROW EXCLUSIVE MODE")  # nor does a trace move
-    alone = stored(batches, decide(batches, {}, horizon))  # of this group, each key once
+    sql = "SELECT key FROM {}.refused WHERE key = ANY ($1::bytea[])"
+    refused = {bytes(row[0]) for row in _run(connection, sql, [one.key for one in batches])}
+    alone = stored(batches, decide(batches, {}, refused, days))  # of this group, each key once
     columns = [[one.day for one in alone], [one.key for one in alone], [one.digest for one in alone]]
     sql = (
         "INSERT INTO {}.arrivals SELECT * FROM unnest($1::integer[], $2::bytea[], $3::bytea[]) AS o (day, key, digest) "
@@ -279,7 +342,8 @@ def _add(connection: Connection, batches: Sequence[Batch]) -> list[Outcome]:
         "ON CONFLICT DO NOTHING RETURNING key"
     )
     new = {bytes(row[0]) for row in _run(connection, sql, *columns)}
-    old = [one for one in alone if one.key not in new]
+    judged = zip(batches, decide(batches, {}, (), days), strict=True)
+    old = [one for one in alone if one.key not in new] + [one for one, made in judged if made is Outcome.WRONG_DAY]
     known: dict[bytes, bytes] = {}
     if old:
         sql = " UNION ALL ".join(
@@ -289,8 +353,16 @@ def _add(connection: Connection, batches: Sequence[Batch]) -> list[Outcome]:
         )
         rows = _run(connection, sql, [one.day for one in old], [one.key for one in old])
         known = {bytes(key): bytes(digest) for key, digest in rows}
-    outcomes = decide(batches, known, horizon)
-    added = increments(stored(batches, outcomes))
+    outcomes = decide(batches, known, refused, days)
+    counted = stored(batches, outcomes)
+    first = min((one.day for one in counted), default=NO_DAY)
+    if first < days.first:
+        _run(connection, "UPDATE {}.horizon SET first = least(first, $1)", first)
+    never = refused_keys(batches, outcomes, days.horizon)
+    if never:
+        sql = "INSERT INTO {}.refused SELECT key, $2 FROM unnest($1::bytea[]) AS o (key) ON CONFLICT DO NOTHING"
+        _run(connection, sql, never, days.today)
+    added = increments(counted)
     if added:
         sql = (
             "INSERT INTO {}.counts AS c SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) "

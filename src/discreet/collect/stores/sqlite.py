@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
-import json
 import os
 import sqlite3
 import threading
@@ -16,9 +14,14 @@ from urllib.parse import quote
 
 from ...errors import DiscreetError, InvalidInput, UnreadableFile
 from ...ledger.stores.base import StoreUnavailable
+from ...strict_json import read_json
+from ...system import FileLock, lock_file
+from .. import keys
 from .base import (
+    NO_DAY,
     REWRITTEN,
     Batch,
+    KeyDays,
     NameTaken,
     Outcome,
     ReportStore,
@@ -26,11 +29,13 @@ from .base import (
     StoredToken,
     decide,
     increments,
+    next_horizon,
+    refused_keys,
     stored,
 )
 
 #: The version of the file's layout, kept in SQLite's ``user_version``.
-FORMAT = 1
+FORMAT = 2
 
 #: "dscR": marks a SQLite file as a store of reports.
 _APPLICATION = 0x64736352
@@ -61,6 +66,13 @@ _LAYOUT = (
     "CREATE TABLE horizon (one INTEGER PRIMARY KEY CHECK (one = 1), day INTEGER NOT NULL)",
 )
 
+#: Statements that turn a store of format 1 into one of format 2. Which days its keys had is not known.
+_SINCE_FORMAT_2 = (
+    "ALTER TABLE horizon ADD COLUMN first INTEGER NOT NULL DEFAULT 0",
+    # keys that were refused for their day, and the day on which they were
+    "CREATE TABLE refused (key BLOB PRIMARY KEY, day INTEGER NOT NULL) WITHOUT ROWID",
+)
+
 
 class SqliteReports(ReportStore):
     """Reports in one SQLite file, with a write-ahead log.
@@ -77,7 +89,7 @@ class SqliteReports(ReportStore):
 
     def __init__(self, address: str) -> None:
         self._path = Path(address)
-        self._lock_file: int | None = None
+        self._lock_file: FileLock | None = None
         self._connection: sqlite3.Connection | None = None
         self._turn = threading.Lock()
         self._settled = True
@@ -112,7 +124,7 @@ class SqliteReports(ReportStore):
                     self._connection.close()
                     self._connection, self._settled = None, True
                 if self._lock_file is not None:
-                    os.close(self._lock_file)
+                    self._lock_file.close()
                     self._lock_file = None
 
     # ---------------------------------------------------------------- batches
@@ -120,9 +132,14 @@ class SqliteReports(ReportStore):
     def add(self, batches: Sequence[Batch]) -> list[Outcome]:
         with self._writing() as connection:
             self._settled = False
-            (horizon,) = connection.execute("SELECT day FROM horizon").fetchone()
-            outcomes = decide(batches, _known(connection, batches), horizon)
+            days = _days(connection)
+            outcomes = decide(batches, _known(connection, batches), _refused(connection, batches), days)
             new = stored(batches, outcomes)
+            first = min((one.day for one in new), default=NO_DAY)
+            if first < days.first:
+                connection.execute("UPDATE horizon SET first = ?", (first,))
+            refused = [(key, days.today) for key in refused_keys(batches, outcomes, days.horizon)]
+            connection.executemany("INSERT OR IGNORE INTO refused VALUES (?, ?)", refused)
             _insert(connection, "INSERT INTO batches VALUES", [(one.day, one.key, one.digest) for one in new])
             _insert(connection, "INSERT INTO counts VALUES", increments(new), _ADDED_UP)
         return outcomes
@@ -141,18 +158,34 @@ class SqliteReports(ReportStore):
             if self._connection is not None:
                 self._settled = _empty_log(self._connection)
 
-    def forget_keys(self, before: int) -> int:
+    def key_days(self) -> KeyDays:
+        with self._reading() as connection:
+            return _days(connection)
+
+    def forget_keys(self) -> int:
         with self._writing() as connection:
             self._settled = False
-            connection.execute("UPDATE horizon SET day = max(day, ?)", (before,))
+            days = _days(connection)
+            sql = "SELECT (SELECT min(day) FROM batches), (SELECT max(day) FROM batches)"
+            oldest, newest = connection.execute(sql).fetchone()
+            connection.execute("UPDATE horizon SET day = ?", (next_horizon(days, oldest, newest),))
+            connection.execute("DELETE FROM refused WHERE day < ?", (days.today - keys.KEPT,))
             return connection.execute("DELETE FROM batches WHERE day < (SELECT day FROM horizon)").rowcount
+
+    def lower_horizon(self, day: int) -> None:
+        with self._writing() as connection:
+            connection.execute("UPDATE horizon SET day = min(day, ?)", (day,))
+
+    def check_writable(self) -> None:
+        with self._writing() as connection:
+            connection.execute("UPDATE horizon SET day = day")
 
     def histogram(self, mechanism: int) -> dict[int, int]:
         # as one row: each step of a statement waits for its turn among the threads of the process
         sql = "SELECT json_group_array(json_array(report, times)) FROM counts WHERE mechanism = ?"
         with self._reading() as connection:
             (found,) = connection.execute(sql, (mechanism,)).fetchone()
-        return dict(json.loads(found))
+        return dict(read_json(found, "the histogram"))
 
     # ---------------------------------------------------------------- collections
 
@@ -197,21 +230,18 @@ class SqliteReports(ReportStore):
 
     # ---------------------------------------------------------------- connections
 
-    def _take_lock(self) -> int:
+    def _take_lock(self) -> FileLock:
         """Hold the lock of the one process that writes; the system gives it back when the process ends."""
         beside = self._path.with_name(f"{self._path.name}.lock")
         try:
-            lock = os.open(beside, os.O_CREAT | os.O_RDWR, 0o600)
+            lock = lock_file(beside)
         except OSError as problem:
             raise UnreadableFile(f"cannot create {beside}: {problem.strerror or problem}.") from None
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(lock)
+        if lock is None:
             raise StoreUnavailable(
                 f"{self.name} is in use by another process.",
                 "A SQLite store has one writer: stop the other service, or keep reports in PostgreSQL.",
-            ) from None
+            )
         return lock
 
     def _connected(self, mode: str) -> sqlite3.Connection:
@@ -236,18 +266,19 @@ class SqliteReports(ReportStore):
         tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
         if application != _APPLICATION and tables:
             raise UnreadableFile(f"{self.name} is a SQLite database, but not a store of reports.", "Name another file.")
-        if application == _APPLICATION and version != FORMAT:
+        if application == _APPLICATION and version not in (1, FORMAT):
             raise UnreadableFile(
                 f"{self.name} is a store of format {version}; this program reads format {FORMAT}.", "Upgrade discreet."
             )
         if connection.execute("PRAGMA journal_mode = WAL").fetchone()[0] != "wal":
             raise UnreadableFile(f"{self.name} cannot have a write-ahead log.", "Keep it on a disk of this computer.")
-        if application == _APPLICATION:
+        if (application, version) == (_APPLICATION, FORMAT):
             return
         connection.execute("BEGIN IMMEDIATE")
-        for statement in _LAYOUT:
+        for statement in _SINCE_FORMAT_2 if application == _APPLICATION else (*_LAYOUT, *_SINCE_FORMAT_2):
             connection.execute(statement)
-        connection.execute("INSERT INTO horizon VALUES (1, 0)")
+        if application != _APPLICATION:
+            connection.execute("INSERT INTO horizon VALUES (1, 0, ?)", (NO_DAY,))
         connection.execute(f"PRAGMA application_id = {_APPLICATION}")
         connection.execute(f"PRAGMA user_version = {FORMAT}")
         connection.execute("COMMIT")
@@ -320,17 +351,37 @@ def _empty_log(connection: sqlite3.Connection) -> bool:
     return not in_use
 
 
+def _days(connection: sqlite3.Connection) -> KeyDays:
+    """Return the days by which keys are judged, by the clock of this computer."""
+    horizon, first = connection.execute("SELECT day, first FROM horizon").fetchone()
+    return KeyDays(horizon, first, keys.today())
+
+
 def _known(connection: sqlite3.Connection, batches: Sequence[Batch]) -> dict[bytes, bytes]:
     """Which keys were counted before, and the digests of their bodies."""
     known: dict[bytes, bytes] = {}
     for day, group in groupby(sorted(batches, key=lambda one: one.day), key=lambda one: one.day):
-        keys = [one.key for one in group]
-        for start in range(0, len(keys), AT_ONCE):
-            some = keys[start : start + AT_ONCE]
-            marks = ", ".join("?" * len(some))
-            sql = f"SELECT key, digest FROM batches WHERE day = ? AND key IN ({marks})"
+        for some in _some_at_once([one.key for one in group]):
+            sql = f"SELECT key, digest FROM batches WHERE day = ? AND key IN ({', '.join('?' * len(some))})"
             known.update(connection.execute(sql, (day, *some)))
     return known
+
+
+def _refused(connection: sqlite3.Connection, batches: Sequence[Batch]) -> set[bytes]:
+    """Return the keys that were refused for their day; hardly ever is there one."""
+    if connection.execute("SELECT 1 FROM refused LIMIT 1").fetchone() is None:
+        return set()
+    refused: set[bytes] = set()
+    for some in _some_at_once([one.key for one in batches]):
+        sql = f"SELECT key FROM refused WHERE key IN ({', '.join('?' * len(some))})"
+        refused.update(row[0] for row in connection.execute(sql, some))
+    return refused
+
+
+def _some_at_once(all_keys: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
+    """Yield keys in portions that one statement looks up."""
+    for start in range(0, len(all_keys), AT_ONCE):
+        yield all_keys[start : start + AT_ONCE]
 
 
 def _as_refusal(name: str, problem: sqlite3.Error) -> DiscreetError:

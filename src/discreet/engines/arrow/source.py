@@ -15,7 +15,7 @@ from ...sources.sql import quoted
 from ..base import Counting, Discovering, Found, Snapshot, Source
 from ..duckdb.counting import count, discover
 from ..duckdb.dialect import DUCKDB, DuckDbDialect
-from ..duckdb.types import kind_of, refuse_as_unit
+from ..duckdb.types import guarded_reading, kind_of, refuse_as_unit
 from .tables import TableInMemory
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class _Column:
     stored
         DuckDB's type of the copy.
     read
-        SQL that reads the copy off the stream, in which it is called ``{}``; None if it has no values to be read.
+        SQL that reads the copy off the stream, in which it is called ``{0}``; None if it has no values to be read.
     refusal
         Why it cannot be counted, and what to do; None if it can.
     note
@@ -158,14 +158,6 @@ class _Copy(Snapshot):
 
 # ------------------------------------------------------------------------------------------------ judging columns
 
-#: How columns of some types of DuckDB are copied, and the type of the copy. A moment too far away is missing: the
-#: engine would stop at it later, whatever the reading.
-_READ = {
-    "TIMESTAMP_S": ("TRY_CAST({} AS TIMESTAMP)", "TIMESTAMP"),
-    "TIMESTAMP_MS": ("TRY_CAST({} AS TIMESTAMP)", "TIMESTAMP"),
-    "TIMESTAMP": ("CASE WHEN {0} >= TIMESTAMP '-infinity' THEN {0} END", "TIMESTAMP"),
-}
-
 _INSTEAD = "Convert it to text, numbers, dates or moments in microseconds."
 
 
@@ -180,7 +172,7 @@ def _judged(table: TableInMemory) -> dict[str, _Column]:
     }
     for place, (name, kind) in enumerate(zip(names, kinds, strict=True)):
         if place in stored:
-            read, copied = _READ.get(stored[place], ("{}", stored[place]))
+            read, copied = guarded_reading(stored[place])
             columns[name] = _Column(place, copied, read, note=table.note(name, kind))
         elif table.is_null(kind):
             columns[name] = _Column(place, "VARCHAR", None)

@@ -10,12 +10,13 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from ...addresses import Address
+from ...errors import InvalidInput
 from ...exact.arrays import IntArray
 from ...sources.files import Files, open_files
 from ..base import Counting, Discovering, Found, Snapshot, Source
 from .counting import count, discover
 from .dialect import DUCKDB, DuckDbDialect
-from .types import kind_of, refuse_as_unit
+from .types import guarded_reading, guarded_rows, kind_of, refuse_as_unit, refuse_unreadable
 
 if TYPE_CHECKING:
     import duckdb
@@ -44,10 +45,15 @@ class CountedFiles(Source):
         return self._files.tables()
 
     def table(self, name: str) -> Mapping[str, str]:
-        return {column: kind_of(stored) for column, stored in self._files.columns(name).items()}
+        return {column: kind_of(guarded_reading(stored)[1]) for column, stored in self._files.columns(name).items()}
 
     def view(self, name: str) -> str | None:
         return self._files.view(name)
+
+    def check_column(self, table: str, column: str) -> None:
+        if (reason := self._files.may_stop_at(table, column)) is not None:
+            raise InvalidInput(f"{column!r} of {table} {reason}.", "Store it in microseconds, or as text.")
+        refuse_unreadable(table, column, self._files.columns(table)[column])
 
     def check_unit(self, table: str, column: str) -> None:
         refuse_as_unit(column, self._files.columns(table)[column])
@@ -74,25 +80,28 @@ class _OpenFiles(Snapshot):
         self._engine = engine
         self._before = before
 
-    def rehearse(self, counting: Counting) -> None:
+    def _guarded(self, rows: str, counting: Counting) -> str:
+        stored = self._files.columns(self._source.spelled(counting.question.table))
+        return guarded_rows(rows, {column: stored[column] for column in counting.columns})
+
+    def _rows(self, counting: Counting) -> str:
         name = self._source.spelled(counting.question.table)
-        rows = self._files.relation(name, counting.columns)
-        self._engine.execute(f"DESCRIBE SELECT * FROM {rows}").fetchall()
-        nobody, kinds = self._files.empty(name, counting.columns), self._source.table(name)
+        return self._guarded(self._files.relation(name, counting.columns), counting)
+
+    def rehearse(self, counting: Counting) -> None:
+        self._engine.execute(f"DESCRIBE SELECT * FROM {self._rows(counting)}").fetchall()
+        name = self._source.spelled(counting.question.table)
+        nobody, kinds = self._guarded(self._files.empty(name, counting.columns), counting), self._source.table(name)
         if isinstance(counting, Discovering):
             discover(self._engine, counting, nobody, kinds)
         else:
             count(self._engine, counting, nobody, kinds)
 
     def count(self, counting: Counting) -> IntArray:
-        name = self._source.spelled(counting.question.table)
-        rows = self._files.relation(name, counting.columns)
-        return count(self._engine, counting, rows, self._source.table(name))
+        return count(self._engine, counting, self._rows(counting), self._source.table(counting.question.table))
 
     def discover(self, counting: Discovering) -> Found:
-        name = self._source.spelled(counting.question.table)
-        rows = self._files.relation(name, counting.columns)
-        return discover(self._engine, counting, rows, self._source.table(name))
+        return discover(self._engine, counting, self._rows(counting), self._source.table(counting.question.table))
 
     def unchanged(self) -> bool:
         return self._files.states() == self._before

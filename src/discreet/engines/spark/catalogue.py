@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ...errors import InvalidInput
 from ...sources.parsing import duckdb_sql, parse_statement
+from ...strict_json import read_json
 from .dialect import SPARK
 from .files import Files
 from .session import FORMATS
@@ -46,7 +46,7 @@ def refuse_temporary(given: SparkSession, name: str) -> None:
 def description(session: SparkSession, name: str) -> Description:
     """What the catalogue has about a table."""
     (row,) = session.sql(f"DESCRIBE TABLE EXTENDED {sql_name(name)} AS JSON").collect()
-    said: Description = json.loads(row[0])
+    said: Description = read_json(row[0], name)
     return said
 
 

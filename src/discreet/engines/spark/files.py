@@ -24,12 +24,21 @@ JavaObject: TypeAlias = Any
 _PATTERN = re.compile(r"[*?\[\]{}\\]")
 
 _ASKED_ONE_BY_ONE = 100
+_BYTE_ORDER_MARK = "\ufeff"
 
-#: How CSV is read: every line is a record whatever the others hold, quotes are doubled, and all is text.
+#: The longest line of CSV in bytes, as DuckDB has it: a longer one vanishes.
+_LONGEST_LINE = 2_000_000
+
+#: How a line of CSV is read: it is a record whatever the others hold, quotes are doubled, and all is text. The parser
+#: stops at a line with more fields than it was told to take, so it is told to take more than a line can have.
 _CSV = {
-    "header": "true", "sep": ",", "quote": '"', "escape": '"', "mode": "PERMISSIVE", "multiLine": "false",
-    "encoding": "UTF-8", "maxColumns": "100000", "maxCharsPerColumn": "-1", "nullValue": "", "emptyValue": "",
+    "sep": ",", "quote": '"', "escape": '"', "mode": "PERMISSIVE", "maxColumns": str(_LONGEST_LINE + 1),
+    "maxCharsPerColumn": "-1", "nullValue": "", "emptyValue": "",
 }  # fmt: skip
+
+#: Why a column is refused whose values Spark converts while it reads them.
+_MILLISECONDS = "holds moments in milliseconds, and Spark would stop at one beyond the year 294,000"
+_ORC_MOMENTS = "holds moments of ORC, and Spark would stop at some of those before 1970"
 
 
 @dataclass(frozen=True)
@@ -100,26 +109,59 @@ class Files:
         reader = self._reader(session).option("mergeSchema", "true")
         return reader.load([file.path for file in files]).schema
 
+    def unsafe_columns(self, session: SparkSession, schema: StructType, files: Sequence[File]) -> dict[str, str]:
+        """Return the columns at whose values Spark could stop, by how they are stored, and why. No row is read."""
+        from pyspark.sql.types import TimestampNTZType, TimestampType
+
+        moments = [field.name for field in schema if isinstance(field.dataType, (TimestampType, TimestampNTZType))]
+        if self.format == "orc":  # a moment without a zone is stored as a whole number
+            return {name: _ORC_MOMENTS for name in moments if isinstance(schema[name].dataType, TimestampType)}
+        if self.format != "parquet" or not moments:
+            return {}
+        footers = [_footer_schema(session, file.path) for file in files if file.length > 0]
+        return {name: _MILLISECONDS for name in moments if any(_is_in_milliseconds(one, name) for one in footers)}
+
     def rows(self, session: SparkSession, schema: StructType, files: Sequence[File]) -> DataFrame:
         """The rows of listed files."""
-        from pyspark.sql.functions import lit, nullif
+        from pyspark.sql.types import StringType, StructField, StructType
 
         present = [file.path for file in files if file.length > 0]
         if not present:
             return empty(session, schema)
-        reader = self._reader(session).schema(schema)
-        if self.format == "csv":
-            reader = reader.options(**{**_CSV, **self.options})
-        rows = reader.load(present)
+        line = "_" * (1 + max(map(len, schema.names)))  # longer than any column's name
+        stored = StructType([StructField(line, StringType())]) if self.format == "csv" else schema
+        rows = self._reader(session).schema(stored).load(present)
         if _index(rows).rootPaths().size() != len(present):
             raise SourceFailed(f"{self.root} would be read as other files than it has, and nothing was spent.")
-        if self.format == "csv":  # an empty field is a missing one, in quotes as well
-            rows = rows.select([nullif(rows[SPARK.quoted(name)], lit("")).alias(name) for name in rows.columns])
+        if self.format == "csv":
+            return self._parsed(rows, schema, _first_line(session, present[0]))
         return rows
+
+    def _parsed(self, lines: DataFrame, schema: StructType, heading: str) -> DataFrame:
+        """Return the records of lines of CSV; no record is a line that is blank, too long, or the heading.
+
+        Spark's own reader of CSV stops at a line with more fields than it takes. Here a line is measured before it is
+        parsed, by the expression that hands it to the parser: whatever the planner moves, no other is parsed.
+        """
+        from pyspark.sql.functions import col, expr, from_csv, lit, nullif
+
+        line, *partitions = (SPARK.quoted(name) for name in lines.columns)
+        own = schema.names[: len(schema.names) - len(partitions)]
+        short = f"octet_length({line}) <= {_LONGEST_LINE}"
+        is_record = (
+            f"{short} AND {line} RLIKE '[^\\\\x00-\\\\x20]' "
+            f"AND make_valid_utf8({line}) <> {SPARK.text(heading.removeprefix(_BYTE_ORDER_MARK))}"
+        )
+        types = ", ".join(f"{SPARK.quoted(name)} STRING" for name in own)
+        parsed = from_csv(expr(f"CASE WHEN {short} THEN {line} END"), types, {**_CSV, **self.options})
+        records = lines.where(SPARK.row_test(is_record)).select(parsed.alias("record"), *map(col, partitions))
+        # an empty field is a missing one, in quotes as well
+        fields = [nullif(col(f"record.{SPARK.quoted(name)}"), lit("")).alias(name) for name in own]
+        return records.select(*fields, *map(col, partitions))
 
     def _reader(self, session: SparkSession) -> DataFrameReader:
         """Folders below the root may name partitions: ``year=2024``."""
-        reader = session.read.format(self.format)
+        reader = session.read.format("text" if self.format == "csv" else self.format)
         return reader if self._status(session) is not None else reader.option("basePath", self.root)
 
     def _status(self, session: SparkSession) -> JavaObject:
@@ -181,12 +223,25 @@ def _headings(session: SparkSession, place: Files, files: Sequence[File]) -> lis
     if not lines:
         raise InvalidInput(f"the files of {place.root} are empty.", "Their first lines must name the columns.")
     (line,) = lines
-    names = next(csv.reader([line.removeprefix("\ufeff")], delimiter=place.options.get("sep", ",")), [])
+    names = next(csv.reader([line.removeprefix(_BYTE_ORDER_MARK)], delimiter=place.options.get("sep", ",")), [])
     if not names or "" in names or len(set(names)) < len(names):
         raise InvalidInput(
             f"the first line of {place.root} must name every column, each with a name of its own.", argument="data"
         )
     return names
+
+
+def _footer_schema(session: SparkSession, path: str) -> JavaObject:
+    """The columns as a Parquet file states them."""
+    java: JavaObject = session._jvm
+    where = java.org.apache.hadoop.fs.Path(path)
+    footer = java.org.apache.parquet.hadoop.ParquetFileReader.readFooter(session._jsc.hadoopConfiguration(), where)
+    return footer.getFileMetaData().getSchema()
+
+
+def _is_in_milliseconds(footer: JavaObject, name: str) -> bool:
+    """Whether a file states that a column, if it has it, is counted in milliseconds."""
+    return footer.containsField(name) and "MILLIS" in str(footer.getType(name).getLogicalTypeAnnotation())
 
 
 def _first_line(session: SparkSession, path: str) -> str:

@@ -18,7 +18,7 @@ _SCAN = "org.apache.spark.sql.execution.FileSourceScanExec"
 _READERS = frozenset({
     "org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat",
     "org.apache.spark.sql.execution.datasources.orc.OrcFileFormat",
-    "org.apache.spark.sql.execution.datasources.csv.CSVFileFormat",
+    "org.apache.spark.sql.execution.datasources.text.TextFileFormat",  # lines of CSV
 })  # fmt: skip
 _INDEX = "org.apache.spark.sql.execution.datasources.InMemoryFileIndex"
 

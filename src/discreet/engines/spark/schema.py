@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ..columns import DECIMAL, MOMENT, Column
@@ -21,13 +22,15 @@ _KINDS = {
 _DECLARED_LENGTH = "__CHAR_VARCHAR_TYPE_STRING"
 
 
-def columns_of(schema: StructType) -> dict[str, Column]:
-    """The columns of a table."""
-    return {field.name: _column(field) for field in schema.fields}
+def columns_of(schema: StructType, unsafe: Mapping[str, str]) -> dict[str, Column]:
+    """The columns of a table; of those at whose values Spark could stop, the reason is given."""
+    return {field.name: _column(field, unsafe.get(field.name)) for field in schema.fields}
 
 
-def _column(field: StructField) -> Column:
+def _column(field: StructField, reason: str | None) -> Column:
     stored = field.dataType.simpleString()
+    if reason is not None:
+        return Column(stored, "other", False, reason)
     declared = str(field.metadata.get(_DECLARED_LENGTH, stored))
     if declared.startswith("char"):
         return Column(declared, "other", False, f"is stored as {declared}, whose blanks at the end are padding")

@@ -113,17 +113,19 @@ class CountedSpark(Source):
             files = Files(place.name, place.kind)
             listed = files.listed(session)
             schema = files.schema(session, listed)
-            return Relation(schema, columns_of(schema), files, None, listed)
+            columns = columns_of(schema, files.unsafe_columns(session, schema, listed))
+            return Relation(schema, columns, files, None, listed)
         full = name if "." in name else f"{session.catalog.currentDatabase()}.{name}"
         said = description(session, full)
         schema = session.table(sql_name(full)).schema
         definition = view_sql(name, said)
         if definition is not None:
-            return Relation(schema, columns_of(schema), None, definition)
+            return Relation(schema, columns_of(schema, {}), None, definition)
         files = files_of(name, said)
-        if files.format == "csv" and any(column.kind != "text" for column in columns_of(schema).values()):
-            raise InvalidInput(f"{name} is stored as CSV, where all is text.", "Declare its columns as STRING.")
         listed = files.listed(session)
+        columns = columns_of(schema, files.unsafe_columns(session, schema, listed))
+        if files.format == "csv" and any(column.kind != "text" for column in columns.values()):
+            raise InvalidInput(f"{name} is stored as CSV, where all is text.", "Declare its columns as STRING.")
         if files.format == "csv" and listed and files.schema(session, listed).names != schema.names:
             raise InvalidInput(
                 f"the files of {name} have other first lines than the catalogue has columns.", argument="data"
@@ -135,7 +137,7 @@ class CountedSpark(Source):
                 f"the catalogue and the folder of {name} do not have the same files.",
                 "Ask of its folder, for example by ?parquet=.",
             )
-        return Relation(schema, columns_of(schema), files, None, listed)
+        return Relation(schema, columns, files, None, listed)
 
     def _read_again(self, name: str, before: Relation) -> Relation:
         """A table or view as it is now. As long as files are the same ones, so are their columns."""

@@ -16,12 +16,16 @@ from pathlib import Path
 from typing import TypeVar
 
 from ...errors import UnreadableFile
+from ...sources.packed import TooLarge, unpack_zlib
 from ..chain import Row, digest_of
 
 T = TypeVar("T")
 
 #: How long a step waits before it is done again, in seconds.
 WAITS = (0.01, 0.03, 0.1, 0.3, 1.0)
+
+#: The largest content that is unpacked, in bytes: far above that of any release, whatever a ledger says it holds.
+MAX_CONTENT_BYTES = 2**31
 
 
 class StoreUnavailable(UnreadableFile):
@@ -90,8 +94,8 @@ class Session(ABC):
         if not isinstance(size, int) or not isinstance(packed, bytes):
             return None
         try:
-            content = zlib.decompressobj().decompress(packed, max(size, 0) + 1)  # no more than it says it is
-        except (zlib.error, ValueError, OverflowError):
+            content = unpack_zlib(packed, min(max(size, 0), MAX_CONTENT_BYTES))  # no more than it says it is
+        except (zlib.error, TooLarge):
             return None
         return content if digest_of(content) == digest else None
 

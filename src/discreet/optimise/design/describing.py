@@ -53,6 +53,8 @@ def report_of_design(mechanism: Mechanism) -> Report:
         exact = details.get("cost", "")
         also = f" = {exact}" if 0 < len(exact) <= LONGEST_COST else ""
         gap = f"at most {details['gap']:.2g} from the least possible" if details["gap"] else "the least possible"
+        if "gap" in mechanism.certificate.unproved:
+            gap = f"which the file says is {gap} (not proved)"
         facts += (Fact(rounded(details["cost_about"]), f"{_loss_in_words(mechanism)}: {gap}"),)
         lines += [
             ("asked", _request_in_words(mechanism)),

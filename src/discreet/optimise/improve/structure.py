@@ -20,7 +20,7 @@ from ...exact.tables import Table
 from ...mechanism import Mechanism
 from ...privacy.certificate import certify
 from ...privacy.verify import verify
-from ...report import Json, Prose, Report, Result, Section, Terms, stamped
+from ...report import Check, Json, Prose, Report, Result, Section, Terms, stamped
 from ...spaces import Counts, Grid, Space
 from ...wording import rounded
 from .targets import exact_weights
@@ -129,7 +129,7 @@ def symmetrise(mechanism: Mechanism, prior: object = None) -> Mechanism:
 
 
 @dataclass(frozen=True)
-class Derivability(Result):
+class Derivability(Check, Result):
     """Whether a mechanism is the geometric one followed by post-processing. True in a condition exactly when it is."""
 
     holds: bool

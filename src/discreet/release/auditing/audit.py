@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,8 @@ from ...files import rebuild
 from ...ledger.budget import short
 from ...ledger.ledger import Ledger
 from ...pages.html import TEMPLATE, page, pictures_of
-from ...pages.pictures import drawing_program, drawn, is_plain_svg, pictures_in
+from ...pages.pictures import NO_PROGRAM, NOT_DRAWN, drawing_program, drawn, is_plain_svg, pictures_in
+from ...strict_json import read_json
 from ...wording import plural
 from ..plan.plan import Plan, plan_from_request
 from ..publish import contents
@@ -51,8 +53,8 @@ def verify_bundle(folder: str | Path, ledger: Ledger | str | Path | None = None)
     Returns
     -------
     BundleReport
-        A named check for each promise: checksums, request, cost, mechanisms, counts, statement, errors, words, page,
-        pictures, ledger.
+        A named check for each promise: checksums, request, files, cost, mechanisms, counts, statement, errors, words,
+        page, pictures, ledger.
 
     Raises
     ------
@@ -76,12 +78,12 @@ def verify_bundle(folder: str | Path, ledger: Ledger | str | Path | None = None)
     >>> verify_bundle(os.path.join(folder, "by_site"))["ledger"].holds is None
     True
     """
-    files = read_files(folder)
+    files, odd = read_files(folder)
     if "request.json" not in files:
         raise UnreadableFile(
             f"{folder} is not a bundle: it has no request.json.", "A bundle is what release.save writes."
         )
-    audit = _Audit(files)
+    audit = _Audit(files, odd)
     book = opened_ledger(ledger)
     release = audit.run(book)
     return BundleReport(str(folder), tuple(audit.checks), release)
@@ -90,8 +92,9 @@ def verify_bundle(folder: str | Path, ledger: Ledger | str | Path | None = None)
 class _Audit:
     """The checks of one bundle, each with what the earlier ones established."""
 
-    def __init__(self, files: Mapping[str, bytes]) -> None:
+    def __init__(self, files: Mapping[str, bytes], odd: list[str]) -> None:
         self.files = files
+        self.odd = odd
         self.checks: list[BundleCheck] = []
 
     def run(self, book: Ledger | str | None) -> Release | None:
@@ -100,6 +103,7 @@ class _Audit:
         if not isinstance(plan, Plan):
             self._open("everything else", "it follows from the request, which cannot be rebuilt.")
             return None
+        self._check("files", lambda: self._files(plan))
         self._check("cost", lambda: self._cost(plan))
         self._check("mechanisms", lambda: self._mechanisms(plan))
         tables = self._check("counts", lambda: self._tables(plan))
@@ -134,10 +138,14 @@ class _Audit:
     # -------------------------------------------------------------------------------------------- files
 
     def _checksums(self) -> tuple[Any, str]:
-        stated = {}
-        for line in self._text(SUMS).splitlines():
+        stated: dict[str, str] = {}
+        for line in self._text(SUMS).split("\n")[:-1]:
             digest, _, name = line.partition("  ")
+            if name in stated:
+                raise Refuted(f"{SUMS} lists {name[:80]!r} twice.")
             stated[name] = digest
+        if self._text(SUMS) != "".join(f"{digest}  {name}\n" for name, digest in stated.items()):
+            raise Refuted(f"{SUMS} is not written as a list of checksums.")
         if set(stated) != set(self.files) - {SUMS}:
             odd = sorted(set(stated) ^ (set(self.files) - {SUMS}))
             raise Refuted(f"the files are not those that {SUMS} lists: {odd[0][:80]!r}.")
@@ -151,8 +159,19 @@ class _Audit:
             raise Refuted(f"there is no {name}.")
         return self.files[name].decode("utf-8")
 
+    def _files(self, plan: Plan) -> tuple[Any, str]:
+        """The plan says which files there are; a further one could say anything."""
+        if self.odd:
+            raise Refuted(f"{self.odd[0][:80]!r} is not a plain file.")
+        expected = {*contents.file_names(plan), SUMS}
+        if set(self.files) != expected:
+            name = min(set(self.files) ^ expected)
+            problem = "there is no" if name in expected else "a bundle of this request has no file"
+            raise Refuted(f"{problem} {name[:80]!r}.")
+        return True, f"the {len(expected)} files are those that a bundle of this request has."
+
     def _json(self, name: str) -> dict[str, Any]:
-        content = json.loads(self._text(name))
+        content = read_json(self._text(name), name)
         if not isinstance(content, dict):
             raise Refuted(f"{name} is not a JSON object.")
         return content
@@ -162,9 +181,9 @@ class _Audit:
     def _plan(self) -> tuple[Any, str]:
         request = self._json("request.json")
         plan = plan_from_request(request)
-        if plan.request != request:
-            odd = sorted(k for k in {*plan.request, *request} if plan.request.get(k) != request.get(k))
-            raise Refuted(f"it is not the request of the plan that it describes: {', '.join(map(str, odd))[:200]!r}.")
+        odd = _differing(plan.request, request)
+        if odd:
+            raise Refuted(f"it is not the request of the plan that it describes: {', '.join(odd)[:200]!r}.")
         many = f"{len(plan.tables)} questions were" if len(plan.tables) > 1 else "the question was"
         return plan, f"{many} read and judged again; {'groups were found' if plan.open else f'{plan.cells:,} cells'}."
 
@@ -177,11 +196,9 @@ class _Audit:
 
     def _mechanisms(self, plan: Plan) -> tuple[Any, str]:
         expected, _ = contents.mechanism_files(table.mechanisms for table in plan.tables)
-        found = {name for name in self.files if name.startswith("mechanism")}
-        if found != set(expected):
-            raise Refuted(f"the mechanism files are not those of the plan: {sorted(found ^ set(expected))[0][:80]!r}.")
         for name, text in expected.items():
-            if contents.mechanism_text(rebuild(json.loads(self.files[name]), name)) != text:
+            stated = self._json(name)
+            if contents.mechanism_text(rebuild(stated, name)) != text or _differing(stated, json.loads(text)):
                 raise Refuted(f"{name} is not the mechanism of the request.")
         return True, f"{plural(len(expected), 'mechanism')} rebuilt and proved again by the judge."
 
@@ -189,11 +206,6 @@ class _Audit:
 
     def _tables(self, plan: Plan) -> tuple[Any, str]:
         names = contents.table_files(len(plan.tables))
-        found = {name for name in self.files if name.startswith("counts")}
-        told = zip(names, plan.tables, strict=True)
-        expected = {*names, *(contents.rounded_file(name) for name, table in told if table.levels)}
-        if found != expected:
-            raise Refuted(f"the tables are not those of the plan: {sorted(found ^ expected)[0][:80]!r}.")
         layout = self._layout()
         tables = tuple(read_table(self._text(name), name, plan, k, layout) for k, name in enumerate(names))
         if plan.open:
@@ -223,13 +235,12 @@ class _Audit:
     def _statement(self, plan: Plan, tables: tuple[ReleasedTable, ...]) -> tuple[Any, str]:
         stated = self._json("release.json")
         receipt, program = stated["ledger"], stated["program"]["version"]
-        if not isinstance(receipt, dict) or not isinstance(program, str):
+        if not (isinstance(receipt, dict) and _is_receipt(receipt)) or not isinstance(program, str):
             raise Refuted("release.json has no receipt of a ledger, or no version.")
         layout = self._layout()
         template = self._template(stated) if layout > 2 else 0
         release = Release(plan, tables, receipt, program, layout=layout, template=template)
-        again = json.loads(contents.json_text(contents.statement(release)))
-        odd = sorted(key for key in {*again, *stated} - {*_WORDING} if again.get(key) != stated.get(key))
+        odd = sorted({*_differing(contents.statement(release), stated)} - {*_WORDING})
         if odd:
             raise Refuted(f"release.json says otherwise than the request and the counts: {odd[0][:80]!r}.")
         return release, "release.json says what follows from the request and the counts."
@@ -255,13 +266,20 @@ class _Audit:
                 self.checks[-1] = BundleCheck(name, None, f"{what} was written by {other}: NOT checked word for word.")
 
     def _wording(self, release: Release) -> tuple[Any, str]:
-        stated = self._json("release.json")
-        again = json.loads(contents.json_text(contents.statement(release)))
-        if any(stated.get(key) != again[key] for key in _WORDING):
-            raise Refuted("the sentences in release.json are not those of this release.")
         if self._text("GUARANTEE.md") != guarantee_text(release):
             raise Refuted("GUARANTEE.md does not say what follows from the request and the counts.")
-        return True, "GUARANTEE.md and release.json say what follows from the request and the counts."
+        for name, text in self._json_texts(release):
+            if self._text(name) != text:
+                raise Refuted(f"{name} is not written as this version writes it.")
+        if [line.partition("  ")[2] for line in self._text(SUMS).splitlines()] != contents.file_names(release.plan):
+            raise Refuted(f"{SUMS} does not list the files in the order in which this version writes them.")
+        return True, "GUARANTEE.md and the JSON files are, letter for letter, those of the request and the counts."
+
+    def _json_texts(self, release: Release) -> Iterator[tuple[str, str]]:
+        """The JSON files of the bundle as this version writes them."""
+        yield "request.json", contents.json_text(release.request)
+        yield "release.json", contents.json_text(contents.statement(release))
+        yield from contents.mechanism_files(table.plan.mechanisms for table in release.tables)[0].items()
 
     def _page(self, release: Release) -> tuple[Any, str]:
         text, report = self._text("index.html"), release.report()
@@ -281,10 +299,15 @@ class _Audit:
         again = [drawn(picture, number) for number, picture in enumerate(pictures_of(release.report()))]
         if found == again:
             return True, "the pictures, drawn again, are the same."
-        own = drawing_program()
-        if any(not picture.startswith(f"<!--picture {own}-->") for picture in found):
-            return _OPEN, f"they come from another drawing program than the one here ({own}); trust the table."
-        raise Refuted("the pictures in index.html are not those of the counts.")
+        if found == [NOT_DRAWN] * len(again):
+            return True, "there is none: the bundle was written without a drawing program."
+        if drawing_program() == NO_PROGRAM:
+            return _OPEN, "NOT checked: there is no drawing program here. pip install 'discreet[plots]' installs one."
+        # What a picture says of its program decides nothing: a forger would name one that is not here.
+        raise Refuted(
+            f"the pictures in index.html are not those that {drawing_program()} draws of the counts; an honest one of "
+            "another drawing program can be checked with that program only."
+        )
 
     # -------------------------------------------------------------------------------------------- the ledger
 
@@ -309,9 +332,25 @@ class _Audit:
             same = mine.groups == kept.groups or not plan.open
             if not (same and np.array_equal(mine.counts, kept.counts) and np.array_equal(mine.status, kept.status)):
                 raise Refuted(f"the counts of table {number} are not those that the ledger recorded.")
-        if json.loads(json.dumps(dict(drawn.ledger))) != dict(release.ledger) or drawn.version != release.version:
+        if json.dumps(dict(drawn.ledger)) != json.dumps(dict(release.ledger)) or drawn.version != release.version:
             raise Refuted("the receipt in release.json is not the ledger's.")
         return True, f"the counts are those that the ledger recorded; {report}"
+
+
+def _differing(one: Mapping[str, object], other: Mapping[str, object]) -> list[str]:
+    """The names of fields that two JSON objects do not both have with the same value; 1, 1.0 and true are different."""
+    texts = [{name: json.dumps(value, sort_keys=True) for name, value in each.items()} for each in (one, other)]
+    return sorted(name for name in {*one, *other} if texts[0].get(name) != texts[1].get(name))
+
+
+def _is_receipt(stated: Mapping[str, object]) -> bool:
+    """Whether a receipt has the form of every receipt; only the ledger shows whether it is its own."""
+    forms = {"ledger": "[0-9a-f]{32}", "head": "[0-9a-f]{64}", "time": r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"}
+    return (
+        list(stated) == ["ledger", "entry", "head", "time"]
+        and type(stated["entry"]) is int
+        and all(re.fullmatch(form, str(stated[name]), re.ASCII) for name, form in forms.items())
+    )
 
 
 #: A finding that leaves a check open.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...report import Json, Report, Result, Section, Table, stamped
+from ...report import Check, Json, Report, Result, Section, Table, stamped
 from ...wording import plural
 from ..publish.released import Release
 
@@ -14,7 +14,7 @@ class Refuted(Exception):
 
 
 @dataclass(frozen=True)
-class BundleCheck:
+class BundleCheck(Check):
     """One thing that was looked at. ``holds`` is None where it could not be decided here; the sentence says why."""
 
     name: str
@@ -28,7 +28,7 @@ class BundleCheck:
 
 
 @dataclass(frozen=True)
-class BundleReport(Result):
+class BundleReport(Check, Result):
     """What :func:`verify_bundle` found.
 
     Attributes

@@ -9,17 +9,13 @@ from ...ledger.ledger import Ledger
 from ...ledger.stores.opening import open_store
 
 
-def read_files(folder: str | Path) -> dict[str, bytes]:
-    """The files of a bundle by name; links and folders within are refused."""
+def read_files(folder: str | Path) -> tuple[dict[str, bytes], list[str]]:
+    """Read the plain files of a bundle; return them by name, and the names of links and folders, which are not read."""
     place = Path(folder)
     try:
         entries = sorted(place.iterdir())
         odd = [entry.name for entry in entries if entry.is_symlink() or not entry.is_file()]
-        if odd:
-            raise UnreadableFile(
-                f"{place} holds {odd[0]!r}, which is not a plain file.", "A bundle has plain files only."
-            )
-        return {entry.name: entry.read_bytes() for entry in entries}
+        return {entry.name: entry.read_bytes() for entry in entries if entry.name not in odd}, odd
     except OSError as problem:
         why = problem.strerror or type(problem).__name__
     raise UnreadableFile(f"cannot read the bundle {place}: {why}.")

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ...errors import InvalidInput
+from ...strict_json import read_json
 from ..publish.contents import MALFORMED, SUMS, csv_text
 from ..publish.frames import to_arrow
 from ..publish.released import Release
@@ -105,7 +106,7 @@ def _csvw(release: Release, file: Path, table: int) -> list[Path]:
 def _described(file: Path) -> set[str]:
     """The CSV files that the metadata describes which stands there now: those it may replace."""
     try:
-        return {str(table["url"]) for table in json.loads(file.read_text(encoding="utf-8"))["tables"]}
+        return {str(table["url"]) for table in read_json(file.read_bytes(), file.name)["tables"]}
     except (OSError, *MALFORMED):
         return set()
 

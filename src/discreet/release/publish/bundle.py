@@ -7,7 +7,6 @@ appear under their name all at once. :mod:`~.audit` re-checks them.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import secrets
 import shlex
@@ -16,6 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...errors import DiscreetError, InvalidInput, call
+from ...strict_json import read_json
+from ...system import sync_folder
 from ..plan.plan import plan_from_request
 from .contents import MALFORMED, SUMS, bundle_files, csv_text, table_files
 
@@ -69,7 +70,7 @@ def _is_empty(folder: Path) -> bool:
 def _key_of(folder: Path) -> str | None:
     """The digest of the request in a folder, as a ledger keys it; None if there is no request that can be rebuilt."""
     try:
-        return plan_from_request(json.loads((folder / "request.json").read_text(encoding="utf-8"))).key
+        return plan_from_request(read_json((folder / "request.json").read_bytes(), "request.json")).key
     except (DiscreetError, OSError, *MALFORMED):
         return None
 
@@ -100,7 +101,7 @@ def write_bundle(release: Release, folder: str | Path) -> Path:
         except BaseException:
             shutil.rmtree(partial, ignore_errors=True)
             raise
-        _sync(target.parent)
+        sync_folder(target.parent)
     except OSError as problem:
         why = problem.strerror or type(problem).__name__
     else:
@@ -124,7 +125,7 @@ def _fill(release: Release, folder: Path) -> None:
         _put(folder / name, data)
         sums.append(f"{hashlib.sha256(data).hexdigest()}  {name}\n")
     _put(folder / SUMS, "".join(sums).encode())
-    _sync(folder)
+    sync_folder(folder)
 
 
 def _put(file: Path, data: bytes) -> None:
@@ -132,14 +133,3 @@ def _put(file: Path, data: bytes) -> None:
         stream.write(data)
         stream.flush()
         os.fsync(stream.fileno())
-
-
-def _sync(folder: Path) -> None:
-    """Bring the names in a folder to the disk, where the system can."""
-    if os.name != "posix":
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -37,6 +37,7 @@ from .levelled import GROUPING_MEANING, TOTAL, LevelledTable
 from .tables import STATUS_MEANING, SUPPRESSED, ReleasedTable, error_meanings
 
 if TYPE_CHECKING:
+    from ..plan.plan import Plan
     from .released import Release
 
 FORMAT = "discreet release"
@@ -202,7 +203,11 @@ def _rounded(values: FloatArray, empty: BoolArray, direction: str) -> list[str]:
 
 def _decimal(value: float, direction: str) -> str:
     # the shortest decimal that is this double, so that 1.1 stays 1.1
-    rounded = float(Context(prec=_DIGITS, rounding=direction).create_decimal(Decimal(repr(value))))
+    return decimal_text(float(Context(prec=_DIGITS, rounding=direction).create_decimal(Decimal(repr(value)))))
+
+
+def decimal_text(rounded: float) -> str:
+    """A number of six digits as tables have it."""
     return f"{rounded + 0.0:.{_DIGITS}g}"  # no minus before zero
 
 
@@ -217,6 +222,15 @@ def table_files(number: int) -> list[str]:
 def rounded_file(name: str) -> str:
     """The name of the file of rounded counts beside a table with totals."""
     return f"{name.removesuffix('.csv')}_rounded.csv"
+
+
+def file_names(plan: Plan) -> list[str]:
+    """The names of all files of a bundle but the checksums, which follow from its plan."""
+    names = []
+    for name, table in zip(table_files(len(plan.tables)), plan.tables, strict=True):
+        names += [name, rounded_file(name)] if table.levels else [name]
+    mechanisms, _ = mechanism_files(table.mechanisms for table in plan.tables)
+    return [*names, "request.json", "release.json", *mechanisms, "GUARANTEE.md", "index.html"]
 
 
 def mechanism_files(mechanisms: Iterable[Sequence[Mechanism]]) -> tuple[dict[str, str], list[list[str]]]:

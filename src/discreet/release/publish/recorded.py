@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -13,6 +12,7 @@ from ...errors import InvalidInput
 from ...ledger.ledger import Ledger, Recorded
 from ...questions.groups import Groups
 from ...questions.orders import places_in
+from ...strict_json import read_json
 from ..levels.shape import Shape
 from ..plan.plan import Plan, TablePlan
 from .levelled import LevelledTable
@@ -31,7 +31,7 @@ def recorded_answer(plan: Plan, book: Ledger) -> Recorded | None:
 
 def recall(plan: Plan, recorded: Recorded, book: Ledger) -> Release:
     """A release from what the ledger recorded: each count goes to the group that has its values."""
-    content = json.loads(recorded.answer)
+    content = read_json(recorded.answer, "the recorded answer")
     asked = recorded.request.get("tables", [])
     if not len(content["counts"]) == len(plan.tables) == len(asked):
         raise InvalidInput(

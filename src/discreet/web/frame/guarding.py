@@ -2,16 +2,18 @@
 
 The link that ``discreet serve`` prints holds a one-time token after ``#``, which a browser keeps to itself: it is in no
 request line, no log and no Referer. A script of the page posts it, and gets a session in a cookie that scripts cannot
-read and other sites cannot send. Whoever uses the token ends it; the next one is printed on the terminal.
+read and other sites cannot send. Whoever uses the token ends it; the next one is printed on the terminal. A session
+ends when its browser logs out, after a while without use, and after a day's work at the latest.
 
 A request is answered only under a name this server was started for, so that no other name can be pointed at it. One
 that changes something must come from a page of this server (Origin) and carry the session's own word, which no other
-site knows. Bodies are bounded.
+site knows. Behind a proxy that ends TLS, the public address is the one whose pages may do so. Bodies are bounded.
 """
 
 from __future__ import annotations
 
 import secrets
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from threading import Lock
@@ -46,15 +48,24 @@ MOST_BYTES = 20_000_000
 #: So many browsers may be signed in; the one that signed in first leaves.
 MOST_SESSIONS = 100
 
+#: Seconds without use after which a session ends, and seconds after which it ends in any case.
+IDLE_SECONDS, MAX_SESSION_SECONDS = 30 * 60.0, 12 * 3600.0
+
 _SAFE = ("GET", "HEAD")
 
 
-@dataclass(frozen=True)
+@dataclass
 class Session:
-    """A browser that was let in: what its cookie holds, and the word its pages carry."""
+    """A browser that was let in: what its cookie holds, the word its pages carry, when it began and was last used."""
 
+    began: float
+    used: float
     cookie: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
     word: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
+
+    def is_over(self, now: float) -> bool:
+        """Return whether it has ended; also where the clock was set back by so much that nobody can tell."""
+        return abs(now - self.used) >= IDLE_SECONDS or abs(now - self.began) >= MAX_SESSION_SECONDS
 
 
 class Sessions:
@@ -63,7 +74,9 @@ class Sessions:
     Parameters
     ----------
     announce
-        Is told each new token, to print the link that holds it.
+        Is told each new token, to show the link that holds it.
+    clock
+        The time in seconds; it goes on while the computer sleeps.
 
     Examples
     --------
@@ -74,8 +87,8 @@ class Sessions:
     (True, True, 2)
     """
 
-    def __init__(self, announce: Callable[[str], None]) -> None:
-        self._announce, self._lock = announce, Lock()
+    def __init__(self, announce: Callable[[str], None], clock: Callable[[], float] = time.time) -> None:
+        self._announce, self._clock, self._lock = announce, clock, Lock()
         self._sessions: dict[str, Session] = {}
         self._token = ""
         self._renew()
@@ -89,16 +102,39 @@ class Sessions:
         with self._lock:
             if not secrets.compare_digest(token.encode(), self._token.encode()):
                 return None
-            session = Session()
+            now = self._clock()
+            session = Session(now, now)
             while len(self._sessions) >= MOST_SESSIONS:
                 del self._sessions[next(iter(self._sessions))]
             self._sessions[session.cookie] = session
             self._renew()
             return session
 
-    def find(self, cookie: str) -> Session | None:
-        """The session of a cookie, if there is one."""
-        return self._sessions.get(cookie)
+    def find(self, cookie: str, in_use: bool = True) -> Session | None:
+        """Return the session of a cookie, or None if there is none any more.
+
+        Parameters
+        ----------
+        cookie
+            What the browser sent.
+        in_use
+            Whether somebody asked, and not a page by itself: only that keeps the session from ending.
+        """
+        with self._lock:
+            session, now = self._sessions.get(cookie), self._clock()
+            if session is None:
+                return None
+            if session.is_over(now):
+                del self._sessions[cookie]
+                return None
+            if in_use:
+                session.used = now
+            return session
+
+    def leave(self, session: Session) -> None:
+        """End a session."""
+        with self._lock:
+            self._sessions.pop(session.cookie, None)
 
 
 class TooLarge(Exception):
@@ -118,18 +154,24 @@ class Guard:
         The cookie's name; browsers share cookies among the ports of a computer.
     hosts
         The names, with ports, that this server answers to.
+    public_url
+        The address at which browsers see the pages, where a proxy stands before them: only its pages may change
+        something. Without one, those of the name that was asked.
     opened
         What is shown without a session, by the beginning of its path.
+    unattended
+        Whether a page asks for a path by itself, from time to time.
     refused
         Makes the page for a request that is not answered, from a status and a kind.
     """
 
     def __init__(
-        self, app: ASGIApp, sessions: Sessions, cookie: str, hosts: Iterable[str], opened: tuple[str, ...],
-        refused: Callable[[int, str], Response],
+        self, app: ASGIApp, sessions: Sessions, cookie: str, hosts: Iterable[str], public_url: str | None,
+        opened: tuple[str, ...], unattended: Callable[[str], bool], refused: Callable[[int, str], Response],
     ) -> None:  # fmt: skip
         self._app, self._sessions, self._cookie = app, sessions, cookie
-        self._hosts, self._opened, self._refused = frozenset(hosts), opened, refused
+        self._hosts, self._public_url = frozenset(hosts), public_url
+        self._opened, self._unattended, self._refused = opened, unattended, refused
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         refusal = self._judge(scope)
@@ -148,17 +190,21 @@ class Guard:
             return self._refused(421, "another name")
         if method not in (*_SAFE, "POST"):
             return self._refused(405, "not found")
-        if method == "POST" and headers.get("origin", "").lower() not in (f"http://{host}", f"https://{host}"):
+        if method == "POST" and headers.get("origin", "").lower() != (self._public_url or f"http://{host}"):
             return self._refused(403, "another site")
         length = headers.get("content-length", "0")
         if not length.isascii() or not length.isdigit() or int(length) > MOST_BYTES:
             return self._refused(413, "too large")
-        session = self._sessions.find(cookie_parser(headers.get("cookie", "")).get(self._cookie, ""))
+        cookie = cookie_parser(headers.get("cookie", "")).get(self._cookie, "")
+        session = self._sessions.find(cookie, in_use=not self._unattended(path))
         scope.setdefault("state", {})["session"] = session
         if path.startswith(self._opened):
             return None
         if session is None:
-            return self._refused(403, "no session")
+            refusal = self._refused(403, "no session")
+            if "hx-request" in headers:  # what the page shows should not stay on the screen
+                refusal.headers["HX-Redirect"] = "/enter"
+            return refusal
         carried = headers.get(WORD_HEADER, "")
         if method == "POST" and not secrets.compare_digest(carried.encode(), session.word.encode()):
             return self._refused(403, "another site")

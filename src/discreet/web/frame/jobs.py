@@ -6,7 +6,6 @@ import multiprocessing
 import secrets
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
@@ -14,6 +13,7 @@ from threading import Lock, Thread
 from typing import Any
 
 from ...errors import DiscreetError, InvalidInput
+from ...system import limit_memory
 
 #: So many run at once; each takes a core.
 MOST_RUNNING = 2
@@ -176,10 +176,7 @@ class Jobs:
 
 def _do(work: Work, asked: Any, outbox: Connection) -> None:
     """The work itself, in its own process and within bounds."""
-    with suppress(ImportError, ValueError, OSError):  # where the system has none
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_DATA, (MOST_MEMORY, MOST_MEMORY))
+    limit_memory(MOST_MEMORY)
     try:
         for step in work(asked):
             outbox.send(step)

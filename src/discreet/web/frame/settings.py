@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from ipaddress import ip_address
+from urllib.parse import urlsplit
+
+from ...errors import InvalidInput, named
+from ...strict_json import read_json
 
 #: The environment variable that hands the settings on.
 VARIABLE = "DISCREET_PAGES"
@@ -21,7 +26,11 @@ class PageSettings:
     Attributes
     ----------
     hosts
-        The names, with their port, under which the pages answer; the first one is printed.
+        The names, with their port, under which the pages answer; the first one is shown in links.
+    public_url
+        The address at which browsers see the pages, where a proxy ends TLS; links have it instead.
+    link_file
+        The file that holds the link, for its owner alone; without one it is printed.
     ledgers
         Ledgers that they show and spend from.
     data
@@ -33,7 +42,14 @@ class PageSettings:
     hosts: tuple[str, ...]
     ledgers: tuple[str, ...] = ()
     data: tuple[str, ...] = ()
-    out: tuple[str] = ("releases",)
+    out: str = "releases"
+    public_url: str | None = None
+    link_file: str | None = None
+
+    @property
+    def address(self) -> str:
+        """The address of the pages."""
+        return self.public_url or f"http://{self.hosts[0]}"
 
     def to_environment(self) -> dict[str, str]:
         """The settings for the environment of the server."""
@@ -42,17 +58,47 @@ class PageSettings:
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> PageSettings:
         """The settings that the server was handed."""
-        return cls(**{name: tuple(value) for name, value in json.loads(environment[VARIABLE]).items()})
+        fields = read_json(environment[VARIABLE], VARIABLE)
+        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()})
 
 
-def host_names(host: str, port: int) -> tuple[str, ...]:
-    """The names, with their port, that pages answer to: the one they listen on first, which is printed.
+def host_names(host: str, port: int, public_url: str | None = None) -> tuple[str, ...]:
+    """Return the names, with their port, that pages answer to: the one they listen on first.
+
+    A proxy passes on either the public name or the one by which it reaches this server.
 
     >>> host_names("::1", 80)
     ('[::1]:80', '127.0.0.1:80', 'localhost:80')
+    >>> host_names("127.0.0.1", 80, "https://survey.example")[3:]
+    ('survey.example', 'survey.example:443')
     """
     own = f"[{host}]" if ":" in host else host
-    return tuple(f"{name}:{port}" for name in dict.fromkeys((own, *LOOPBACK)))
+    names = tuple(f"{name}:{port}" for name in dict.fromkeys((own, *LOOPBACK)))
+    if public_url is None:
+        return names
+    public = urlsplit(public_url)
+    return (*names, public.netloc) if public.port else (*names, public.netloc, f"{public.netloc}:443")
+
+
+def read_public_url(text: str) -> str:
+    """Read the address at which browsers see the pages; returns it as a browser states it in ``Origin``.
+
+    >>> read_public_url("https://Survey.example:443/"), read_public_url("https://büro.example:8443")
+    ('https://survey.example', 'https://xn--bro-hoa.example:8443')
+    """
+    try:
+        parts = urlsplit(text)
+        name, port = (parts.hostname or "").encode("idna").decode(), parts.port
+    except ValueError:  # what cannot be a port or a name
+        name, port = "", None
+    if not re.fullmatch(r"https://[^/?#@\s]+/?", text, re.IGNORECASE) or not re.fullmatch(r"[\w.:-]+", name):
+        raise InvalidInput(
+            f"{named('public_url')} must be an https address without a path.",
+            "Give what browsers have in their address bar: https://survey.example",
+            argument="public_url", given=text,
+        )  # fmt: skip
+    host = f"[{name}]" if ":" in name else name
+    return f"https://{host}" if port in (None, 443) else f"https://{host}:{port}"
 
 
 def is_loopback(host: str) -> bool:

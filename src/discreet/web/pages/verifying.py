@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from io import BytesIO
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
-from zipfile import BadZipFile, ZipFile
 
 from markupsafe import Markup
 from starlette.concurrency import run_in_threadpool
@@ -19,12 +17,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from ...errors import Altered, DiscreetError, InvalidInput, NotPrivate, UnreadableFile
+from ...errors import Altered, DiscreetError, InvalidInput, NotPrivate
 from ...explanation import explain
 from ...ledger.ledger import Ledger
 from ...mechanism import Mechanism
 from ...privacy.certificate import Certificate
 from ...report import Bullets, Picture, Report, Section
+from ...sources.packed import unpack_zip
 from ...verification import FileVerdict, Refutation, verify, verify_text
 from ..frame.answers import page, piece
 from ..frame.guarding import MOST_BYTES
@@ -32,8 +31,8 @@ from ..frame.jobs import Jobs, Step
 from ..frame.rendering import refusal, render, report_body
 from ..frame.searches import Searches
 
-#: So many files a bundle may have, and so many bytes they may have when they are unpacked.
-MOST_FILES, MOST_UNPACKED = 400, 5 * MOST_BYTES
+#: The largest number of files of a bundle, and of bytes of all of them when they are unpacked.
+MAX_FILES, MAX_UNPACKED_BYTES = 400, 5 * MOST_BYTES
 
 #: A table with at most so many truths also has its curve of delta: it is worked out for a hundred epsilons.
 MOST_FOR_CURVE = 60
@@ -90,18 +89,19 @@ class VerifyPage:
     async def judge(self, request: Request) -> Response:
         """Begin to judge what was dropped."""
         try:
-            async with request.form(max_files=MOST_FILES, max_fields=20) as form:
+            async with request.form(max_files=MAX_FILES, max_fields=20) as form:
                 files = await _files(form)
                 fields = {name: str(form.get(name, "")).strip()[:200] for name in ("epsilon", "delta", "ledger")}
         except DiscreetError as problem:
             return piece("as_it_is.html", content=refusal(problem))
         submitted = Submitted(files, fields["epsilon"], fields["delta"], self._ledgers.get(fields["ledger"]))
-        return await run_in_threadpool(self._searches.begin, submitted, request)
+        answer = await run_in_threadpool(self._searches.begin, submitted, request)
+        files.clear()  # the process that judges them has its own
+        return answer
 
     def _shown(self, submitted: Submitted) -> str:
         found = self._searches.get(submitted)
         assert found is not None  # it was judged
-        submitted.files.clear()  # nobody needs them any more
         return render("verdict.html", title=found[0], body=Markup(found[1]))
 
 
@@ -154,13 +154,18 @@ def _meaning(found: FileVerdict) -> tuple[str, ...]:
 async def _files(form: FormData) -> dict[str, bytes]:
     """What was dropped, by the names of the files without their folders."""
     given = [one for one in form.getlist("files") if isinstance(one, UploadFile) and one.filename]
-    found = {}
-    for one in given:
-        name = _plain_name((one.filename or "").replace("\\", "/"))
-        if name in found:
+    return _by_plain_name([((one.filename or "").replace("\\", "/"), await one.read()) for one in given])
+
+
+def _by_plain_name(files: Iterable[tuple[str, bytes]]) -> dict[str, bytes]:
+    """Return files by their names without folders, and refuse two of one name: programs differ on which one counts."""
+    by_name: dict[str, bytes] = {}
+    for path, content in files:
+        name = _plain_name(path)
+        if name in by_name:
             raise InvalidInput("two files have one name.", "Drop one bundle, or one file.")
-        found[name] = await one.read()
-    return found
+        by_name[name] = content
+    return by_name
 
 
 def _plain_name(path: str) -> str:
@@ -188,13 +193,4 @@ def _unpacked(files: dict[str, bytes]) -> dict[str, bytes]:
     (name, content), *more = files.items()
     if more or not name.endswith(".zip"):
         return files
-    try:
-        with ZipFile(BytesIO(content)) as archive:
-            entries = [entry for entry in archive.infolist() if not entry.is_dir()]
-            if len(entries) > MOST_FILES or sum(entry.file_size for entry in entries) > MOST_UNPACKED:
-                raise InvalidInput(
-                    f"{name} holds too much.", "Unpack it, and use the command line: discreet verify FOLDER."
-                )
-            return {_plain_name(entry.filename): archive.read(entry) for entry in entries}
-    except (BadZipFile, NotImplementedError, RuntimeError, OSError, EOFError):
-        raise UnreadableFile(f"{name} cannot be unpacked.", "Drop the files of the bundle themselves.") from None
+    return _by_plain_name(unpack_zip(content, name, MAX_FILES, MAX_UNPACKED_BYTES))

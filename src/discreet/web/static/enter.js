@@ -8,5 +8,6 @@
   history.replaceState(null, "", location.pathname);
   const answer = await fetch("/session", { method: "POST", body: token, headers: { "Content-Type": "text/plain" } });
   if (answer.ok) location.replace("/");
-  else line.textContent = "This link was used before. The terminal that runs discreet serve shows a new one.";
+  else if (answer.headers.get("Content-Type").startsWith("text/plain")) line.textContent = await answer.text();
+  else line.textContent = `This server was not started for this address. Behind a proxy, start it with --public-url ${location.origin}`;
 })();

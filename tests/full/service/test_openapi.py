@@ -11,7 +11,6 @@ from discreet.collect.keys import new_key
 from support.running_service import RunningService
 
 
-@pytest.mark.full
 @pytest.mark.filterwarnings("ignore")  # of the library that makes the requests
 def test_no_request_by_the_description_makes_the_service_fail(service: RunningService, token: str) -> None:
     described = service.ask("GET", "/openapi.json").json

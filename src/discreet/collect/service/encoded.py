@@ -1,0 +1,95 @@
+"""Public answers that are encoded once: bytes with an ETag, sent in pieces as fast as they are read."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import NamedTuple
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+#: Maximum number of bytes of encoded answers that are kept.
+MAX_KEPT_BYTES = 64_000_000
+
+#: Bytes that are handed to a connection at once: whoever does not read them keeps no more than that in memory.
+PIECE_BYTES = 65_536
+
+
+class Encoded(NamedTuple):
+    """An answer as it is sent."""
+
+    body: bytes
+    media_type: str
+    etag: str
+
+
+def encode(body: bytes, media_type: str) -> Encoded:
+    """Return an answer with the ETag of its bytes.
+
+    >>> encode(b"{}", "application/json").etag
+    '"44136fa355b3678a1146ad16f7e8649e"'
+    """
+    return Encoded(body, media_type, f'"{hashlib.sha256(body).hexdigest()[:32]}"')
+
+
+class PieceResponse(Response):
+    """A response whose body goes out piece by piece."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        body = bytes(self.body)
+        for start in range(0, max(1, len(body)), PIECE_BYTES):
+            end = start + PIECE_BYTES
+            await send({"type": "http.response.body", "body": body[start:end], "more_body": end < len(body)})
+
+
+def respond(request: Request, answer: Encoded, headers: dict[str, str] | None = None) -> Response:
+    """Return the response with an answer, or 304 to whoever has it already."""
+    stated = {"ETag": answer.etag, "Cache-Control": "no-cache", **(headers or {})}
+    known = [tag.strip().removeprefix("W/") for tag in request.headers.get("if-none-match", "").split(",")]
+    if answer.etag in known or "*" in known:
+        return Response(status_code=304, headers=stated)
+    return PieceResponse(answer.body, headers=stated, media_type=answer.media_type)
+
+
+class EncodedAnswers:
+    """Answers by key, each made once however many ask for it at the same time, and kept while there is room.
+
+    Parameters
+    ----------
+    max_bytes
+        Of all answers together; the one that was not asked for longest goes first.
+    """
+
+    def __init__(self, max_bytes: int = MAX_KEPT_BYTES) -> None:
+        self._max, self._bytes = max_bytes, 0
+        self._kept: OrderedDict[tuple[str, ...], Encoded] = OrderedDict()
+        self._under_way: dict[tuple[str, ...], asyncio.Task[Encoded]] = {}
+
+    async def get(self, key: tuple[str, ...], make: Callable[[], Encoded]) -> Encoded:
+        """Return the answer of a key; ``make`` works it out, in another thread."""
+        if key in self._kept:
+            self._kept.move_to_end(key)
+            return self._kept[key]
+        task = self._under_way.get(key)
+        if task is None:
+            task = self._under_way[key] = asyncio.create_task(self._make(key, make))
+            task.add_done_callback(lambda done: done.cancelled() or done.exception())  # its asker may have left
+        return await asyncio.shield(task)
+
+    async def _make(self, key: tuple[str, ...], make: Callable[[], Encoded]) -> Encoded:
+        try:
+            answer = await run_in_threadpool(make)
+        finally:
+            del self._under_way[key]
+        self._kept[key] = answer
+        self._bytes += len(answer.body)
+        while self._bytes > self._max and len(self._kept) > 1:
+            _, oldest = self._kept.popitem(last=False)
+            self._bytes -= len(oldest.body)
+        return answer

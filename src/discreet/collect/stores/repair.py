@@ -1,0 +1,68 @@
+"""Taking keys again that a store refuses because a clock was wrong."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+from typing import NamedTuple
+
+from ...errors import InvalidInput
+from ..keys import AHEAD, KEPT, read_day
+from .opening import report_store
+
+
+class Repair(NamedTuple):
+    """The first day whose keys a store took before a repair, and the one since."""
+
+    before: date
+    after: date
+
+    def describe(self) -> str:
+        """Return the repair in words."""
+        if self.after >= self.before:
+            return f"Nothing to repair: keys are taken from {self.after} on."
+        return f"Keys are taken from {self.after} on; before, they were taken from {self.before} on."
+
+
+def repair(store: str | Path, counted_until: str | date | None = None) -> Repair:
+    """Take keys again that are refused because an earlier version of the service once ran with its clock ahead.
+
+    That service forgot all traces of batches up to some day to come, and refuses keys up to that day since. Which of
+    them it had counted is not known. But it had counted none of a later day than the one after the last day on which
+    it counted anything: from there on keys are safe, and are taken again. Nothing is counted twice.
+
+    Parameters
+    ----------
+    store
+        The address of the store. A SQLite store must not be in use meanwhile.
+    counted_until
+        The last day on which reports were counted ("2026-11-16"); today if you do not know. Keys of that day and of
+        the next one stay refused.
+
+    Examples
+    --------
+    >>> repair("reports.db", "2026-11-16").describe()  # doctest: +SKIP
+    'Keys are taken from 2026-11-18 on; before, they were taken from 2027-11-03 on.'
+    """
+    day = None
+    if counted_until is not None:
+        day = counted_until.toordinal() if isinstance(counted_until, date) else read_day(counted_until)
+        if day is None:
+            raise InvalidInput.must_be("counted_until", "a day such as 2026-11-16", counted_until)
+    place = report_store(store)
+    place.open()
+    try:
+        days = place.key_days()
+        if day is not None and day > days.clock:
+            raise InvalidInput.must_be("counted_until", f"today ({_date(days.clock)}) or before", counted_until)
+        if not days.is_spoilt:  # what it refuses was counted and forgotten in its time
+            return Repair(_date(days.horizon), _date(days.horizon))
+        after = max(days.clock - KEPT - 1, (days.clock if day is None else day) + AHEAD + 1)
+        place.lower_horizon(after)
+        return Repair(_date(days.horizon), _date(after))
+    finally:
+        place.close()
+
+
+def _date(day: int) -> date:
+    return date.fromordinal(max(day, 1))

@@ -1,0 +1,156 @@
+"""Spaces that users define: what they state is read once, checked and frozen before the judge uses it.
+
+For the spaces of this package the judge uses lemmas: between counts every pair is joined by steps of one, so under the
+metric notion with delta = 0 the steps decide; any two labels are at distance one; cells of a map are compared pair by
+pair. Nothing of that holds for a subclass or a class with the same methods. There the judge
+
+- compares *all* pairs at their own distance under the metric notion. The neighbours that a space states prove nothing
+  about its distances;
+- takes adjacency under the central notion as the space defines it, and says so in the verdict;
+- asks nothing but the number of values under the local notion.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import starmap
+from typing import Any
+
+import numpy as np
+
+from ..errors import InvalidInput, InWords, Unsupported, WrongType
+from ..exact.arrays import IntArray
+from ..exact.integers import is_integer
+from ..exact.rationals import as_fraction
+from ..products import ProductSpace
+from ..spaces import Counts, Grid, Integers, Labels, Space
+
+#: The spaces the lemmas are about. A subclass may answer anything, so it is none of them.
+BUILT_IN = (Counts, Integers, Grid, Labels, ProductSpace)
+
+#: Maximum number of values whose distances are all evaluated (12 million pairs).
+MAX_VALUES = 5000
+
+#: Squared distances stay below this, so that their roots are doubles.
+LARGEST_SQUARE = 2**200
+
+#: A stated distance may differ from unit * sqrt(squared distance) by this share: doubles are rounded.
+ROUNDING = 1e-9
+
+
+def is_built_in(space: Space) -> bool:
+    """Return whether the lemmas about the spaces of this package hold for this one."""
+    return type(space) in BUILT_IN
+
+
+def refuse_other_than_space(space: object) -> None:
+    """Refuse what is not a space at all, such as a list of labels."""
+    if isinstance(space, type) or not hasattr(space, "size"):
+        raise WrongType.must_be(
+            "inputs", "a space, such as dc.Counts(n) or dc.Labels([...])", InWords(type(space).__name__)
+        )
+
+
+def described(space: Space) -> str:
+    """Name a user-defined space in a sentence."""
+    return f"the user-defined space {type(space).__name__}"
+
+
+def adjacent_pairs(space: Any, size: int) -> tuple[IntArray, IntArray]:
+    """Return the pairs that the space calls adjacent, checked.
+
+    Raises
+    ------
+    Unsupported
+        When no two values are adjacent: a guarantee about no pair would say nothing.
+    """
+    stated = space.neighbours() if hasattr(space, "neighbours") else None
+    try:
+        first, second = (np.asarray(end) for end in (((), ()) if stated is None else stated))
+    except (TypeError, ValueError):
+        raise _wrong_answer("neighbours()", "two arrays of indices", type(stated).__name__) from None
+    if not first.size:
+        raise Unsupported(
+            f"the central notion needs adjacent values; {described(space)} has none.",
+            "Ask for the metric or the local notion.",
+            argument="notion",
+            given="central",
+        )
+    if first.ndim != 1 or first.shape != second.shape or {first.dtype.kind, second.dtype.kind} - {"i", "u"}:
+        raise _wrong_answer("neighbours()", "two arrays of indices of one length", f"{first.dtype} {first.shape}")
+    if min(first.min(), second.min()) < 0 or max(first.max(), second.max()) >= size or (first == second).any():
+        raise _wrong_answer("neighbours()", f"pairs of two different indices in 0..{size - 1}", "others")
+    return np.array(first, np.int64), np.array(second, np.int64)
+
+
+def distances(space: Any, size: int) -> tuple[Fraction, list[tuple[int, IntArray, IntArray]]]:
+    """Return the unit, and all pairs of indices grouped by squared distance, evaluated once.
+
+    Raises
+    ------
+    InvalidInput
+        When the answers are not integers, differ for (i, j) and (j, i), or contradict ``distance``.
+    """
+    if size > MAX_VALUES:
+        raise Unsupported(
+            f"the metric notion compares all pairs of values, and {described(space)} has {size:,}.",
+            f"Use one of dc.Counts, dc.Grid and dc.Labels, or at most {MAX_VALUES:,} values.",
+            argument="inputs",
+        )
+    unit = as_fraction(getattr(space, "unit", 1), "unit")
+    if unit <= 0:
+        raise InvalidInput.must_be("unit", "positive", unit, meaning="the length of one unit of distance")
+    _refuse_renumbering(space, size)
+    first, second = np.triu_indices(size, 1)
+    squares, reverse = np.split(_squared(space, np.r_[first, second], np.r_[second, first]), 2)
+    if not np.array_equal(squares, reverse):
+        raise _wrong_answer("squared_distance(i, j)", "the same as squared_distance(j, i)", "different numbers")
+    _refuse_contradiction(space, unit, first, second, squares)
+    order = np.argsort(squares, kind="stable")
+    values, starts = np.unique(squares[order], return_index=True)
+    chunks = np.split(order, starts[1:])
+    return unit, [(int(k), first[chunk], second[chunk]) for k, chunk in zip(values.tolist(), chunks, strict=True)]
+
+
+def _squared(space: Any, first: IntArray, second: IntArray) -> Any:
+    """Evaluate squared distances, which must be whole numbers of 0 or more."""
+    given = np.array(space.squared_distance(first, second))  # a copy: the space may keep its own array
+    if given.shape != first.shape:
+        raise _wrong_answer("squared_distance(i, j)", f"one number for each of {first.size} pairs", str(given.shape))
+    if given.dtype.kind == "O" and all(map(is_integer, given.tolist())):
+        given = np.array([int(k) for k in given.tolist()], dtype=object)
+    elif given.dtype.kind not in "iu":
+        raise _wrong_answer(
+            "squared_distance(i, j)",
+            "whole numbers k, where the distance is unit * sqrt(k)",
+            f"{given.dtype} values",
+        )
+    if given.min() < 0 or given.max() >= LARGEST_SQUARE:
+        raise _wrong_answer("squared_distance(i, j)", "0 or more, and below 2**200", "another number")
+    return given
+
+
+def _refuse_renumbering(space: Any, size: int) -> None:
+    """Refuse a space in which a value leads to another row than its own."""
+    if not (hasattr(space, "value") and hasattr(space, "index")):
+        return
+    for i in range(size):
+        if space.index(space.value(i)) != i:
+            raise _wrong_answer("index(value(i))", "i for every index i", f"another number for i = {i}")
+
+
+def _refuse_contradiction(space: Any, unit: Fraction, first: IntArray, second: IntArray, squares: Any) -> None:
+    """Refuse distances in the user's own ``distance`` that are not unit * sqrt(squared_distance)."""
+    own = getattr(type(space), "distance", None)
+    if own is None or own in {built_in.distance for built_in in BUILT_IN} or not hasattr(space, "value"):
+        return
+    values = [space.value(i) for i in range(int(second.max()) + 1)]
+    pairs = ((values[i], values[j]) for i, j in zip(first.tolist(), second.tolist(), strict=True))
+    stated = np.array([float(far) for far in starmap(space.distance, pairs)])
+    exact = np.sqrt(squares.astype(float)) * float(unit)
+    if not np.allclose(stated, exact, rtol=ROUNDING, atol=0):
+        raise _wrong_answer("distance(a, b)", "unit * sqrt(squared_distance(i, j))", "another number for some pair")
+
+
+def _wrong_answer(method: str, allowed: str, got: str) -> InvalidInput:
+    return InvalidInput.must_be(f"{method} of a user-defined space", allowed, InWords(got), argument="inputs")

@@ -1,0 +1,78 @@
+"""Every check has ``passed``, and a method that must be called is not taken for its answer."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import pickle
+
+import pytest
+
+import discreet as dc
+from discreet.errors import DiscreetError, WrongType
+from discreet.ledger.entries import LedgerReport
+from discreet.optimise.improve.structure import Derivability
+from discreet.properties import CheckResult
+from discreet.release.auditing.findings import BundleCheck, BundleReport
+from discreet.report import Check
+from discreet.verification import Judged, Refutation
+from support.refusals import refused
+
+HALF = dc.geometric(4, alpha="1/2")
+
+
+def test_the_name_of_a_method_is_not_its_answer(tmp_path):
+    HALF.save(tmp_path / "m.json")
+    asked = [dc.verify(HALF), dc.verify([["3/4", "1/4"], ["1/4", "3/4"]]), dc.verify(tmp_path / "m.json")]
+    for result in [*asked, dc.compose([HALF])]:
+        with refused(WrongType, "holds") as problem:
+            bool(result.holds)
+        assert isinstance(problem.value, DiscreetError | TypeError) and ".holds(epsilon=" in str(problem.value)
+        with refused(WrongType, "holds"):
+            assert not result.holds
+        assert result.holds(epsilon=2) and not result.holds(epsilon="1/2")
+        assert result.holds(2, 0) and type(result).holds(result, 2)
+        assert list(inspect.signature(result.holds).parameters) == ["epsilon", "delta"] and result.holds.__doc__
+    assert pickle.loads(pickle.dumps(dc.verify(HALF))).holds(epsilon=2)
+
+
+def test_a_verdict_passes_where_a_claim_was_judged_and_holds(tmp_path):
+    file = tmp_path / "m.json"
+    HALF.save(file)
+    assert dc.verify(HALF).passed is True and dc.verify(HALF, "local").passed is None
+    assert dc.verify(file).passed is True
+    assert dc.verify(file, epsilon="0.6").passed is False and dc.verify(file, epsilon="0.6").judged.passed is False
+    assert dc.verify(file, epsilon="0.7").passed is True
+    lying = dc.Mechanism(HALF.inputs, HALF.outputs, dc.geometric(4, alpha="1/3").kernel, HALF.certificate, "geometric")
+    assert dc.verify(lying).passed is False
+    (tmp_path / "m.csv").write_text("0.75,0.25\n0.25,0.75\n")
+    for subject in (tmp_path / "m.csv", [[0.75, 0.25], [0.25, 0.75]]):
+        assert dc.verify(subject).passed is None  # nothing is claimed
+    assert dc.verify(tmp_path / "m.csv", epsilon=1).passed is False
+    content = json.loads(file.read_text())
+    assert dc.verify(file).to_json()["holds"] is True and content["format"] == "discreet mechanism"
+    with_delta = dc.bounded_noise(epsilon=1, stay="1/2", reach=4)
+    with_delta.save(tmp_path / "b.json")
+    assert dc.verify(with_delta).passed is dc.verify(tmp_path / "b.json").passed is True
+
+
+KINDS = [CheckResult, dc.Checks, BundleCheck, BundleReport, LedgerReport, Derivability, Judged, Refutation]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_check_has_passed(kind):
+    assert issubclass(kind, Check) and kind.passed is Check.passed
+
+
+def test_passed_says_what_holds_says(tmp_path):
+    checks = dc.check(HALF)
+    assert checks.passed is False and {code: one.passed for code, one in checks.items()} == {
+        code: one.holds for code, one in checks.items()
+    }
+    assert dc.check(dc.uniform(3)).passed is True
+    assert dc.check(HALF, "bias<=4")["bias<=4"].passed is True
+    assert dc.derivable(HALF).passed is True
+    assert [BundleCheck("cost", holds, "").passed for holds in (True, False, None)] == [True, False, False]
+    assert Refutation("m.json", "m.json", "it was altered").passed is False
+    ledger = dc.Ledger.create(tmp_path / "l.ledger", epsilon=1, dataset="d", unit="person")
+    assert ledger.verify().passed is True
