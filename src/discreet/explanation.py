@@ -17,8 +17,8 @@ from .spaces import Grid, Labels, Space
 from .wording import percent
 
 _TESTS = (
-    "A test that accepts 5% false alarms detects the person with the probability below at most (Wasserman and Zhou 2010; "
-    "Kairouz, Oh and Viswanath 2015)."
+    "A test that accepts 5% false alarms detects the person with the probability below at most (Wasserman and Zhou "
+    "2010; Kairouz, Oh and Viswanath 2015)."
 )
 _DETECTION = "detection     <=  min(0.05 e^epsilon + delta, 1 - (0.95 - delta) e^-epsilon)"
 

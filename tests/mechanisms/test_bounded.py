@@ -276,7 +276,7 @@ def test_no_table_on_keys_is_below_the_lower_bound(epsilon, reach, variance, js)
 
 def test_noise_that_an_earlier_version_saved_still_loads():
     """It has one stay probability for all counts, and the delta of that."""
-    before = dc.load(PUBLISHED / "mechanisms" / "bounded_noise_variance.json")
+    before = dc.load(PUBLISHED / "bounded_noise_variance.json")
     now = dc.bounded_noise(1, reach=2, variance=1)
     assert before.parameters == now.parameters
     assert before.certificate.delta == pytest.approx(0.08506032, rel=1e-8)

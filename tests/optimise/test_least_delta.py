@@ -31,8 +31,9 @@ def settings_of(seed: int, most_reach: int) -> tuple[Fraction, int, dict]:
 def agrees(epsilon: Fraction, reach: int, asked: dict) -> bool:
     """Whether the least delta is the oracle's, and stated between a bound and a certificate that meet; or refused."""
     limits = {name: float(x) for name, x in asked.items() if name != "js"}
+    free = "stay" not in asked  # each count then has its own
     try:
-        least = NoiseModel(float(epsilon), reach, **limits, js=asked["js"]).least_delta()
+        least = NoiseModel(float(epsilon), reach, **limits, at_least=free, js=asked["js"]).least_delta()
     except NotSolved:  # which says nothing about the product; how many settings were solved is asserted
         return False
     if least is None:

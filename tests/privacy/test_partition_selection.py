@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from fractions import Fraction
+from statistics import NormalDist
 
 import pytest
 from hypothesis import given
@@ -219,3 +220,41 @@ def test_a_bound_cut_off_one_step_too_early_is_caught() -> None:
     wrong = least_reach(alpha, delta, 1) - 1
     assert not dc.verify(selection_table(alpha, wrong)).holds(epsilon, delta)
     assert dc.verify(selection_table(alpha, wrong + 1)).holds(epsilon, delta)
+
+
+# ------------------------------------------------------------------------------------------------ where it is not best
+
+
+def test_less_than_the_delta_asked_for_may_be_spent():
+    """At epsilon 1 and delta 1e-8 the optimum names a group up to 1.42 times as often."""
+    alpha, delta = read_alpha(None, 1).limit_denominator(10**6), Fraction(1, 10**8)
+    reach = least_reach(alpha, delta, 1)
+    ours = keep_probabilities(alpha, reach)
+    most = most_that_privacy_allows(alpha, delta, len(ours))
+    assert reach == 18 and float(naming_delta(alpha, reach)) == pytest.approx(7.04e-9, rel=1e-3)
+    assert max(best / own for best, own in zip(most, ours, strict=True) if own) == delta / naming_delta(alpha, reach)
+    assert float(delta / naming_delta(alpha, reach)) == pytest.approx(1.42, abs=0.005)
+
+
+def gaussian_threshold(groups: int, epsilon: float, delta: float) -> float:
+    """A threshold with Gaussian noise for a person in so many groups: half of delta for the counts, half for names."""
+    normal = NormalDist()
+
+    def lost(sigma: float) -> float:
+        shift = math.sqrt(groups) / sigma
+        far = epsilon / shift
+        return normal.cdf(shift / 2 - far) - math.exp(epsilon) * normal.cdf(-shift / 2 - far)
+
+    low, high = 0.1, 1000.0
+    while high - low > 1e-6:
+        middle = (low + high) / 2
+        low, high = (middle, high) if lost(middle) > delta / 2 else (low, middle)
+    return 1 - high * normal.inv_cdf(delta / 2 / groups)
+
+
+@pytest.mark.parametrize(("groups", "lower"), [(1, False), (2, False), (4, True), (20, True)])
+def test_with_four_groups_for_each_person_gaussian_noise_has_a_lower_threshold(groups, lower):
+    reach = least_reach(read_alpha(None, Fraction(1, groups)), Fraction(1, 10**8), groups)
+    assert (gaussian_threshold(groups, 1, 1e-8) < reach + 1) == lower
+    if groups == 20:
+        assert reach == 355 and gaussian_threshold(groups, 1, 1e-8) == pytest.approx(147, abs=1)

@@ -35,7 +35,7 @@ def gaussian_delta(sigma2: Fraction, shift: int, epsilon: float) -> float:
 
 
 def test_somebody_with_several_rows_has_a_larger_delta_too():
-    """Of discrete Gaussian noise at (1, 1e-6): 3e-6, 3.2e-5, 4.5e-4 for 2, 5 and 10 rows; what is stated holds for all."""
+    """Discrete Gaussian noise at (1, 1e-6) has 3e-6, 3.2e-5, 4.5e-4 for 2, 5, 10 rows; what is stated holds for all."""
     plan = dc.plan_release(
         "SELECT COUNT(*) FROM visits", data="visits", unit="row", epsilon=1, delta="1e-6", mechanism="discrete-gaussian"
     )

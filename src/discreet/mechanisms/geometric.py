@@ -17,7 +17,8 @@ def geometric(n: object, *, epsilon: Number | None = None, alpha: Number | None 
     Add two-sided geometric noise and move what falls outside 0..n to the nearest end. Of all epsilon-private
     mechanisms it reports the truth most often if all counts are equally likely (it minimises the L0 loss), and
     remapping its reports is optimal for every prior and every loss that grows with the error (Ghosh, Roughgarden,
-    Sundararajan 2012). It favours the ends of the range: for small n and small epsilon it reports 0 and n more often than the truth.
+    Sundararajan 2012). It favours the ends of the range: for small n and small epsilon it reports 0 and n
+    more often than the truth.
 
     ``P(j | i) = (1-a)/(1+a) a^|i-j|`` for 0 < j < n and ``a^|i-j| / (1+a)`` for j = 0, n, with a = e^-epsilon.
 

@@ -1,10 +1,10 @@
 """How the budget is split among levels: a split with a small largest error of the combined counts.
 
 The variances of combined counts follow from the shape and from the noise of each level, so that a split is chosen
-before any data is read. It is searched on a grid of thousandths, by moving parts of the budget from one level to another;
-the error is taken as the 16-th power mean over levels, which is the largest one nearly and has no corners. The
-search ends where no single move helps, and every level keeps a least part, so that another split can be better by some
-per cent.
+before any data is read. It is searched on a grid of thousandths, by moving parts of the budget from one level to
+another; the error is taken as the 16-th power mean over levels, which is the largest one nearly and has no corners.
+The search ends where no single move helps, and every level keeps a least part, so that another split can be better by
+some per cent.
 """
 
 from __future__ import annotations

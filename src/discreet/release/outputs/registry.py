@@ -1,9 +1,9 @@
 """A record for the public registry of deployments of differential privacy (opendp/deployments-registry-data).
 
 Every field of its schema that follows from the release is filled in; what only the publisher knows begins with TODO.
-The fields are those of ``schemas/deployments-schema.yaml`` as it stood on :data:`SCHEMA_DATE`. The record is written as
-YAML, every text in double quotes, as JSON writes it and YAML reads it; only the slug stands bare, in the first line, where
-the registry's own scripts look for it.
+The fields are those of ``schemas/deployments-schema.yaml`` as it stood on :data:`SCHEMA_DATE`. The record is written
+as YAML, every text in double quotes, as JSON writes it and YAML reads it; only the slug stands bare, in the first line,
+where the registry's own scripts look for it.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def registry_record(release: Release) -> dict[str, Json]:
 
 
 def _slug(basic: Mapping[str, Json]) -> str:
-    """The slug as the registry makes it, of the name, the curators and the year; its script renews it after a change."""
+    """Return the slug as the registry's script makes it: of the name, the curators and the year."""
     curators = basic["data_curators"]
     assert isinstance(curators, list)
     parts = (str(basic["name"]), "-".join(map(str, curators)), str(basic["publication_date"])[:4])

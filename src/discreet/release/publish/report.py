@@ -150,8 +150,8 @@ CHECKED = (
 
 
 SUMS = (
-    "For sums, differences and percentages use `release.total({{...}})`: its interval contains the true figure at least "
-    "{level} of the time. The ends of the counts' intervals added up need not, and are often wider."
+    "For sums, differences and percentages use `release.total({{...}})`: its interval contains the true figure at "
+    "least {level} of the time. The ends of the counts' intervals added up need not, and are often wider."
 )
 
 NO_SUMS = (

@@ -138,7 +138,7 @@ def _claims() -> tuple[Claim, ...]:
     return (
         Claim(
             "partition selection: optimal", "[R] partition selection",
-            "Where each person is in one group, the probability of naming a group of n people is the largest at this delta.",
+            "With one group for each person, a group of n is named with the largest probability that its delta allows.",
             f"Equal to the optimal recursion, as fractions, at every n in {optimal} of {cases} settings.",
             judged(optimal == cases),
         ),
