@@ -246,7 +246,8 @@ def _unproved(mechanism: Mechanism) -> tuple[str, ...]:
         proved |= {"n", "properties"} | (
             {"loss", "prior", "cost", "cost_about"} if _has_known_cost(mechanism) else set()
         )
-    return tuple(name for name in (*mechanism.parameters, *mechanism.certificate.details) if name not in proved)
+    stated = ("family", *mechanism.parameters, *mechanism.certificate.details)
+    return tuple(name for name in stated if name not in proved)
 
 
 # ------------------------------------------------------------------------------------------------ matrices

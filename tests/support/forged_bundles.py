@@ -17,6 +17,8 @@ import discreet as dc
 from discreet.engines.sources import open_source
 from discreet.errors import DiscreetError, UnreadableFile
 from discreet.exact.bits import SeededBits
+from discreet.pages.html import page, pictures_of
+from discreet.pages.pictures import NOT_DRAWN
 from discreet.release.auditing.audit import verify_bundle
 from discreet.release.counts import _release
 from discreet.release.plan.plan import Plan, plan_from_request
@@ -117,7 +119,7 @@ def original(kind: str) -> Original:
     )  # fmt: skip
     release = _release(plan, source, book, home / "out", SeededBits(1))
     names = [file.name for file in (home / "out").iterdir()]
-    files = {name: data for name, data in bundle_files(release)}
+    files = dict(bundle_files(release))
     assert {*files, "SHA256SUMS"} == set(names)
     return Original(release, files, book, home / "out")
 
@@ -156,6 +158,41 @@ def consistent_changes(known: Original) -> Iterator[Change]:
                 yield change(f"request: {altered.field}", altered.how, with_plan(release, plan))
             except (DiscreetError, *MALFORMED):
                 pass  # the counts do not fit that request
+
+
+def relabelled_changes(known: Original) -> Iterator[Change]:
+    """Yield bundles that claim to be of another version, whose words this version cannot compare."""
+    files = dict(bundle_files(replace(known.release, version="9.9.9")))
+    for name, old, new in (
+        ("GUARANTEE.md", "\n", "\nEverything here is exact.\n"),
+        ("index.html", "<main>", "<main><p>Everything here is exact.</p>"),
+        ("index.html", "</main>", "<script>alert(1)</script></main>"),
+        ("release.json", '"guarantee": [\n', '"guarantee": [\n  "Everything here is exact.",\n'),
+        ("release.json", "\n}", "\n\n}"),
+        ("request.json", "\n}", "\n\n}"),
+    ):
+        text = files[name].decode()
+        assert old in text
+        yield Change("words", name, "altered", {**files, name: text.replace(old, new, 1).encode()})
+
+
+def harmless_changes(known: Original) -> Iterator[Change]:
+    """Yield what an honest bundle of the same counts could be, written elsewhere."""
+    report = known.release.report()
+    bare = page(report, [NOT_DRAWN] * len(pictures_of(report)))
+    yield Change("index.html", "pictures", "taken out", {**known.files, "index.html": bare.encode()})
+    name = next(iter(known.files))
+    headings, *lines = known.files[name].decode().split("\n")
+    columns = [column.name for column in known.release.tables[0].columns if column.rounding is not None]
+    place = headings.split(",").index(columns[0])
+    for number, line in enumerate(lines[:-1]):
+        cells = line.split(",")
+        digit = cells[place][-1:]
+        if "." in cells[place] and digit in "2345678" and len(cells[place].strip("0.").replace(".", "")) == 6:
+            cells[place] = f"{cells[place][:-1]}{int(digit) + 1}"
+            altered = "\n".join([headings, *lines[:number], ",".join(cells), *lines[number + 1 :]])
+            yield Change("a table", "last digits of errors", "altered", {**known.files, name: altered.encode()})
+            return
 
 
 def _plan_of(text: bytes) -> Plan | None:

@@ -192,7 +192,7 @@ def csv_changes(files: Files, name: str) -> Iterator[Change]:
                 field = heading if number else "headings"
                 yield _changed(files, name, field, how, _joined([*lines[:number], line, *lines[number + 1 :]]))
     yield from _line_changes(files, name, range(len(lines)))
-    wider = _joined([f"{line},{k and 7 or 'exact_count'}" for k, line in enumerate(lines)])
+    wider = _joined([f"{line},{7 if k else 'exact_count'}" for k, line in enumerate(lines)])
     yield _changed(files, name, "", "a column added", wider)
 
 
