@@ -97,7 +97,7 @@ def rebuild(content: object, path: str) -> Mechanism:
             mechanism = replace(mechanism, certificate=replace(mechanism.certificate, unproved=_unproved(mechanism)))
     except DiscreetError:
         raise
-    except (KeyError, TypeError, ValueError, IndexError, AssertionError, ZeroDivisionError, AttributeError) as problem:
+    except (KeyError, TypeError, ValueError, IndexError, AssertionError, ArithmeticError, AttributeError) as problem:
         raise Altered(f"{path} is damaged: {type(problem).__name__} at {problem}.") from None
     return mechanism
 
@@ -113,7 +113,7 @@ def _rebuild(content: dict[str, Any]) -> Mechanism:
         mechanism = rebuild_saved(known, parameters)
         if "on" in parameters:
             space = space_from(parameters["on"])
-            assert isinstance(space, Counts | Integers)
+            assert isinstance(space, Counts | Integers) and isinstance(parameters["clamp"], bool)
             mechanism = mechanism.on(space, clamp=parameters["clamp"])
         return mechanism
     if not re.fullmatch(r"[a-z][a-z_]{0,40}", str(family)):
@@ -219,7 +219,7 @@ def _check_design(mechanism: Mechanism, path: str | Path) -> None:
     if mechanism.family != "designed":
         return
     stated, details, ratio = mechanism.parameters, mechanism.certificate.details, mechanism.certificate.ratio
-    if stated.get("n") != (mechanism.inputs.size or 0) - 1:
+    if type(stated.get("n")) is not int or stated["n"] != (mechanism.inputs.size or 0) - 1:
         raise Altered(f"{path} states n = {stated.get('n')}, but its counts end elsewhere.")
     if ratio is not None and Fraction(str(stated["alpha"])) * ratio > 1:
         raise Altered(f"{path} states alpha = {stated['alpha']}, and its numbers do not have it.")
