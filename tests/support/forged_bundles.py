@@ -70,7 +70,7 @@ KINDS: Mapping[str, Callable[[], tuple[str | list[str], dict[str, Any]]]] = {
     ),
     "designed": lambda: (BY_SITE, {"domain": SITES, "bound": 40, "properties": "WH+CM", "loss": "L1", "epsilon": 2}),
     "sizes": lambda: (
-        BY_SITE, {"domain": SITES, "sizes": [{"site": 1, "size": 80}, {"site": 2, "size": 80}, {"site": 3, "size": 90}],
+        BY_SITE, {"domain": SITES, "sizes": [{"site": 1, "size": 12}, {"site": 2, "size": 12}, {"site": 3, "size": 15}],
                   "properties": "F", "epsilon": 2},
     ),
 }  # fmt: skip
