@@ -187,10 +187,9 @@ def _refuse_misfit(kernel: Kernel, outputs: Space) -> None:
 def _compare(mechanism: Mechanism, content: dict[str, Any], path: str | Path) -> None:
     """Refuse a file that claims more than its numbers prove, or describes another mechanism than it holds."""
     stated, proved = content["certificate"], mechanism.certificate
-    known = mechanism.to_json()
-    for there, fields in ((content, known), (stated, known["certificate"])):
-        if odd := sorted(set(there) ^ set(fields)):
-            raise Altered(f"{path} has no field {odd[0]!r}, or must not have it.")
+    odd = sorted({*content} ^ {*mechanism.to_json()}) or sorted({*stated} ^ {*proved.to_json()})
+    if odd:
+        raise Altered(f"{path}: the field {str(odd[0])[:40]!r} is missing, or no mechanism file has it.")
     for name, space in (("inputs", mechanism.inputs), ("outputs", mechanism.outputs)):
         if content[name] != space.to_json():
             raise Altered(f"{path}: its {name} are not those of the mechanism it describes.")
