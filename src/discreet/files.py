@@ -97,7 +97,7 @@ def rebuild(content: object, path: str) -> Mechanism:
             mechanism = replace(mechanism, certificate=replace(mechanism.certificate, unproved=_unproved(mechanism)))
     except DiscreetError:
         raise
-    except (KeyError, TypeError, ValueError, IndexError, AssertionError, ZeroDivisionError, AttributeError) as problem:
+    except (KeyError, TypeError, ValueError, IndexError, AssertionError, ArithmeticError, AttributeError) as problem:
         raise Altered(f"{path} is damaged: {type(problem).__name__} at {problem}.") from None
     return mechanism
 
@@ -113,7 +113,7 @@ def _rebuild(content: dict[str, Any]) -> Mechanism:
         mechanism = rebuild_saved(known, parameters)
         if "on" in parameters:
             space = space_from(parameters["on"])
-            assert isinstance(space, Counts | Integers)
+            assert isinstance(space, Counts | Integers) and isinstance(parameters["clamp"], bool)
             mechanism = mechanism.on(space, clamp=parameters["clamp"])
         return mechanism
     if not re.fullmatch(r"[a-z][a-z_]{0,40}", str(family)):
@@ -187,10 +187,9 @@ def _refuse_misfit(kernel: Kernel, outputs: Space) -> None:
 def _compare(mechanism: Mechanism, content: dict[str, Any], path: str | Path) -> None:
     """Refuse a file that claims more than its numbers prove, or describes another mechanism than it holds."""
     stated, proved = content["certificate"], mechanism.certificate
-    known = mechanism.to_json()
-    for there, fields in ((content, known), (stated, known["certificate"])):
-        if odd := sorted(set(there) ^ set(fields)):
-            raise Altered(f"{path} has no field {odd[0]!r}, or must not have it.")
+    odd = sorted({*content} ^ {*mechanism.to_json()}) or sorted({*stated} ^ {*proved.to_json()})
+    if odd:
+        raise Altered(f"{path}: the field {str(odd[0])[:40]!r} is missing, or no mechanism file has it.")
     for name, space in (("inputs", mechanism.inputs), ("outputs", mechanism.outputs)):
         if content[name] != space.to_json():
             raise Altered(f"{path}: its {name} are not those of the mechanism it describes.")
@@ -219,7 +218,7 @@ def _check_design(mechanism: Mechanism, path: str | Path) -> None:
     if mechanism.family != "designed":
         return
     stated, details, ratio = mechanism.parameters, mechanism.certificate.details, mechanism.certificate.ratio
-    if stated.get("n") != (mechanism.inputs.size or 0) - 1:
+    if type(stated.get("n")) is not int or stated["n"] != (mechanism.inputs.size or 0) - 1:
         raise Altered(f"{path} states n = {stated.get('n')}, but its counts end elsewhere.")
     if ratio is not None and Fraction(str(stated["alpha"])) * ratio > 1:
         raise Altered(f"{path} states alpha = {stated['alpha']}, and its numbers do not have it.")
@@ -246,7 +245,8 @@ def _unproved(mechanism: Mechanism) -> tuple[str, ...]:
         proved |= {"n", "properties"} | (
             {"loss", "prior", "cost", "cost_about"} if _has_known_cost(mechanism) else set()
         )
-    return tuple(name for name in (*mechanism.parameters, *mechanism.certificate.details) if name not in proved)
+    stated = ("family", *mechanism.parameters, *mechanism.certificate.details)
+    return tuple(name for name in stated if name not in proved)
 
 
 # ------------------------------------------------------------------------------------------------ matrices

@@ -12,6 +12,7 @@ import pytest
 
 import discreet as dc
 from discreet.errors import InvalidInput, UnreadableFile
+from discreet.pages.html import page, pictures_of
 from discreet.pages.pictures import NO_PROGRAM, NOT_DRAWN, drawing_program, is_plain_svg, pictures_in
 from discreet.release.auditing import audit
 from discreet.release.auditing.audit import verify_bundle
@@ -232,8 +233,11 @@ def test_without_a_drawing_program_pictures_are_not_checked_and_the_report_says_
 
 
 def test_a_bundle_that_was_written_without_a_drawing_program_holds(out):
-    replace_picture(out, NO_PROGRAM, "")
-    assert verify_bundle(out)["pictures"].holds
+    report = verify_bundle(out).release.report()
+    bare = page(report, [NOT_DRAWN] * len(pictures_of(report)))
+    (out / "index.html").write_text(bare, encoding="utf-8")
+    seal(out)
+    assert verify_bundle(out).holds and "there is none" in verify_bundle(out)["pictures"].sentence
 
 
 def test_words_of_another_version_are_left_open_and_its_numbers_are_not(out):
@@ -277,9 +281,7 @@ def test_a_version_has_one_template_and_one_layout(out):
     ],
 )
 def test_a_picture_that_is_more_than_a_drawing_is_refused_whatever_program_it_names(out, more):
-    page = (out / "index.html").read_text(encoding="utf-8")
-    (picture,) = pictures_in(page)
-    edit(out, "index.html", picture, f"<!--picture vl-convert 9.9.9-->{more}<!--/picture-->")
+    replace_picture(out, "vl-convert 9.9.9", more)
     assert "page" in failing(out)
 
 

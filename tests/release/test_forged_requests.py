@@ -68,3 +68,23 @@ def test_numbers_of_numpy_make_the_same_request() -> None:
 def test_an_edition_is_printable(edition: str) -> None:
     with refused(InvalidInput, "edition"):
         proposed(edition=edition)
+
+
+def test_groups_under_the_names_of_other_columns_are_refused() -> None:
+    """The headings of the table would name columns that the question does not have."""
+    groups = proposed().request["tables"][0]["groups"]
+    with refused(InvalidInput, "request"):
+        plan_from_request(forged({}, {"groups": {**groups, "columns": ["region" for _ in groups["columns"]]}}))
+
+
+def test_a_mechanism_that_no_cell_has_is_refused() -> None:
+    noise = proposed().request["tables"][0]["noise"]
+    with refused(InvalidInput, "request"):
+        plan_from_request(forged({}, {"noise": {**noise, "mechanisms": noise["mechanisms"] * 2}}))
+
+
+def test_a_range_that_begins_at_a_decimal_is_refused() -> None:
+    noise = proposed().request["tables"][0]["noise"]
+    assert noise["low"] == 0
+    with refused(InvalidInput, "description"):
+        plan_from_request(forged({}, {"noise": {**noise, "low": 0.0}}))

@@ -256,6 +256,12 @@ class CellNoise:
 
     # ---------------------------------------------------------------- files
 
+    @property
+    def unused(self) -> bool:
+        """Whether it has a mechanism that no cell has."""
+        used = {0} if self.which is None else set(self.which.tolist())
+        return used != set(range(len(self.mechanisms)))
+
     def to_json(self) -> dict[str, Json]:
         """Everything about it, as plain JSON values; :meth:`from_json` rebuilds and proves it again."""
         return {
@@ -283,9 +289,11 @@ class CellNoise:
             raise InvalidInput(
                 "this does not describe the noise of cells; the file may be damaged.", argument="description"
             ) from None
-        if made.known is not description["known"]:
+        if made.known is not description["known"] or type(made.low) is float:
             raise InvalidInput(
-                "whether the ranges are public sizes must be said by true or false.", argument="description"
+                "whether the ranges are public sizes must be said by true or false, and where they begin by a whole "
+                "number.",
+                argument="description",
             )
         made.behaviours  # noqa: B018 - refuses mechanisms that are not for counts
         return made

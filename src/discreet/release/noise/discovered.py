@@ -234,6 +234,8 @@ class DiscoveredNoise(CellNoise):
         measures = description.get("measures")
         if type(measures) is not int or measures < 1:
             raise InvalidInput("the noise of discovered groups says for how many measures it is.", argument="measures")
+        if plain.which is not None or len(plain.mechanisms) != min(measures, 2):
+            raise InvalidInput("discovered groups have one noise, and further measures another.", argument="mechanisms")
         return cls(plain.mechanisms, plain.which, plain.output, plain.low, plain.high, plain.known, measures)
 
 

@@ -375,7 +375,7 @@ def plan_from_request(request: Request) -> Plan:
             if len(request["tables"]) > 1:
                 raise InvalidInput("groups are discovered by one question at a time.", argument="request")
             return _open_plan(request, protection, question, groups)
-        if len(groups.columns) != len(question.by):
+        if not _names_fit(groups, question.by):
             raise InvalidInput(
                 "the groups of this request do not fit the columns its question groups by.", argument="request"
             )
@@ -394,7 +394,10 @@ def plan_from_request(request: Request) -> Plan:
             shape = Shape(groups, question.levels)
             levels = levels_from_json(entry.get("levels"), noise, protection.level_changes(question, shape), withheld)
             sensitivity = sum(level.change.l1 for level in levels)
-        tables.append(TablePlan(question, groups, noise, share, sensitivity, withheld, levels))
+        table = TablePlan(question, groups, noise, share, sensitivity, withheld, levels)
+        if any(one.unused for one, _ in table.changes):
+            raise InvalidInput("the noise of this request has a mechanism that no cell has.", argument="request")
+        tables.append(table)
     if sum(table.share for table in tables) != 1:
         raise InvalidInput("the shares of the tables of this request do not add up to one.", argument="request")
     epsilon, delta = as_fraction(request["epsilon"]), as_fraction(request["delta"])
@@ -405,11 +408,21 @@ def plan_from_request(request: Request) -> Plan:
     return plan
 
 
+def _names_fit(groups: Groups, columns: Sequence[str]) -> bool:
+    """Whether groups are called by the columns they are of; bands may have a name of their own."""
+    if len(groups.columns) != len(columns):
+        return False
+    bands = groups.bands or (None,) * len(columns)
+    named = zip(groups.columns, columns, bands, strict=True)
+    return all(own is not None or one.casefold() == other.casefold() for one, other, own in named)
+
+
 def _open_plan(request: Request, protection: Protection, question: Question, groups: Groups) -> Plan:
     """The plan of a request that finds groups in the data."""
     (entry,) = request["tables"]
     discovery = Discovery.from_json(entry["discover"], question)
-    if len(groups.columns) + len(discovery.columns) != len(question.by) or entry["suppress_below"] is not None:
+    declared = [column for place, column in enumerate(question.by) if place not in discovery.places]
+    if not _names_fit(groups, declared) or entry["suppress_below"] is not None:
         raise InvalidInput(
             "the groups of this request do not fit the columns its question groups by.", argument="request"
         )
