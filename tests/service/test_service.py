@@ -205,7 +205,7 @@ def test_the_wrong_body_kind_size_and_place_are_refused(service, token):
     path, key = f"/v1/collections/{service.name}/reports", {"Idempotency-Key": new_key()}
     assert_problem(service.ask("POST", path, b"{", headers=key), "bad-request")
     assert_problem(service.ask("POST", path, b"[" * 100_000, headers=key), "invalid")
-    twice = b'{"mechanism": "main", "reports": [1], "reports": [2]}'
+    twice = b'{"mechanism": "main", "mechanism": "main", "reports": [2]}'
     sixteen = '{"mechanism": "main", "reports": [1]}'.encode("utf-16")
     for body in (twice, sixteen, sixteen[2:]):
         assert_problem(service.ask("POST", path, body, headers=key), "bad-request")

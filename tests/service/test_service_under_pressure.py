@@ -21,10 +21,10 @@ from hypothesis import strategies as st
 
 import discreet as dc
 from discreet.collect import keys
+from discreet.collect.encoded import EncodedAnswers, encode
 from discreet.collect.keys import new_key
 from discreet.collect.service import answers, app, limits, parsing, registry, routes
 from discreet.collect.service.app import Service
-from discreet.collect.service.encoded import EncodedAnswers, encode
 from discreet.collect.service.logs import JsonLines, Repetitions
 from discreet.collect.service.problems import Problem
 from discreet.collect.service.running import Settings, server_options

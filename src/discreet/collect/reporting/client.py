@@ -355,8 +355,9 @@ def _stated_day(answer: Answer) -> int | None:
         content = json.loads(answer.body) if answer.status == 400 else None
     except (ValueError, RecursionError):
         return None
-    is_wrong_day = isinstance(content, dict) and content.get("type") == "urn:discreet:problem:bad-key"
-    return read_day(content.get("today")) if is_wrong_day else None
+    if not isinstance(content, dict) or content.get("type") != "urn:discreet:problem:bad-key":
+        return None
+    return read_day(content.get("today"))
 
 
 def _text(described: dict[str, object], field: str) -> str:

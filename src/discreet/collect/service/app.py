@@ -23,10 +23,10 @@ from starlette.types import Message, Receive, Scope, Send
 from ...errors import DiscreetError
 from ...ledger.stores.base import StoreUnavailable
 from ..browser.routes import AnswerPage
+from ..encoded import Encoded, encode, respond
 from ..stores.base import ReportStore
 from ..stores.opening import report_store
 from .answers import MOST_KEPT, EstimateAnswers
-from .encoded import Encoded, encode, respond
 from .ingest import PREFIX, SECURITY, SUFFIX, Ingest, check_rate_limit
 from .limits import RateLimit
 from .logs import LOGGER, log, start_logging

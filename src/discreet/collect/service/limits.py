@@ -12,10 +12,10 @@ import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
 from weakref import WeakKeyDictionary
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.server import ServerState
 
 #: The most bytes of a request before its body: its first line and its headers.
 MOST_HEADER_BYTES = 32_768
@@ -116,7 +116,7 @@ class RateLimit:
 
 
 #: Server -> how many connections each address has open.
-_OPEN: WeakKeyDictionary[Any, Counter[str]] = WeakKeyDictionary()
+_OPEN: WeakKeyDictionary[ServerState, Counter[str]] = WeakKeyDictionary()
 
 
 class BoundedProtocol(HttpToolsProtocol):

@@ -19,9 +19,9 @@ from ...mechanism import Mechanism
 from ...report import Json, stamped
 from ..browser.assets import answer_page
 from ..collection import NAME
+from ..encoded import Encoded, EncodedAnswers, PieceResponse, encode, respond
 from ..stores.base import ReportStore
 from .answers import LEVEL, EstimateAnswers
-from .encoded import Encoded, EncodedAnswers, PieceResponse, encode, respond
 from .ingest import no_token, read_body
 from .limits import RateLimit
 from .metrics import Metrics
