@@ -17,6 +17,7 @@ import discreet as dc
 from discreet.collect import Client, Offer
 from discreet.collect.collection import Collection
 from discreet.collect.reporting.client import Refused, farthest_centres
+from discreet.collect.reporting.diary import Diary, Part
 from discreet.collect.reporting.repetition import guessed_right
 from discreet.collect.reporting.transport import Answer, ServiceUnreachable
 from discreet.errors import Altered, BudgetExceeded, ForeignValue, InvalidInput, NotPrivate, UnreadableFile
@@ -34,10 +35,13 @@ class FakeService:
         self.collection = Collection("survey", "Survey", "Have you?", mechanisms or {"main": COIN}, "open", 10)
         self.files = {name: one.to_json() for name, one in self.collection.mechanisms.items()}
         self.sent: list[tuple[str, str, bytes]] = []
-        self.statuses: list[int | None] = []
+        self.statuses: list[int | Answer | None] = []
+        self.busy: list[Answer] = []
 
     def ask(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> Answer:
         assert url.startswith("https://survey.example/v1/collections/survey")
+        if method == "GET" and self.busy:
+            return self.busy.pop(0)
         if method == "GET":
             name = url.rpartition("/mechanisms/")[2]
             return Answer(
@@ -48,7 +52,7 @@ class FakeService:
         status = self.statuses.pop(0) if self.statuses else 201
         if status is None:
             raise ServiceUnreachable("no answer.")
-        return Answer(status, b"{}")
+        return status if isinstance(status, Answer) else Answer(status, b"{}")
 
     @property
     def reports(self) -> list[object]:
@@ -305,6 +309,83 @@ def test_a_report_whose_key_expired_is_not_sent_under_another(survey: FakeServic
     client = client_of(survey, tmp_path)
     assert client.report(offer_of(client), "yes", consent=True) == "expired"
     assert client.send_waiting() == {"counted": 0, "waiting": 0, "expired": 0, "refused": 0}
+
+
+def wrong_day(day: str) -> Answer:
+    """What a service answers to a key that it never counts."""
+    return Answer(400, json.dumps({"type": "urn:discreet:problem:bad-key", "today": day}).encode())
+
+
+def test_a_device_whose_clock_is_wrong_sends_the_same_report_under_a_key_of_the_services_day(tmp_path: Path) -> None:
+    service = FakeService(main=WIDE)
+    service.statuses = [wrong_day("2031-02-03"), None]
+    client = client_of(service, tmp_path)
+    assert client.report(offer_of(client), 3, consent=True) == "counted"
+    (_, first, body), *others = service.sent
+    assert [one[2] for one in others] == [body] * 2 and len({one[1] for one in others}) == 1  # kept, and sent again
+    assert others[0][1] != first and others[0][1].startswith("2031-02-03.")
+    assert client.send_waiting()["counted"] == 0
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Answer(400, b"{}"), Answer(400, b"x"), wrong_day("soon"), Answer(422, wrong_day("2031-02-03").body),
+        Answer(400, b'{"type": "urn:discreet:problem:bad-key"}'),
+    ],
+)  # fmt: skip
+def test_a_key_is_kept_unless_the_service_says_that_it_never_counts_it(
+    survey: FakeService, tmp_path: Path, answer: Answer
+) -> None:
+    survey.statuses = [answer]
+    client = client_of(survey, tmp_path)
+    with pytest.raises(Refused, match="kept"):
+        client.report(offer_of(client), "yes", consent=True)
+    assert client.send_waiting()["counted"] == 1 and len(set(survey.sent)) == 1
+
+
+def test_a_service_that_takes_no_day_of_its_own_ends_the_tries(survey: FakeService, tmp_path: Path) -> None:
+    survey.statuses = [wrong_day("2031-02-03")] * 5
+    client = client_of(survey, tmp_path)
+    with pytest.raises(Refused, match="kept"):
+        client.report(offer_of(client), "yes", consent=True)
+    assert len(survey.sent) == 2 and len(client.send_waiting()) == 4
+
+
+def test_two_processes_of_a_device_agree_on_the_new_key(tmp_path: Path) -> None:
+    diary = Diary(tmp_path / "diary")
+    part = Part("ann", "visits", "https://s", "survey", "digest", 1, Fraction(1))
+    kept = diary.answer(part, Fraction(9), 3, lambda: 4, lambda report: ("https://s/x", b"body"), False)
+    assert kept is not None
+    first, second = (diary.renew_key(kept, 741_000) for _ in range(2))
+    assert first == second == diary.waiting("https://s/")[0] and first is not None
+    assert first.key != kept.key and first.body == kept.body
+    diary.forget(first, counted=True)
+    assert diary.renew_key(kept, 741_000) is None
+
+
+def test_what_is_fetched_is_asked_for_again_when_the_service_has_time(survey: FakeService, tmp_path: Path) -> None:
+    waits: list[float] = []
+    client = Client("https://survey.example", tmp_path / "d", maximum=9, transport=survey, sleep=waits.append)
+    survey.busy = [Answer(429, b"", 2.0), Answer(503, b"")]
+    assert offer_of(client).mechanism == COIN and waits == [2.0, 1.0]
+    for status, words in ((429, "Too many requests.*in 7 seconds"), (503, "busy"), (404, "no such collection")):
+        survey.busy = [Answer(status, b"", 7.0)] * 4
+        with pytest.raises(Refused, match=words):
+            offer_of(client)
+    waits.clear()
+    survey.busy = [Answer(429, b"", 9000.0)]  # too long to wait for
+    with pytest.raises(Refused, match="9000 seconds"):
+        offer_of(client)
+    assert waits == []
+
+
+def test_a_report_waits_as_long_as_the_service_says(survey: FakeService, tmp_path: Path) -> None:
+    waits: list[float] = []
+    client = Client("https://survey.example", tmp_path / "d", maximum=9, transport=survey, sleep=waits.append)
+    survey.statuses = [Answer(429, b"", 5.0), Answer(503, b"", 60.0)]
+    assert client.report(offer_of(client), "yes", consent=True) == "waiting"
+    assert waits == [5.0] and len(set(survey.sent)) == 1
 
 
 def test_a_refusal_is_said_and_a_redirect_is_not_followed(survey: FakeService, tmp_path: Path) -> None:

@@ -10,22 +10,30 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 import pytest
 import uvicorn
+from hypothesis import given
+from hypothesis import strategies as st
 
 import discreet as dc
+from discreet.collect import keys
+from discreet.collect.encoded import EncodedAnswers, encode
 from discreet.collect.keys import new_key
-from discreet.collect.service import answers, app, limits
+from discreet.collect.service import answers, app, limits, parsing, registry, routes
 from discreet.collect.service.app import Service
-from discreet.collect.service.logs import JsonLines
+from discreet.collect.service.logs import JsonLines, Repetitions
+from discreet.collect.service.problems import Problem
 from discreet.collect.service.running import Settings, server_options
 from discreet.collect.service.tokens import new_token
 from discreet.collect.stores.opening import report_store
+from discreet.ledger.stores.base import StoreUnavailable
 from support.running_service import Answer
 from support.survey_mechanisms import COUNTS, LABELS
+from support.tiers import examples
 from support.waiting import LIMIT_SECONDS
 
 
@@ -84,7 +92,11 @@ class InProcess:
         place.open()
         place.add_token(kept)
         place.close()
-        self.service = Service(Settings(str(self.path), requests_per_second=0), clock=self.clock)
+        self.service = self.new_service()
+
+    def new_service(self, **settings: Any) -> Service:
+        """A service on the same store, as after a restart."""
+        return Service(Settings(str(self.path), **{"requests_per_second": 0, **settings}), clock=self.clock)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[InProcess]:
@@ -94,16 +106,19 @@ class InProcess:
                 described = {
                     "title": "t", "question": "q", "minimum_reports": 10, "mechanisms": {"main": mechanism.to_json()},
                 }  # fmt: skip
-                assert (await self.ask("PUT", f"/v1/collections/{name}", described)).status == 201
+                assert (await self.ask("PUT", f"/v1/collections/{name}", described)).status in (200, 201)
             yield self
 
-    async def ask(self, method: str, path: str, body: object = None) -> Answer:
+    async def ask(
+        self, method: str, path: str, body: object = None, address: str = "127.0.0.1", **more: str | None
+    ) -> Answer:
         path, _, query = path.partition("?")
-        content = b"" if body is None else json.dumps(body).encode()
-        headers = {
+        content = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
+        stated = {
             "content-type": "application/json", "idempotency-key": new_key(), "authorization": f"Bearer {self.token}",
-            "content-length": str(len(content)),
+            "content-length": str(len(content)), **{name.replace("_", "-"): value for name, value in more.items()},
         }  # fmt: skip
+        headers = {name: value for name, value in stated.items() if value is not None}
         said: list[Any] = []
 
         async def receive() -> dict[str, object]:
@@ -116,7 +131,7 @@ class InProcess:
             "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": method, "scheme": "http",
             "path": path, "raw_path": path.encode(), "query_string": query.encode(), "root_path": "",
             "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
-            "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 2),
+            "client": (address, 1), "server": ("127.0.0.1", 2),
         }  # fmt: skip
         await self.service(scope, receive, send)
         stated = {name.decode(): value.decode() for name, value in said[0]["headers"]}
@@ -373,6 +388,322 @@ def test_the_log_of_the_file_is_empty_soon_after_a_report(inside: InProcess, mon
     in_a_loop(run())
 
 
+# ------------------------------------------------------------------------------------------------ what is parsed
+
+
+@pytest.fixture
+def steps(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, bool]]:
+    """What happens to bodies, in order: each step, and whether it happens on the thread of an event loop."""
+    found: list[tuple[str, bool]] = []
+
+    def on_loop() -> bool:
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return False
+        return True
+
+    def watch(where: object, name: str, step: str) -> None:
+        real = getattr(where, name)
+
+        def watched(*given: Any) -> Any:
+            found.append((step, on_loop()))
+            return real(*given)
+
+        monkeypatch.setattr(where, name, watched)
+
+    watch(parsing, "check_shape", "scan")
+    watch(parsing, "read_json", "parse")
+    watch(routes, "read_json", "parse")
+    watch(parsing, "body_digest", "digest")
+    watch(registry, "read_collection", "prove")
+    watch(registry, "collection_from_text", "prove")
+    for name in ("_table", "json_bytes"):
+        watch(routes, name, "encode")
+    watch(routes, "answer_page", "encode")
+    real = limits.RateLimit.wait
+
+    def wait(limit: limits.RateLimit, address: str, amount: int = 1) -> float:
+        if limit is charged[0]:
+            found.append((f"charge {amount}", True))
+        return real(limit, address, amount)
+
+    monkeypatch.setattr(limits.RateLimit, "wait", wait)
+    charged: list[limits.RateLimit | None] = [None]
+    monkeypatch.setattr(app.Ingest, "__init__", _remembering(app.Ingest.__init__, charged))
+    return found
+
+
+def _remembering(real: Callable[..., None], charged: list[limits.RateLimit | None]) -> Callable[..., None]:
+    def made(self: Any, *given: Any) -> None:
+        charged[0] = given[6]  # the limit of bytes
+        real(self, *given)
+
+    return made
+
+
+BATCH = b'{"mechanism": "main", "reports": [3, 4]}'
+
+
+@pytest.mark.parametrize("length", [str(len(BATCH)), None], ids=["stated", "in chunks"])
+def test_no_body_is_looked_at_before_it_is_charged_or_on_the_loop(
+    inside: InProcess, steps: list[tuple[str, bool]], length: str | None
+) -> None:
+    async def run() -> None:
+        async with inside.running():
+            steps.clear()
+            path = "/v1/collections/counts/reports"
+            assert (await inside.ask("POST", path, BATCH, content_length=length)).status == 201
+            charge = (f"charge {len(BATCH)}", True)
+            assert steps == [charge, ("scan", False), ("parse", False), ("digest", False)]
+            steps.clear()
+            body = b'{"right": "read"}'
+            assert (await inside.ask("POST", "/v1/tokens", body)).status == 201
+            assert [step for step, _ in steps][:2] == [f"charge {len(body)}", "parse"]
+            for place in ("counts", "counts/mechanisms/main", "counts/mechanisms/main/table", "counts/estimate"):
+                await inside.ask("GET", f"/v1/collections/{place}")
+            assert (await inside.ask("GET", "/collections/counts/answer")).status == 200
+            assert [step for step, looped in steps if looped and not step.startswith("charge")] == []
+            assert {"encode", "parse"} <= {step for step, _ in steps}
+
+    in_a_loop(run())
+
+
+def test_an_address_that_sent_too_many_bytes_is_refused_unread(
+    inside: InProcess, steps: list[tuple[str, bool]]
+) -> None:
+    inside.service = inside.new_service(bytes_per_second=5_000)
+
+    async def run() -> None:
+        async with inside.running():
+            large = b"[" + b"[]," * 300_000 + b"[]]"
+            path = "/v1/collections/counts/reports"
+            # a full bucket lets one body in, however large; it is refused by its shape
+            assert (await inside.ask("POST", path, large, "192.0.2.1")).status == 422
+            steps.clear()
+            found = await inside.ask("POST", path, large, "192.0.2.1")
+            assert found.status == 429 and int(found.headers["retry-after"]) > 100
+            assert [step for step, _ in steps] == [f"charge {len(large)}"]
+            assert (await inside.ask("POST", path, BATCH, "192.0.2.2")).status == 201  # others are as before
+
+    in_a_loop(run())
+
+
+@pytest.mark.parametrize("body", [b"[" * 900_000, b"[[]," * 200_000, b'{"a":' * 100_000, b'"' * 900_000, b"1," * 99])
+def test_a_body_of_another_shape_is_refused_before_anything_is_made_of_it(
+    body: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parsing, "read_json", lambda _: pytest.fail("it was parsed"))
+    if b"," in body or body.count(b"[") + body.count(b"{") > 1:
+        with pytest.raises(Problem):
+            parsing.check_shape(body, 10)
+    else:
+        parsing.check_shape(body, 10)  # one string, or none with an end
+
+
+@examples(300)
+@given(st.recursive(st.integers() | st.text(alphabet='[]{},:"\\ab'), lambda inner: st.lists(inner), max_leaves=9))
+def test_the_shape_of_every_flat_list_is_taken_and_of_no_other(reports: Any) -> None:
+    body = json.dumps({"mechanism": "main", "reports": reports}, ensure_ascii=False).encode()
+    flat = not isinstance(reports, list) or (len(reports) <= 4 and not any(isinstance(one, list) for one in reports))
+    try:
+        parsing.check_shape(body, 4)
+        taken = True
+    except Problem:
+        taken = False
+    assert taken == flat
+
+
+# ------------------------------------------------------------------------------------------------ what is kept
+
+
+def test_sixty_first_reports_after_a_restart_prove_a_collection_once(
+    inside: InProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    proofs: list[str] = []
+    real, free = registry.collection_from_text, threading.Event()
+
+    def prove(name: str, text: str) -> Any:
+        proofs.append(name)
+        assert free.wait(LIMIT_SECONDS)
+        return real(name, text)
+
+    async def run() -> None:
+        async with inside.running():
+            await inside.report("counts", [3] * 20)
+        monkeypatch.setattr(registry, "collection_from_text", prove)
+        monkeypatch.setattr(app, "PREPARING", 1000.0)
+        inside.service = inside.new_service()
+        framework = inside.service.framework
+        async with framework.router.lifespan_context(framework):
+            first = [asyncio.create_task(inside.report("counts", [k % 20])) for k in range(60)]
+            first += [
+                asyncio.create_task(_is_served(inside, "/v1/collections/counts/mechanisms/main")) for _ in range(9)
+            ]
+            await until(lambda: proofs)
+            await _is_served(inside, "/ready")  # nobody else waits for the proof
+            free.set()
+            await asyncio.gather(*first)
+        assert proofs.count("counts") == 1
+
+    in_a_loop(run())
+
+
+async def _is_served(inside: InProcess, path: str) -> None:
+    assert (await inside.ask("GET", path)).status == 200
+
+
+def test_public_answers_are_encoded_once_and_not_sent_to_whoever_has_them(
+    inside: InProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[object] = []
+    real = routes.json_bytes
+
+    def count(content: object) -> bytes:
+        made.append(content)
+        return real(content)
+
+    async def run() -> None:
+        async with inside.running():
+            monkeypatch.setattr(routes, "json_bytes", count)
+            start = "/v1/collections/counts"
+            for path in (start, f"{start}/mechanisms/main", f"{start}/mechanisms/main/table"):
+                many = await asyncio.gather(*(inside.ask("GET", path) for _ in range(20)))
+                assert {one.status for one in many} == {200} and len({one.body for one in many}) == 1
+                etag = many[0].headers["etag"]
+                again = await inside.ask("GET", path, if_none_match=f'"x", {etag}')
+                assert (again.status, again.body) == (304, b"") and again.headers["etag"] == etag
+                assert (await inside.ask("GET", path, if_none_match='"x"')).status == 200
+            assert len(made) == 3
+            page = await inside.ask("GET", "/collections/counts/answer")
+            for path in ("/collections/counts/answer", "/browser/discreet.js"):
+                etag = (await inside.ask("GET", path)).headers["etag"]
+                again = await inside.ask("GET", path, if_none_match=etag)
+                assert again.status == 304
+            assert "default-src 'none'" in page.headers["content-security-policy"]
+
+    in_a_loop(run())
+
+
+def test_encoded_answers_have_bounded_room() -> None:
+    answers_kept = EncodedAnswers(max_bytes=100)
+
+    async def run() -> None:
+        for k in range(9):
+            await answers_kept.get((str(k),), lambda: encode(b"x" * 40, "text/plain"))
+        assert len(answers_kept._kept) == 2
+
+    in_a_loop(run())
+
+
+def test_a_crowd_behind_one_address_loads_the_page_and_a_flood_does_not(inside: InProcess) -> None:
+    inside.service = inside.new_service(requests_per_second=100)
+
+    async def run() -> None:
+        async with inside.running():
+            places = ["/collections/counts/answer", *(f"/browser/{name}" for name in ("discreet.js", "answer.js"))]
+            pages = [await inside.ask("GET", path, address="192.0.2.1") for _ in range(400) for path in places]
+            assert {one.status for one in pages} == {200}
+            reports = [
+                await inside.ask("POST", "/v1/collections/counts/reports", BATCH, "192.0.2.1") for _ in range(400)
+            ]
+            assert {one.status for one in reports} == {201}
+            flood = [(await inside.ask("GET", "/health", address="192.0.2.1")).status for _ in range(1500)]
+            assert flood.count(429) > 400
+
+    in_a_loop(run())
+
+
+def test_an_ipv6_line_has_one_limit_for_all_its_addresses(inside: InProcess) -> None:
+    inside.service = inside.new_service(requests_per_second=0.1)
+
+    async def run() -> None:
+        framework = inside.service.framework
+        async with framework.router.lifespan_context(framework):
+            asked = ["2001:db8::1", "2001:db8::2", "2001:db8:0:1::1", "192.0.2.1", "::ffff:192.0.2.1"]
+            assert [(await inside.ask("GET", "/health", address=one)).status for one in asked] == [
+                200, 429, 200, 200, 429,
+            ]  # fmt: skip
+
+    in_a_loop(run())
+
+
+def test_a_store_that_cannot_be_written_is_not_ready_and_is_tried_now_and_then(
+    inside: InProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[int] = []
+
+    def full() -> None:
+        tried.append(1)
+        raise StoreUnavailable("the disk is full.")
+
+    async def run() -> None:
+        async with inside.running():
+            assert (await inside.ask("GET", "/ready")).status == 200
+            monkeypatch.setattr(inside.service.store, "check_writable", full)
+            monkeypatch.setattr(routes, "READY_SECONDS", -1.0)
+            assert (await inside.ask("GET", "/ready")).status == 503
+            monkeypatch.setattr(routes, "READY_SECONDS", 1000.0)
+            many = await asyncio.gather(*(inside.ask("GET", "/ready") for _ in range(50)))
+            assert {one.status for one in many} == {503} and len(tried) == 1
+
+    in_a_loop(run())
+
+
+def test_a_service_whose_clock_was_a_year_ahead_takes_reports_when_it_is_put_right(
+    inside: InProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It takes those of right clocks meanwhile, too, under keys of its own day."""
+    real = keys.today
+
+    async def run() -> None:
+        async with inside.running():
+            await inside.report("counts", [1])
+        monkeypatch.setattr(keys, "today", lambda: real() + 365)
+        inside.service = inside.new_service()
+        async with inside.running():
+            path = "/v1/collections/counts/reports"
+            refused = await inside.ask("POST", path, BATCH, idempotency_key=new_key(real()))
+            assert refused.status == 400
+            day = date.fromisoformat(refused.json["today"]).toordinal()
+            assert (await inside.ask("POST", path, BATCH, idempotency_key=new_key(day))).status == 201
+            for _ in range(6):  # as often as in a week
+                inside.service.store.forget_keys()
+        monkeypatch.setattr(keys, "today", real)
+        inside.service = inside.new_service()
+        async with inside.running():
+            await inside.report("counts", [2])
+            counts = (await inside.ask("GET", "/v1/collections/counts/counts")).json["counts"]["main"]
+            assert dict(counts) == {1: 1, 2: 1, 3: 1, 4: 1}
+
+    in_a_loop(run())
+
+
+# ------------------------------------------------------------------------------------------------ logs
+
+
+def test_nonsense_on_connections_fills_no_log(capsys: pytest.CaptureFixture[str]) -> None:
+    now = [0.0]
+    handler, bounded = logging.StreamHandler(), Repetitions(lambda: now[0])
+    handler.setFormatter(JsonLines())
+    handler.addFilter(bounded)
+    lines: list[str] = []
+    handler.emit = lambda record: lines.append(handler.format(record))  # type: ignore[method-assign]
+    logger = logging.getLogger("uvicorn.error")
+    logger.addHandler(handler)
+    try:
+        for _ in range(1000):
+            logger.warning("Invalid HTTP request received.")
+        logger.warning("another")
+        now[0] = 61.0
+        logger.warning("Invalid HTTP request received.")
+    finally:
+        logger.removeHandler(handler)
+    assert len(lines) == 12 and json.loads(lines[-1])["left_out"] == 990
+    record = logging.LogRecord("asyncio", logging.ERROR, "", 0, "fatal error on 192.0.2.1", None, None)
+    assert "192.0.2.1" not in JsonLines().format(record)
+
+
 # ------------------------------------------------------------------------------------------------ requests
 
 
@@ -384,18 +715,21 @@ async def _read_all(scope: Any, receive: Callable[[], Awaitable[Any]], send: Cal
         if message["type"] == "http.disconnect":
             return
         length, more = length + len(message.get("body", b"")), message.get("more_body", False)
-    body = b"%d" % length
+    body = b"%d" % length if scope["path"] == "/" else bytes(LARGE)
     await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"%d" % len(body))]})
     await send({"type": "http.response.body", "body": body})
 
+
+#: Bytes of an answer that no system takes in for somebody who does not read it.
+LARGE = 20_000_000
 
 Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 @asynccontextmanager
-async def served() -> AsyncIterator[Callable[[], Awaitable[Connection]]]:
+async def served(trusted: str = "127.0.0.1") -> AsyncIterator[Callable[[], Awaitable[Connection]]]:
     """The server of the service before an application that reads bodies; opens connections to it."""
-    options = {**server_options(Settings(port=0)), "lifespan": "off"}
+    options = {**server_options(Settings(port=0, trusted_proxies=trusted)), "lifespan": "off"}
     server = uvicorn.Server(uvicorn.Config(_read_all, **options, log_level="critical"))
     running = asyncio.create_task(server.serve())
     await until(lambda: server.started)
@@ -512,6 +846,62 @@ def test_connections_beyond_the_most_are_refused_until_others_end(monkeypatch: p
                 writer.write(GOOD)
                 status = await _status(reader)
             assert status == b"200"
+
+    in_a_loop(run())
+
+
+@pytest.mark.parametrize("asked", [1, 3])
+def test_a_connection_that_does_not_read_its_answer_is_cut_off(asked: int) -> None:
+    request = b"GET /large HTTP/1.1\r\nHost: x\r\n\r\n"
+
+    async def run() -> None:
+        async with served() as connect:
+            reader, writer = await connect()
+            reader._transport.pause_reading()  # type: ignore[attr-defined]
+            writer.write(request * asked)
+            for _ in range(3):  # others are answered meanwhile
+                other, other_writer = await connect()
+                other_writer.write(GOOD)
+                assert await _status(other) == b"200"
+                let_pass(limits.UNREAD_SECONDS)
+                await asyncio.sleep(0.01)
+            reader._transport.resume_reading()  # type: ignore[attr-defined]
+            with pytest.raises((ConnectionError, asyncio.IncompleteReadError)):
+                async with asyncio.timeout(LIMIT_SECONDS):
+                    await reader.readexactly(LARGE)
+
+    in_a_loop(run())
+
+
+def test_a_connection_that_reads_slowly_gets_its_answer() -> None:
+    async def run() -> None:
+        async with served() as connect:
+            reader, writer = await connect()
+            writer.write(b"GET /large HTTP/1.1\r\nHost: x\r\n\r\n")
+            await reader.readuntil(b"\r\n\r\n")
+            for _ in range(10):
+                let_pass(0.9 * limits.UNREAD_SECONDS / 10)
+                await reader.readexactly(LARGE // 10)
+
+    in_a_loop(run())
+
+
+def test_one_address_has_its_share_of_the_connections_and_a_trusted_proxy_has_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(limits, "MOST_CONNECTIONS", 8)
+
+    async def statuses(connect: Callable[[], Awaitable[Connection]]) -> list[bytes]:
+        opened = [await connect() for _ in range(3)]
+        for _, writer in opened:
+            writer.write(GOOD)
+        return [await _status(reader) for reader, _ in opened]
+
+    async def run() -> None:
+        async with served("192.0.2.1") as connect:
+            assert await statuses(connect) == [b"200", b"200", b"503"]
+        async with served("192.0.2.1, 127.0.0.0/8") as connect:
+            assert await statuses(connect) == [b"200"] * 3
 
     in_a_loop(run())
 

@@ -9,7 +9,7 @@ import typer
 from ..optimise.families import FAMILIES
 from .design import space_of
 from .output import Json, Page, hand_over, refuse_unwritable, waiting
-from .serving import create, estimate, token
+from .serving import create, estimate, repair, token
 
 app = typer.Typer(no_args_is_help=True, help="Plan and run a survey in which people's own devices add the noise.")
 
@@ -74,5 +74,6 @@ def plan(
 
 
 app.command()(token)
+app.command()(repair)
 app.command()(create)
 app.command()(estimate)

@@ -1,4 +1,4 @@
-"""Verbs of a service that collects: serve, collect token, collect create, collect estimate."""
+"""Verbs of a service that collects: serve, collect token, collect repair, collect create, collect estimate."""
 
 from __future__ import annotations
 
@@ -35,6 +35,9 @@ def serve(
     report_rate: Annotated[
         float, typer.Option(help="Reports a second from one address, on average; 0 for any number.", min=0)
     ] = 10_000.0,
+    byte_rate: Annotated[
+        float, typer.Option(help="Bytes a second in the bodies of one address, on average; 0 for any number.", min=0)
+    ] = 1_000_000.0,
     trusted_proxies: Annotated[
         str, typer.Option(help="Addresses of proxies that say where a request came from, comma separated.")
     ] = "127.0.0.1",
@@ -82,7 +85,7 @@ def serve(
 
     settings = Settings(
         store=store, host=host, port=port, workers=workers, requests_per_second=rate,
-        reports_per_second=report_rate, trusted_proxies=trusted_proxies,
+        reports_per_second=report_rate, bytes_per_second=byte_rate, trusted_proxies=trusted_proxies,
     )  # fmt: skip
     from ..web.frame.settings import is_loopback
 
@@ -144,6 +147,30 @@ def token(
         print_json({"name": kept.name, "token": text})
     else:
         say(text)
+
+
+def repair(
+    store: Store = "reports.db",
+    counted_until: Annotated[
+        str | None,
+        typer.Option(help="The last day on which reports were counted, such as 2026-11-16; by default today."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Take reports again in a store that refuses them because the service once ran with its clock ahead.
+
+    Keys of that day and of the next one stay refused, so that nothing is counted twice. A SQLite store must not be in
+    use by a service meanwhile.
+
+    Example: `discreet collect repair reports.db --counted-until 2026-11-16`
+    """
+    from ..collect.stores.repair import repair as repair_store
+
+    done = repair_store(store, counted_until)
+    if json:
+        print_json({"before": str(done.before), "after": str(done.after)})
+    else:
+        say(done.describe())
 
 
 Service = Annotated[str, typer.Option(help="The service's address.")]

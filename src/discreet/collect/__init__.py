@@ -5,9 +5,14 @@ from __future__ import annotations
 from importlib import import_module
 
 #: Public names -> the modules they are in, which are loaded when first asked for.
-_HOME = {"Client": ".reporting.client", "Collector": ".collector", "Offer": ".reporting.client"}
+_HOME = {
+    "Client": ".reporting.client",
+    "Collector": ".collector",
+    "Offer": ".reporting.client",
+    "repair": ".stores.repair",
+}
 
-__all__ = ["Client", "Collector", "Offer"]
+__all__ = ["Client", "Collector", "Offer", "repair"]
 
 
 def __getattr__(name: str) -> object:

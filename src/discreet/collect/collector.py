@@ -15,7 +15,15 @@ from ..files import mechanism_from_text
 from ..mechanism import Mechanism
 from ..report import Json
 from ..strict_json import read_json
-from .reporting.transport import Answer, Http, Refused, ServiceUnreachable, Transport, read_service
+from .reporting.transport import (
+    Answer,
+    Http,
+    Refused,
+    ServiceUnreachable,
+    Transport,
+    ask_patiently,
+    read_service,
+)
 
 #: Between two tries to reach a service, in seconds.
 PAUSE = 0.2
@@ -149,7 +157,11 @@ class Collector:
     def _ask(self, method: str, path: str, content: Mapping[str, Json] | None = None) -> dict[str, Json]:
         headers = {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"}
         body = None if content is None else json.dumps(content).encode()
-        found = self._answered(method, f"{self._service}{path}", body, headers)
+
+        def ask() -> Answer:
+            return self._answered(method, f"{self._service}{path}", body, headers)
+
+        found = ask_patiently(ask, time.sleep) if method == "GET" else ask()
         try:
             answer = read_json(found.body, "the answer")
         except UnreadableFile:

@@ -1,9 +1,9 @@
 """Keys of batches: a batch that is sent twice is counted once.
 
 A key is the day on which it was made (UTC) and 128 random bits: ``2026-11-16.9f86d081884c7d659a2feaa0c55ad015``. It is
-made for one batch alone, so it tells nothing about who sent it. A store keeps traces of keys for :data:`KEPT` days. A key
-of a day whose traces are forgotten is refused, because nobody knows any more whether its batch was counted; whether one
-was forgotten is for the store to say (:class:`~discreet.collect.stores.base.KeyDays`), not for a clock.
+made for one batch alone, so it tells nothing about who sent it. A store keeps traces of keys for :data:`KEPT` days. A
+key of a day whose traces are forgotten is refused, because nobody knows any more whether its batch was counted. Which
+days those are is for the store to say (:class:`~discreet.collect.stores.base.KeyDays`), not for a clock.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -205,6 +206,59 @@ def test_a_report_is_kept_before_it_is_sent_and_sent_again_with_the_same_bytes(s
     tab.page.wait_for_timeout(200)
     assert json.loads(tab.page.evaluate("localStorage.getItem('discreet')"))["waiting"] == []
     assert sum(site.counts("visits")["strong"].values()) == counted + 1
+
+
+#: Puts the browser's clock so many days ahead.
+WRONG_CLOCK = """
+const RightDate = Date;
+globalThis.Date = class extends RightDate {
+  constructor(...given) { super(...(given.length ? given : [RightDate.now() + DAYS * 864e5])); }
+};
+"""
+
+
+@pytest.mark.parametrize("days", [400, -20_000])
+def test_a_browser_whose_clock_is_wrong_sends_the_same_report_under_a_key_of_the_services_day(
+    site, open_tab, days: int
+) -> None:
+    tab = open_tab(site.answer_page("visits"))
+    counted = sum(site.counts("visits")["strong"].values())
+    tab.page.add_init_script(WRONG_CLOCK.replace("DAYS", str(days)))
+    tab.page.reload()
+    answer_number(tab, 3)
+    expect(tab.page.get_by_role("status")).to_contain_text("Thank you")
+    first, second = tab.sent()
+    assert first.post_data == second.post_data
+    keys = [one.all_headers()["idempotency-key"] for one in (first, second)]
+    assert abs(date.fromisoformat(keys[0][:10]) - date.fromisoformat(keys[1][:10])) > timedelta(days=300)
+    assert abs(date.fromisoformat(keys[1][:10]) - datetime.now(UTC).date()) <= timedelta(days=1)
+    assert sum(site.counts("visits")["strong"].values()) == counted + 1
+    assert json.loads(tab.page.evaluate("localStorage.getItem('discreet')"))["waiting"] == []
+
+
+@pytest.mark.parametrize(("times", "said"), [(2, ""), (9, "Too many requests came from your network")])
+def test_a_browser_asks_again_when_the_service_has_no_time_and_says_what_happened(
+    site, open_tab, times: int, said: str
+) -> None:
+    tab = open_tab(site.answer_page("yes-or-no"))
+    tab.page.add_init_script("globalThis.setTimeout = (done) => queueMicrotask(done);")
+    refused: list[int] = []
+
+    def busy(route: Route) -> None:
+        refused.append(1)
+        if len(refused) <= times:
+            route.fulfill(status=429, headers={"Retry-After": "1"})
+        else:
+            route.continue_()
+
+    tab.page.route("**/v1/collections/visits", busy)
+    tab.page.goto(site.answer_page("visits"))
+    if said:
+        expect(tab.page.get_by_role("alert")).to_contain_text(said)
+        assert len(refused) == 4 and tab.page.locator("#agree").is_hidden()
+    else:
+        tab.page.wait_for_selector("#agree:not([hidden])")
+        assert len(refused) == 3
 
 
 def test_reports_of_one_person_at_the_same_moment_draw_once(site, open_tab) -> None:

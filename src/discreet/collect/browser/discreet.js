@@ -9,8 +9,12 @@
 const UNIT_BITS = 80n;
 const NAME = /^[a-z0-9][a-z0-9_-]{0,62}$/;
 
-/** How long to wait before the same bytes are sent again, in milliseconds. */
+/** How long to wait before the same is asked or sent again, and the longest that a service may ask to wait, in milliseconds. */
 const WAITS = [200, 1000, 3000];
+const LONGEST_WAIT = 30000;
+
+/** Statuses of a service that has no time now: the same request may succeed in a moment. */
+const BUSY = [429, 503];
 
 /** More comparisons of places than this are not made. */
 const MOST_COMPARISONS = 2e9;
@@ -425,23 +429,48 @@ export class Device {
   }
 
   async #send(one) {
-    const headers = { "Content-Type": "application/json", "Idempotency-Key": one.key, ...this.#permission() };
-    for (const wait of [...WAITS, null]) {
-      let status = 503;
-      try {
-        status = (await fetch(one.url, { ...QUIETLY, method: "POST", headers, body: one.body })).status;
-      } catch {
-        // no answer came: as if the service were busy
-      }
+    let renewed = false;
+    for (const waits = [...WAITS]; ; ) {
+      const { status, wait, day } = await this.#post(one);
       if (status === 200 || status === 201 || status === 410) {
         await navigator.locks.request("discreet", () => this.#forget(one, status !== 410));
         return status === 410 ? "expired" : "counted";
       }
+      if (day !== null && !renewed) {
+        // a clock is wrong: this key was not counted, and never will be
+        one = await navigator.locks.request("discreet", () => this.#renewKey(one, day));
+        if (!one) return "counted"; // by another window
+        renewed = true;
+        continue;
+      }
       if (status < 500 && status !== 429)
         throw new Refused(`The service refuses the report (status ${status}). It is kept, and was not drawn again.`);
-      if (wait !== null) await new Promise((done) => setTimeout(done, wait));
+      if (!waits.length || wait > LONGEST_WAIT) return "waiting";
+      await pause(Math.max(waits.shift(), wait));
     }
-    return "waiting";
+  }
+
+  async #post(one) {
+    const headers = { "Content-Type": "application/json", "Idempotency-Key": one.key, ...this.#permission() };
+    try {
+      const answer = await fetch(one.url, { ...QUIETLY, cache: "no-store", method: "POST", headers, body: one.body });
+      const said = answer.status === 400 ? await answer.json().catch(() => null) : null;
+      const refused = said?.type === "urn:discreet:problem:bad-key" && DAY.test(said.today);
+      return { status: answer.status, wait: retryAfter(answer), day: refused ? said.today : null };
+    } catch {
+      return { status: 503, wait: 0, day: null }; // no answer came: as if the service were busy
+    }
+  }
+
+  /** A new key of a day for a report that waits, in place of one that the service never counts; the bytes stay. */
+  #renewKey(one, day) {
+    const diary = this.#read();
+    const kept = diary.waiting.find((other) => other.key === one.key || other.before === one.key);
+    if (kept?.key === one.key) {
+      Object.assign(kept, { before: one.key, key: newKey(day) }); // another window that heard the same finds the new one
+      this.#write(diary);
+    }
+    return kept ?? null;
   }
 
   #forget(one, counted) {
@@ -473,20 +502,45 @@ export class Device {
   }
 
   async #get(url) {
-    const answer = await fetch(url, { ...QUIETLY, headers: this.#permission() });
-    if (answer.status === 409) throw new Refused("A browser cannot draw from this mechanism: it has no table.");
-    if (!answer.ok) throw new Refused(`The service has no such thing (status ${answer.status}).`);
-    return answer.text();
+    for (const waits = [...WAITS]; ; ) {
+      const answer = await fetch(url, { ...QUIETLY, cache: "no-cache", headers: this.#permission() });
+      if (answer.ok) return answer.text();
+      const wait = retryAfter(answer);
+      if (!BUSY.includes(answer.status) || !waits.length || wait > LONGEST_WAIT) throw new Refused(failure(answer.status, wait));
+      await pause(Math.max(waits.shift(), wait));
+    }
   }
 }
 
-/** Requests go where the person agreed, and say nothing beside. */
-const QUIETLY = { credentials: "omit", redirect: "error", referrerPolicy: "no-referrer", cache: "no-store" };
+/** What happened, in words, when something could not be fetched. */
+function failure(status, wait) {
+  const later = `Try again in ${wait ? `${wait / 1000} seconds` : "a minute"}. Nothing was drawn.`;
+  if (status === 429) return `Too many requests came from your network at once. ${later}`;
+  if (status === 503) return `The survey is busy, or is being started. ${later}`;
+  if (status === 404) return "There is no such survey here. Look at the link.";
+  if (status === 401 || status === 403) return "This survey wants a link with a token that permits this.";
+  if (status === 409) return "A browser cannot draw from this mechanism: it has no table.";
+  return `The survey failed (status ${status}). ${later}`;
+}
 
-/** A key for one new batch: the day (UTC) and 128 random bits. */
-function newKey() {
-  const bytes = crypto.getRandomValues(new Uint8Array(16));
-  return `${new Date().toISOString().slice(0, 10)}.${hexadecimal(bytes)}`;
+/** How long a service wants to be left alone, in milliseconds. */
+function retryAfter(answer) {
+  const text = answer.headers.get("Retry-After") ?? "";
+  return /^[0-9]{1,8}$/.test(text) ? 1000 * Number(text) : 0;
+}
+
+function pause(milliseconds) {
+  return new Promise((done) => setTimeout(done, milliseconds));
+}
+
+/** Requests go where the person agreed, and say nothing beside. */
+const QUIETLY = { credentials: "omit", redirect: "error", referrerPolicy: "no-referrer" };
+
+const DAY = /^[0-9]{4}-[0-9]{2}-[0-9]{2}$/;
+
+/** A key for one new batch: the day (UTC, or the one that the service states) and 128 random bits. */
+function newKey(day = new Date().toISOString().slice(0, 10)) {
+  return `${day}.${hexadecimal(crypto.getRandomValues(new Uint8Array(16)))}`;
 }
 
 async function digest(text) {

@@ -10,7 +10,7 @@ from fastapi import APIRouter, HTTPException, Path, Request, Response
 from starlette.types import Scope
 
 from ..collection import NAME
-from ..service.encoded import Encoded, encode, respond
+from ..encoded import Encoded, encode, respond
 from .assets import MEDIA_TYPES, POLICY, asset
 
 

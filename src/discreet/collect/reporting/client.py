@@ -26,11 +26,20 @@ from ...privacy.verify import verify
 from ...spaces import Grid
 from ...strict_json import read_json
 from ..collection import LONGEST_TEXT, NAME
+from ..keys import read_day
 from .diary import Diary, Part, Waiting
-from .transport import Answer, Http, Refused, ServiceUnreachable, Transport, read_service
-
-#: How long to wait before the same bytes are sent again, in seconds.
-WAITS = (0.2, 1.0, 3.0)
+from .transport import (
+    LONGEST_WAIT,
+    WAITS,
+    Answer,
+    Http,
+    Refused,
+    ServiceUnreachable,
+    Transport,
+    ask_patiently,
+    read_service,
+    refusal,
+)
 
 #: Distances are rounded up to a part in so many of a metre.
 DIGITS = 10**9
@@ -264,32 +273,48 @@ class Client:
     # ---------------------------------------------------------------- requests
 
     def _send(self, one: Waiting) -> Outcome:
-        headers = {"Content-Type": "application/json", "Idempotency-Key": one.key, **self._permission()}
-        for wait in (*WAITS, None):
-            try:
-                status = self._transport.ask("POST", one.url, one.body, headers).status
-            except ServiceUnreachable:
-                status = 503
-            if status in (200, 201):
+        renewed = False
+        waits = iter(WAITS)
+        while True:
+            answer = self._post(one)
+            if answer.status in (200, 201):
                 self._diary.forget(one, counted=True)
                 return "counted"
-            if status == 410:  # whether it was counted is not known: it must not be sent under another key
+            if answer.status == 410:  # whether it was counted is not known: it must not be sent under another key
                 self._diary.forget(one, counted=False)
                 return "expired"
-            if status < 500 and status != 429:
-                raise Refused(f"the service refuses the report (status {status}).", "It is kept, and was not redrawn.")
-            if wait is not None:
-                self._sleep(wait)
-        return "waiting"
+            day = _stated_day(answer)
+            if day is not None and not renewed:  # a clock is wrong: this key was not counted, and never will be
+                current = self._diary.renew_key(one, day)
+                if current is None:
+                    return "counted"  # by another process of this device
+                one, renewed = current, True
+                continue
+            if answer.status < 500 and answer.status != 429:
+                raise Refused(
+                    f"the service refuses the report (status {answer.status}).", "It is kept, and was not redrawn."
+                )
+            wait = next(waits, None)
+            if wait is None or answer.retry_after > LONGEST_WAIT:
+                return "waiting"
+            self._sleep(max(wait, answer.retry_after))
+
+    def _post(self, one: Waiting) -> Answer:
+        headers = {"Content-Type": "application/json", "Idempotency-Key": one.key, **self._permission()}
+        try:
+            return self._transport.ask("POST", one.url, one.body, headers)
+        except ServiceUnreachable:
+            return Answer(503, b"")
 
     def _permission(self) -> dict[str, str]:
         return {"Authorization": f"Bearer {self._token}"} if self._token else {}
 
     def _get(self, path: str) -> Answer:
-        found = self._transport.ask("GET", f"{self._service}{path}", None, self._permission())
-        if found.status != 200:
-            raise Refused(f"the service has no such thing (status {found.status}).", "Look at the collection's name.")
-        return found
+        url, headers = f"{self._service}{path}", self._permission()
+        answer = ask_patiently(lambda: self._transport.ask("GET", url, None, headers), self._sleep)
+        if answer.status != 200:
+            raise refusal(answer)
+        return answer
 
     def _fetch(self, path: str) -> dict[str, object]:
         try:
@@ -323,6 +348,17 @@ def farthest_centres(grid: Grid, radius: Fraction) -> Fraction:
     square = cell**2 * far * DIGITS**2
     root = math.isqrt(math.floor(square))
     return Fraction(root if root**2 == square else root + 1, DIGITS)
+
+
+def _stated_day(answer: Answer) -> int | None:
+    """Return the day that a service wants in a new key, if it says that it never counts the old one."""
+    try:
+        content = json.loads(answer.body) if answer.status == 400 else None
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(content, dict) or content.get("type") != "urn:discreet:problem:bad-key":
+        return None
+    return read_day(content.get("today"))
 
 
 def _text(described: dict[str, object], field: str) -> str:

@@ -155,6 +155,19 @@ class Diary:
             rows = connection.execute("SELECT number, url, key, body FROM waiting ORDER BY number")
             return [one for one in map(Waiting._make, rows) if one.url.startswith(beginning)]
 
+    def renew_key(self, one: Waiting, day: int) -> Waiting | None:
+        """Give a waiting report a new key of a day, in place of one that the service never counts; the bytes stay.
+
+        Of two processes that heard the refusal, the first renews the key and the other sends under that one. None says
+        that the report does not wait any more.
+        """
+        with self._writing() as connection:
+            sql = "UPDATE waiting SET key = ? WHERE number = ? AND key = ?"
+            connection.execute(sql, (new_key(day), one.number, one.key))
+            sql = "SELECT number, url, key, body FROM waiting WHERE number = ?"
+            row = connection.execute(sql, (one.number,)).fetchone()
+            return None if row is None else Waiting._make(row)
+
     def forget(self, one: Waiting, counted: bool) -> None:
         """A report was acknowledged, or will never be taken."""
         with self._writing() as connection:

@@ -23,10 +23,10 @@ from starlette.types import Message, Receive, Scope, Send
 from ...errors import DiscreetError
 from ...ledger.stores.base import StoreUnavailable
 from ..browser.routes import AnswerPage
+from ..encoded import Encoded, encode, respond
 from ..stores.base import ReportStore
 from ..stores.opening import report_store
 from .answers import MOST_KEPT, EstimateAnswers
-from .encoded import Encoded, encode, respond
 from .ingest import PREFIX, SECURITY, SUFFIX, Ingest, check_rate_limit
 from .limits import RateLimit
 from .logs import LOGGER, log, start_logging
@@ -44,9 +44,9 @@ T = TypeVar("T")
 #: How long a worker waits at its start for a database that is away, in seconds.
 WAITING = 120.0
 
-#: How often the traces of old batches are forgotten, in seconds; for the first time when so many passed since the start,
-#: so that a clock that is put right soon after it forgets nothing.
-FORGETTING = 6 * 3600.0
+#: Seconds between the times at which traces of old batches are forgotten, each time of two days at most. The first time
+#: is so long after the start. So the horizon of keys reaches the day it is only after two weeks with a wrong clock.
+FORGETTING = 20 * 3600.0
 
 #: Threads that answer requests beside the event loop. They take turns with it: the more there are, the longer it waits.
 REQUEST_THREADS = 8

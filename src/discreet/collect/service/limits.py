@@ -12,10 +12,10 @@ import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
 from weakref import WeakKeyDictionary
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.server import ServerState
 
 from ...system import max_open_files
 
@@ -118,7 +118,7 @@ class RateLimit:
 
 
 #: Server -> how many connections each address has open.
-_OPEN: WeakKeyDictionary[Any, Counter[str]] = WeakKeyDictionary()
+_OPEN: WeakKeyDictionary[ServerState, Counter[str]] = WeakKeyDictionary()
 
 
 class BoundedProtocol(HttpToolsProtocol):

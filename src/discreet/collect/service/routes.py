@@ -19,9 +19,9 @@ from ...mechanism import Mechanism
 from ...report import Json, stamped
 from ..browser.assets import answer_page
 from ..collection import NAME
+from ..encoded import Encoded, EncodedAnswers, PieceResponse, encode, respond
 from ..stores.base import ReportStore
 from .answers import LEVEL, EstimateAnswers
-from .encoded import Encoded, EncodedAnswers, encode, respond
 from .ingest import no_token, read_body
 from .limits import RateLimit
 from .metrics import Metrics
@@ -148,7 +148,7 @@ class Routes:
         await run_in_threadpool(self._permit, token, "manage", None)
         content = await self._body(request, self._settings.most_description_bytes)
         served, new = await run_in_threadpool(asked, lambda: self._registry.create(name, content))
-        return PlainJson(served.description, 201 if new else 200)
+        return await _encoded_response(served.description, 201 if new else 200)
 
     def names(self, token: Credentials) -> Response:
         """The names of all collections."""
@@ -191,7 +191,8 @@ class Routes:
     async def estimate(self, name: Name, token: Credentials, level: Level = LEVEL) -> Response:
         """The distribution of true values behind the reports so far, and how far fake reports can move it."""
         with as_problems():
-            return PlainJson(await self._answers.answer(lambda: self._readable(name, token), level))
+            answer = await self._answers.answer(lambda: self._readable(name, token), level)
+        return await _encoded_response(answer)
 
     def counts(self, name: Name, token: Credentials) -> Response:
         """For each mechanism, every report and how often it was made."""
@@ -209,7 +210,7 @@ class Routes:
         """A token that permits reading estimates or reporting, of one collection or of all; or managing everything."""
         await run_in_threadpool(self._permit, token, "manage", None)
         text, name = await run_in_threadpool(self._new_token, await self._body(request, 10_000))
-        return PlainJson(stamped("token", 1, {"name": name, "token": text}), 201)
+        return await _encoded_response(stamped("token", 1, {"name": name, "token": text}), 201)
 
     def _new_token(self, content: object) -> tuple[str, str]:
         def make() -> tuple[str, str]:
@@ -288,6 +289,11 @@ class Routes:
     async def _body(self, request: Request, most: int) -> object:
         body = await read_body(request.scope, request.receive, most, self._byte_limit)
         return await run_in_threadpool(read_json, body)
+
+
+async def _encoded_response(content: object, status: int = 200) -> Response:
+    """Return the response with an object, encoded beside the event loop."""
+    return PieceResponse(await run_in_threadpool(json_bytes, content), status, media_type=PlainJson.media_type)
 
 
 def _table(mechanism: Mechanism) -> dict[str, Json]:

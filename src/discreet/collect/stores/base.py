@@ -260,11 +260,11 @@ def next_horizon(days: KeyDays, oldest: int | None, newest: int | None) -> int:
     :data:`MAX_DAYS_FORGOTTEN` days at a time.
 
     >>> next_horizon(KeyDays(0, 90, 120), 90, 120), next_horizon(KeyDays(100, 90, 500), 101, 101)
-    (92, 101)
+    (77, 101)
     """
     if oldest is None or newest is None:
         return days.horizon
-    reached = days.horizon or oldest  # nothing was forgotten so far: then days without a trace do not matter
+    reached = days.horizon or oldest - KEPT - 1  # where it would be if something had been forgotten so far
     return max(days.horizon, min(days.today - KEPT - 1, newest, reached + MAX_DAYS_FORGOTTEN))
 
 

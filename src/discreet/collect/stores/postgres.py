@@ -310,7 +310,7 @@ def _run(connection: Connection, sql: str, *values: object) -> Cursor:
 def _days(connection: Connection, lock: str = "") -> KeyDays:
     """Return the days by which keys are judged, by the server's clock."""
     found = _run(connection, f"SELECT day, first, {TODAY} FROM {{}}.horizon {lock}").fetchone()
-    return KeyDays._make(found or (0, 0, 0))
+    return KeyDays(*(found or (0, 0, 0)))
 
 
 def _locked_days(connection: Connection, batches: Sequence[Batch]) -> KeyDays:
