@@ -323,6 +323,15 @@ def test_files_of_csv_have_one_first_line(spark: Any, tmp_path) -> None:
     assert "have different first lines" in refusal(address(tmp_path / "t.csv"), "SELECT COUNT(*) FROM t")
 
 
+def test_lines_that_repeat_the_first_line_are_no_records_also_in_partitions(spark: Any, tmp_path) -> None:
+    for value, lines in (("7", "a,b\n1,2\na,b\n\t \n3,4\n"), ("8", "a,b\n5,6\n")):
+        (tmp_path / "t.csv" / f"value={value}").mkdir(parents=True)
+        csv(tmp_path / "t.csv" / f"value={value}", lines, "part.csv")
+    data = address(tmp_path / "t.csv")
+    assert open_source(data).table("t") == {"a": "text", "b": "text", "value": "text"}
+    assert [one(data, test) for test in ("a IS NOT NULL", "value = 7", "value = 8 AND b = 6")] == [3, 2, 1]
+
+
 @pytest.mark.parametrize("header", ["a,a", "a,", ""])
 def test_a_first_line_names_every_column_once(spark: Any, tmp_path, header: str) -> None:
     assert "irst line" in refusal(csv(tmp_path, f"{header}\n1,2\n"), "SELECT COUNT(*) FROM t")
