@@ -158,6 +158,15 @@ def test_two_points_are_found_where_a_factorisation_fails(name: str, seed: int) 
     assert estimate.interval("mean").low < 45 < estimate.interval("mean").high
 
 
+def test_a_map_of_a_few_reports_is_drawn() -> None:
+    """Dealt into two halves, as few reports as these are often all in one of them."""
+    m = dc.planar_geometric(MAP, epsilon=1)
+    estimate = dc.estimate(reports(m, "both ends", 5)[0], m, method="smoothed")
+    errors = estimate.map_errors()
+    assert errors is not None and np.isfinite(errors).all()
+    estimate.plot()
+
+
 def test_a_prior_that_fails_is_left_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where every prior fails, the certified maximum is the answer, and the estimate says so."""
 

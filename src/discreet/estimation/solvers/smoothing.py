@@ -159,9 +159,16 @@ def survey_differences(likelihood: Likelihood, updates: int, seed: int = 0) -> F
     found = []
     for _ in range(pairs):
         half = rng.binomial(counts, 0.5)
-        ends = [next(search.path(_Part(model, part / max(1, part.sum())), [updates])) for part in (half, counts - half)]
+        ends = [_estimate_part(model, search, part, updates) for part in (half, counts - half)]
         found.append((ends[0] - ends[1]) / 2)
     return np.array(found)
+
+
+def _estimate_part(model: Products, search: Search, part: IntArray, updates: int) -> FloatArray:
+    """Return the estimate from some of the reports; where there are none, the uniform distribution it begins with."""
+    if not part.any():
+        return np.full(model.size, 1 / model.size)
+    return next(search.path(_Part(model, part / part.sum()), [updates]))
 
 
 def _score(model: Products, p: FloatArray, fold: IntArray) -> float:
