@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import json
+import shutil
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -106,6 +108,7 @@ class Original:
 def original(kind: str) -> Original:
     """Return a bundle of a kind; the same one each time."""
     home = Path(mkdtemp(prefix="discreet-forged-"))
+    atexit.register(shutil.rmtree, home, ignore_errors=True)
     data = home / "visits.csv"
     jobs = ["baker", "=nurse", "smith, iron"]
     rows = [f"{k},{k % 3 + 1},{('good', 'poor')[k % 2]},{k % 90},{jobs[k // 3 % 3]}" for k in range(270)]
