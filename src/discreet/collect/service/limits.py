@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
-import resource
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable
