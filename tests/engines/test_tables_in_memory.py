@@ -545,6 +545,13 @@ def test_the_engine_of_a_copy_has_the_settings_of_files(monkeypatch) -> None:
     assert opened
 
 
+def test_a_category_column_of_missing_values_counts_nobody() -> None:
+    """Such a column has no categories, and so no type of its own."""
+    frame = pd.DataFrame({"person": pd.Series([None, None], dtype=object).astype("category"), "site": [1, 2]})
+    question = read_question("SELECT COUNT(*) FROM t", unit="person")
+    assert open_source(frame, "t").count([Counting(question, TOTAL, "person", 1, KEY)])[0].tolist() == [[0]]
+
+
 @pytest.mark.parametrize("batch", batches(full=1, long=5))
 @pytest.mark.parametrize("engine", IN_MEMORY, ids=str)
 def test_a_row_counts_for_itself_alone_in_memory(engine: engine_registry.Engine, batch: int) -> None:

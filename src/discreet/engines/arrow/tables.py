@@ -220,7 +220,8 @@ class _PandasFrame(TableInMemory):
         return bool(classes & {"StringDtype", "BaseMaskedDtype"})
 
     def is_null(self, kind: Any) -> bool:
-        return str(kind) == "null[pyarrow]"
+        categories = getattr(kind, "categories", None)
+        return str(kind) == "null[pyarrow]" or (categories is not None and not len(categories))
 
     def note(self, name: str, kind: Any) -> str | None:
         if not _is_float(kind):
