@@ -88,3 +88,8 @@ def test_a_range_that_begins_at_a_decimal_is_refused() -> None:
     assert noise["low"] == 0
     with refused(InvalidInput, "description"):
         plan_from_request(forged({}, {"noise": {**noise, "low": 0.0}}))
+
+
+def test_sizes_of_zero_need_no_mechanism() -> None:
+    plan = proposed(sizes=[{"site": site, "size": 9 * site} for site in range(3)], domain={"site": range(3)})
+    assert plan_from_request(plan.request).key == plan.key

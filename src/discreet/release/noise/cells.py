@@ -259,7 +259,7 @@ class CellNoise:
     @property
     def unused(self) -> bool:
         """Whether it has a mechanism that no cell has."""
-        used = {0} if self.which is None else set(self.which.tolist())
+        used = {0} if self.which is None else {*self.which.tolist()} - {-1}  # cells of size 0 have none
         return used != set(range(len(self.mechanisms)))
 
     def to_json(self) -> dict[str, Json]:
