@@ -75,7 +75,7 @@ types: $(READY)  ## static types, strictly
 
 check: lint types  ## style and types
 
-format: $(READY)  ## rewrite the code in the house style
+format: $(READY)  ## rewrite the code in the project's style
 	$(BIN)/ruff check --fix src tests benchmarks
 	$(BIN)/ruff format src tests benchmarks
 

@@ -247,7 +247,7 @@ def question(method: Asked) -> Asked:
     >>> if verdict.holds:
     ...     print("always")
     Traceback (most recent call last):
-    discreet.errors.WrongType: holds is a method, and its name alone is no answer. Write .holds(epsilon=..., delta=...).
+    discreet.errors.WrongType: holds is a method. Write .holds(epsilon=..., delta=...); a claim has .passed.
     """
     return cast(Asked, _Question(method))
 
@@ -276,8 +276,8 @@ class _BoundQuestion:
     def __bool__(self) -> NoReturn:
         name = self._method.__name__
         raise WrongType(
-            f"{name} is a method, and its name alone is no answer.",
-            f"Write .{name}(epsilon=..., delta=...).",
+            f"{name} is a method.",
+            f"Write .{name}(epsilon=..., delta=...); a claim has .passed.",
             argument=name,
         )
 

@@ -50,7 +50,7 @@ CALLS: dict[str, tuple[tuple[object, ...], str]] = {
         "2 labels, epsilon 2",
     ),
     "collect token": (("tokens.db", "--right", "read"), "discreet_"),
-    "collect repair": (("repaired.db", "--counted-until", "2026-11-16"), "Nothing to repair"),
+    "collect repair": (("reports.db", "--counted-until", "2026-11-16"), "Nothing to repair"),
     "study": (("bounded", "--figure", "numbers", "--quick", "--formats", "json"), "studies/bounded/index.html"),
 }
 

@@ -244,6 +244,12 @@ def _spoil(address: str, horizon: int) -> None:
         base.execute("UPDATE horizon SET first = 0, day = ?", (horizon,))
 
 
+def test_a_repair_makes_no_store(tmp_path: Path) -> None:
+    with refused(UnreadableFile, token="mistyped.db"):
+        repair(tmp_path / "mistyped.db")
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_repair_takes_a_day_that_has_come(tmp_path: Path) -> None:
     for wrong in ("yesterday", date.fromordinal(DAY + 2)):
         with refused(InvalidInput, "counted_until"):

@@ -907,7 +907,7 @@ def test_one_address_has_its_share_of_the_connections_and_a_trusted_proxy_has_al
 
 
 def test_connections_leave_files_for_the_store(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits.resource, "getrlimit", lambda which: (200, 4096))
+    monkeypatch.setattr(limits, "max_open_files", lambda: 200)
     assert limits.most_connections() == 100
-    monkeypatch.setattr(limits.resource, "getrlimit", lambda which: (limits.resource.RLIM_INFINITY,) * 2)
+    monkeypatch.setattr(limits, "max_open_files", lambda: None)
     assert limits.most_connections() == limits.MOST_CONNECTIONS

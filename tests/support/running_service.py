@@ -125,8 +125,8 @@ class RunningService:
             body = body if isinstance(body, bytes) else json.dumps(body).encode()
         try:
             connection.request(method, path, body, {**stated, **(headers or {})})
-            found = connection.getresponse()
-            return Answer(found.status, {k.lower(): v for k, v in found.getheaders()}, found.read())
+            with connection.getresponse() as response:
+                return Answer(response.status, {k.lower(): v for k, v in response.getheaders()}, response.read())
         finally:
             connection.close()
 

@@ -177,7 +177,7 @@ def release(
     anew = ". To ask anew, and pay, name the state of the data: --edition " + ("ANOTHER" if edition else "NAME")
     say(f"\n{released.payment}{'' if released.fresh else anew}; left in {ledger}: {amount_text(left)}")
     if out is not None:
-        say(f"written to {out}: open {out / 'index.html'}, re-check with: discreet verify {out}")
+        say(f"written to {out}: open {out / 'index.html'}, re-check with: discreet verify {out} --ledger {ledger}")
 
 
 def _asked(context: typer.Context, questions: list[str]) -> tuple[ReleaseRequest, str, str | None, Path | None]:

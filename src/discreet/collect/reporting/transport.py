@@ -65,8 +65,8 @@ class Http:
         connection = self._connection(place)
         try:
             connection.request(method, place.path, body, dict(headers))
-            found = connection.getresponse()
-            return Answer(found.status, found.read(MOST_BYTES), _seconds(found.getheader("Retry-After")))
+            with connection.getresponse() as response:  # also closed when it is cut off
+                return Answer(response.status, response.read(MOST_BYTES), _seconds(response.getheader("Retry-After")))
         except (OSError, http.client.HTTPException):
             raise ServiceUnreachable("the service does not answer.", "Try again later; nothing is lost.") from None
         finally:

@@ -6,7 +6,8 @@ from datetime import date
 from pathlib import Path
 from typing import NamedTuple
 
-from ...errors import InvalidInput
+from ...addresses import read_address
+from ...errors import InvalidInput, UnreadableFile
 from ..keys import AHEAD, KEPT, read_day
 from .opening import report_store
 
@@ -20,7 +21,7 @@ class Repair(NamedTuple):
     def describe(self) -> str:
         """Return the repair in words."""
         if self.after >= self.before:
-            return f"Nothing to repair: keys are taken from {self.after} on."
+            return "Nothing to repair: this store refuses no key because of a wrong clock."
         return f"Keys are taken from {self.after} on; before, they were taken from {self.before} on."
 
 
@@ -49,7 +50,10 @@ def repair(store: str | Path, counted_until: str | date | None = None) -> Repair
         day = counted_until.toordinal() if isinstance(counted_until, date) else read_day(counted_until)
         if day is None:
             raise InvalidInput.must_be("counted_until", "a day such as 2026-11-16", counted_until)
-    place = report_store(store)
+    address = read_address(store, "reports")
+    if address.in_files and not address.path.exists():
+        raise UnreadableFile(f"there is no store {address.path}.")
+    place = report_store(address)
     place.open()
     try:
         days = place.key_days()

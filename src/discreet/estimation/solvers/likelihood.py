@@ -87,7 +87,9 @@ class Likelihood:
 
     def mean_log(self, p: FloatArray) -> float:
         """The model's log-likelihood per report, up to a constant that depends on the reports alone."""
-        return float(self.model.q @ np.log(self.model.forward(p)))
+        seen = self.model.q > 0  # what nobody reported adds nothing, also where it is impossible
+        with np.errstate(divide="ignore"):
+            return float(self.model.q[seen] @ np.log(self.model.forward(p)[seen]))
 
     def gap(self, p: FloatArray) -> float:
         """What is missing from the largest log-likelihood per report, at most."""

@@ -166,8 +166,9 @@ class _Audit:
         expected = {*contents.file_names(plan), SUMS}
         if set(self.files) != expected:
             name = min(set(self.files) ^ expected)
-            problem = "there is no" if name in expected else "a bundle of this request has no file"
-            raise Refuted(f"{problem} {name[:80]!r}.")
+            if name in expected:
+                raise Refuted(f"{name!r} is missing.")
+            raise Refuted(f"{name[:80]!r} does not belong to this bundle.")
         return True, f"the {len(expected)} files are those that a bundle of this request has."
 
     def _json(self, name: str) -> dict[str, Any]:

@@ -9,5 +9,6 @@
   const answer = await fetch("/session", { method: "POST", body: token, headers: { "Content-Type": "text/plain" } });
   if (answer.ok) location.replace("/");
   else if (answer.headers.get("Content-Type").startsWith("text/plain")) line.textContent = await answer.text();
-  else line.textContent = `This server was not started for this address. Behind a proxy, start it with --public-url ${location.origin}`;
+  else if (location.protocol === "https:") line.textContent = `This server was not started for this address. Behind a proxy, start it with --public-url ${location.origin}`;
+  else line.textContent = "This server was not started for this address. Open the link that it printed as it stands.";
 })();
