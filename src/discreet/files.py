@@ -9,6 +9,7 @@ leaves a weaker claim true; it is not a signature, and the judge does not rely o
 from __future__ import annotations
 
 import csv
+import json
 import math
 import re
 from dataclasses import replace
@@ -93,8 +94,8 @@ def rebuild(content: object, path: str) -> Mechanism:
         _compare(mechanism, content, path)
         _check_properties(mechanism, path)
         _check_design(mechanism, path)
-        if "kernel" in content:
-            mechanism = replace(mechanism, certificate=replace(mechanism.certificate, unproved=_unproved(mechanism)))
+        unproved = _unproved(mechanism) if "kernel" in content else _restated(mechanism, content)
+        mechanism = replace(mechanism, certificate=replace(mechanism.certificate, unproved=unproved))
     except DiscreetError:
         raise
     except (KeyError, TypeError, ValueError, IndexError, AssertionError, ArithmeticError, AttributeError) as problem:
@@ -247,6 +248,20 @@ def _unproved(mechanism: Mechanism) -> tuple[str, ...]:
         )
     stated = ("family", *mechanism.parameters, *mechanism.certificate.details)
     return tuple(name for name in stated if name not in proved)
+
+
+def _restated(mechanism: Mechanism, content: dict[str, Any]) -> tuple[str, ...]:
+    """The names of what the file of a closed form states otherwise than the mechanism rebuilt from its parameters."""
+    names: list[str] = []
+    for part in ("parameters", "certificate"):
+        stated, proved = content[part], mechanism.to_json()[part]
+        assert isinstance(proved, dict)
+        names += [
+            name
+            for name in {**stated, **proved}
+            if json.dumps(stated.get(name), sort_keys=True) != json.dumps(proved.get(name), sort_keys=True)
+        ]
+    return tuple(names)
 
 
 # ------------------------------------------------------------------------------------------------ matrices

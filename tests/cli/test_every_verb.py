@@ -50,7 +50,7 @@ CALLS: dict[str, tuple[tuple[object, ...], str]] = {
         "2 labels, epsilon 2",
     ),
     "collect token": (("tokens.db", "--right", "read"), "discreet_"),
-    "collect repair": (("reports.db", "--counted-until", "2026-11-16"), "Nothing to repair"),
+    "collect repair": (("repaired.db", "--counted-until", "2026-11-16"), "Nothing to repair"),
     "study": (("bounded", "--figure", "numbers", "--quick", "--formats", "json"), "studies/bounded/index.html"),
 }
 
@@ -70,6 +70,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("verbs")
     dc.geometric(4, alpha="1/2").save(place / "m.json")
     LABELS.save(place / "labels.json")
+    make_token(str(place / "repaired.db"))
     (place / "visits.csv").write_text("person,site\n" + "".join(f"{k},{k % 3 + 1}\n" for k in range(12)))
     (place / "people.csv").write_text("visits\n0\n1\n2\n3\n4\n")
     (place / "reports.csv").write_text("report\n0\n1\n2\n2\n4\n")

@@ -14,7 +14,10 @@ from typing import Any
 import pytest
 
 import discreet as dc
+from discreet.addresses import read_address
 from discreet.engines.base import Counting, Discovering
+from discreet.engines.postgres import catalogue
+from discreet.engines.postgres.connection import connected, read_parameters
 from discreet.engines.postgres.counting import discovering_statement, statement
 from discreet.engines.postgres.source import CountedDatabase
 from discreet.engines.sources import open_source
@@ -367,8 +370,11 @@ def test_the_server_itself_says_that_statements_depend_on_nothing_but_the_table(
 # ------------------------------------------------------------------------------------------------ names and the session
 
 
-def test_a_temporary_type_or_table_of_the_session_is_not_taken_for_one_of_the_server(pg: Server) -> None:
-    """A trigger at login, or a pool that hands sessions on, leaves temporary objects behind."""
+def test_a_temporary_type_or_table_of_the_session_is_not_taken_for_one_of_the_server(
+    pg: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pool that hands sessions on leaves temporary objects behind; here a trigger does, which is refused by itself."""
+    monkeypatch.setattr(catalogue, "refuse_added_code", lambda connection: None)
     name = pg.database(
         *MOOD,
         function("evil.tests", "bigint", "boolean", "TRUE", "FALSE"),
@@ -519,6 +525,29 @@ def test_additions_to_the_server_s_own_schema_are_refused(pg: Server, statements
     data, start = pg.address(pg.database(*MOOD, *statements)), len(pg.log)
     assert words in refusal(data, ONE)
     assert calls(pg, start) == []
+
+
+def test_code_that_runs_when_a_session_starts_is_refused(pg: Server) -> None:
+    """It could read the table, and fail in the session that counts, after the budget was reserved."""
+    name = pg.database(
+        *MOOD,
+        "CREATE FUNCTION evil.entered() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN RAISE LOG 'in'; END $$",
+        "CREATE EVENT TRIGGER entered ON login EXECUTE FUNCTION evil.entered()",
+    )
+    assert "the event trigger entered" in refusal(pg.address(name), ONE)
+
+
+def test_a_database_s_time_limits_do_not_end_a_counting(pg: Server) -> None:
+    name = pg.database(*MOOD)
+    limits = ["statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"]
+    with pg.connect() as base:
+        limits += ["transaction_timeout"] if base.info.server_version >= 170000 else []
+        for limit in limits:
+            base.execute(f"ALTER DATABASE {name} SET {limit} = '700ms'".encode())
+    address = read_address(pg.address(name))
+    with connected(address, read_parameters(address)) as session:
+        stated = {limit: session.execute(f"SHOW {limit}".encode()).fetchone() for limit in limits}
+    assert all(value != ("700ms",) for value in stated.values()), stated
 
 
 def test_new_names_in_the_server_s_own_schema_do_no_harm(pg: Server) -> None:

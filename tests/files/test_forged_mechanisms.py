@@ -15,7 +15,7 @@ import pytest
 import discreet as dc
 from discreet.errors import DiscreetError
 from discreet.files import mechanism_from_text
-from discreet.mechanism import Mechanism
+from discreet.mechanism import Mechanism, fingerprint
 from support.forging import Change, json_changes
 from support.tiers import full
 
@@ -85,3 +85,13 @@ def test_a_field_that_is_named_twice_or_added_is_refused_everywhere() -> None:
         if "named twice" in change.how or (change.how == "a field added" and change.field in ("", "certificate")):
             with pytest.raises(DiscreetError):
                 mechanism_from_text(change.files[FILE], FILE)
+
+
+def test_what_the_file_of_a_closed_form_adds_is_called_unproved():
+    content = dc.geometric(4, alpha="1/2").to_json()
+    assert mechanism_from_text(json.dumps(content), FILE).certificate.unproved == ()
+    content["parameters"] |= {"epsilon": "1/1000", "remark": "no mechanism costs less"}
+    content["certificate"] |= {"how": "by hand", "tight": False, "details": {"least": 0.0}}
+    content["sha256"] = fingerprint(content)
+    unproved = mechanism_from_text(json.dumps(content), FILE).certificate.unproved
+    assert set(unproved) == {"epsilon", "remark", "how", "tight", "details"}

@@ -319,3 +319,14 @@ def test_rows_named_like_the_values_of_a_space_have_their_order():
     with refused(InvalidInput, "inputs"):
         dc.verify(colours(["v0", "v2", "v1"]), "metric", inputs=space)
     assert dc.verify(colours(["low", "middle", "high"]), inputs=dc.Counts(2)).notion == "central"
+
+
+def test_no_mechanism_for_counts_is_certified_on_a_space_that_says_what_is_adjacent():
+    class Fewer(dc.Counts):
+        def neighbours(self):
+            return np.array([0]), np.array([1])
+
+    rows = [["1/2", "1/2"], ["1/4", "3/4"], ["1", "0"]]
+    with refused(Unsupported, "inputs"):
+        dc.from_matrix(rows, inputs=Fewer(2))
+    assert dc.from_matrix(rows[:2], inputs=dc.Counts(1)).certificate.notion == "central"

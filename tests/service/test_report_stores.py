@@ -35,6 +35,7 @@ from discreet.errors import InvalidInput, UnreadableFile
 from discreet.ledger.stores.base import StoreUnavailable
 from support.postgres_server import server
 from support.refusals import refused
+from support.running_service import make_token
 from support.tiers import examples
 
 DAY = today()
@@ -164,6 +165,22 @@ def test_a_key_refused_for_its_day_is_never_counted(
     assert store.histogram(one) == {2: 1}
 
 
+@pytest.mark.parametrize(("refused_at", "forgotten_at", "copied_at"), [(-365, 0, 0), (-2, 40, -1), (0, 4000, 2)])
+def test_a_refused_key_is_not_forgotten_by_a_clock_that_was_wrong(
+    store: ReportStore, monkeypatch: pytest.MonkeyPatch, refused_at: int, forgotten_at: int, copied_at: int
+) -> None:
+    (one,) = store.create_collection("a", "", 1).mechanisms
+    copied = batch(one, b"copied", [1], day=DAY + max(refused_at + 2, copied_at))
+    put_clock(monkeypatch, refused_at)
+    assert store.add([copied]) == [Outcome.WRONG_DAY]
+    assert store.add([batch(one, b"new", [1], day=DAY + refused_at)]) == [Outcome.STORED]
+    put_clock(monkeypatch, forgotten_at)
+    forget_all(store)
+    put_clock(monkeypatch, copied_at)
+    assert store.add([copied])[0] in (Outcome.WRONG_DAY, Outcome.EXPIRED)
+    assert store.histogram(one) == {1: 1}
+
+
 def test_a_counted_key_is_known_by_whatever_clock_it_comes_again(
     store: ReportStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -251,6 +268,7 @@ def test_a_repair_makes_no_store(tmp_path: Path) -> None:
 
 
 def test_a_repair_takes_a_day_that_has_come(tmp_path: Path) -> None:
+    make_token(str(tmp_path / "reports.db"))
     for wrong in ("yesterday", date.fromordinal(DAY + 2)):
         with refused(InvalidInput, "counted_until"):
             repair(tmp_path / "reports.db", wrong)

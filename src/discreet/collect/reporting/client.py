@@ -353,8 +353,8 @@ def farthest_centres(grid: Grid, radius: Fraction) -> Fraction:
 def _stated_day(answer: Answer) -> int | None:
     """Return the day that a service wants in a new key, if it says that it never counts the old one."""
     try:
-        content = json.loads(answer.body) if answer.status == 400 else None
-    except (ValueError, RecursionError):
+        content = read_json(answer.body, "the answer") if answer.status == 400 else None
+    except UnreadableFile:
         return None
     if not isinstance(content, dict) or content.get("type") != "urn:discreet:problem:bad-key":
         return None

@@ -309,10 +309,13 @@ def decide(
     return outcomes
 
 
-def refused_keys(batches: Iterable[Batch], outcomes: Iterable[Outcome], horizon: int) -> list[bytes]:
-    """Return the keys to keep as refused, ordered: those that a clock could let in later."""
+def refused_keys(batches: Iterable[Batch], outcomes: Iterable[Outcome], horizon: int) -> list[tuple[bytes, int]]:
+    """Return the keys to keep as refused, with the days they name, ordered: those that a clock could let in later.
+
+    They are kept until the horizon has passed their own day. When they were refused says nothing: that clock was wrong.
+    """
     pairs = zip(batches, outcomes, strict=True)
-    return sorted({one.key for one, outcome in pairs if outcome is Outcome.WRONG_DAY and one.day >= horizon})
+    return sorted({(one.key, one.day) for one, outcome in pairs if outcome is Outcome.WRONG_DAY and one.day >= horizon})
 
 
 def stored(batches: Iterable[Batch], outcomes: Iterable[Outcome]) -> list[Batch]:

@@ -12,7 +12,6 @@ from ...addresses import Address
 from ...engines.postgres.connection import psycopg_driver, read_parameters
 from ...errors import DiscreetError, InvalidInput, UnreadableFile
 from ...ledger.stores.base import WAITS, StoreUnavailable, WriteConflict
-from ..keys import KEPT
 from .base import (
     NO_DAY,
     REWRITTEN,
@@ -84,7 +83,7 @@ _LAYOUT = (
 _SINCE_FORMAT_3 = (
     f"LOCK TABLE {SCHEMA}.format IN EXCLUSIVE MODE",  # of several workers, one does it
     f"ALTER TABLE {SCHEMA}.horizon ADD COLUMN IF NOT EXISTS first integer NOT NULL DEFAULT 0",
-    # keys that were refused for their day, and the day on which they were
+    # keys that were refused for their day, and that day
     f"CREATE TABLE IF NOT EXISTS {SCHEMA}.refused (key bytea PRIMARY KEY, day integer NOT NULL)",
     f"UPDATE {SCHEMA}.format SET version = {FORMAT}",
 )
@@ -180,7 +179,7 @@ class PostgresReports(ReportStore):
             )
             oldest, newest = _run(connection, f"SELECT {sql}").fetchone() or (None, None)
             _run(connection, "UPDATE {}.horizon SET day = $1", next_horizon(days, oldest, newest))
-            _run(connection, "DELETE FROM {}.refused WHERE day < $1", days.today - KEPT)
+            _run(connection, "DELETE FROM {}.refused WHERE day < (SELECT day FROM {}.horizon)")
             return sum(
                 _run(connection, f"DELETE FROM {{}}.{table} WHERE day < (SELECT day FROM {{}}.horizon)").rowcount
                 for table in ("arrivals", "batches")  # in the order in which settling locks them
@@ -360,8 +359,8 @@ def _add(connection: Connection, batches: Sequence[Batch]) -> list[Outcome]:
         _run(connection, "UPDATE {}.horizon SET first = least(first, $1)", first)
     never = refused_keys(batches, outcomes, days.horizon)
     if never:
-        sql = "INSERT INTO {}.refused SELECT key, $2 FROM unnest($1::bytea[]) AS o (key) ON CONFLICT DO NOTHING"
-        _run(connection, sql, never, days.today)
+        sql = "INSERT INTO {}.refused SELECT * FROM unnest($1::bytea[], $2::integer[]) ON CONFLICT DO NOTHING"
+        _run(connection, sql, *map(list, zip(*never, strict=True)))
     added = increments(counted)
     if added:
         sql = (

@@ -69,7 +69,7 @@ _LAYOUT = (
 #: Statements that turn a store of format 1 into one of format 2. Which days its keys had is not known.
 _SINCE_FORMAT_2 = (
     "ALTER TABLE horizon ADD COLUMN first INTEGER NOT NULL DEFAULT 0",
-    # keys that were refused for their day, and the day on which they were
+    # keys that were refused for their day, and that day
     "CREATE TABLE refused (key BLOB PRIMARY KEY, day INTEGER NOT NULL) WITHOUT ROWID",
 )
 
@@ -138,7 +138,7 @@ class SqliteReports(ReportStore):
             first = min((one.day for one in new), default=NO_DAY)
             if first < days.first:
                 connection.execute("UPDATE horizon SET first = ?", (first,))
-            refused = [(key, days.today) for key in refused_keys(batches, outcomes, days.horizon)]
+            refused = refused_keys(batches, outcomes, days.horizon)
             connection.executemany("INSERT OR IGNORE INTO refused VALUES (?, ?)", refused)
             _insert(connection, "INSERT INTO batches VALUES", [(one.day, one.key, one.digest) for one in new])
             _insert(connection, "INSERT INTO counts VALUES", increments(new), _ADDED_UP)
@@ -169,7 +169,7 @@ class SqliteReports(ReportStore):
             sql = "SELECT (SELECT min(day) FROM batches), (SELECT max(day) FROM batches)"
             oldest, newest = connection.execute(sql).fetchone()
             connection.execute("UPDATE horizon SET day = ?", (next_horizon(days, oldest, newest),))
-            connection.execute("DELETE FROM refused WHERE day < ?", (days.today - keys.KEPT,))
+            connection.execute("DELETE FROM refused WHERE day < (SELECT day FROM horizon)")
             return connection.execute("DELETE FROM batches WHERE day < (SELECT day FROM horizon)").rowcount
 
     def lower_horizon(self, day: int) -> None:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 #: The oldest version whose planner and catalogue are known here.
 OLDEST = 14
 
+_SINCE_17 = {"transaction_timeout": "0"}
+
 _SETTINGS = {
     # what is read
     "search_path": "pg_catalog, pg_temp",  # a session's temporary types and tables would come first, unless named last
@@ -106,7 +108,8 @@ def connected(address: Address, parameters: Mapping[str, Any]) -> Iterator[psyco
         raise SourceFailed(f"cannot connect to {address}: {reason}")
     try:
         _refuse_other_servers(address, connection)
-        connection.execute(f"{settings_sql(_SETTINGS)}; BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY".encode())
+        settings = settings_sql(_SETTINGS | (_SINCE_17 if connection.info.server_version >= 170000 else {}))
+        connection.execute(f"{settings}; BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY".encode())
         yield connection
     finally:
         connection.close()  # what the server would say to an orderly end is of no use

@@ -91,6 +91,16 @@ def refuse_added_code(connection: Connection) -> None:
             f"the database has a cast of its own from {source} to {target}, which would decide what is counted.",
             f"Drop it (DROP CAST ({source} AS {target});), or copy the table to another database.",
         )
+    trigger = _first(
+        connection,
+        "SELECT CAST(evtname AS text) FROM pg_event_trigger WHERE evtevent = 'login' AND evtenabled <> 'D' LIMIT 1",
+        [],
+    )
+    if trigger is not None:
+        raise InvalidInput(
+            f"the event trigger {trigger[0]} runs code in every session when it starts.",
+            f"Disable it (ALTER EVENT TRIGGER {trigger[0]} DISABLE;), or copy the table to another database.",
+        )
     addition = _first(
         connection,
         """

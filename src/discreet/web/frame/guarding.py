@@ -94,8 +94,9 @@ class Sessions:
         self._renew()
 
     def _renew(self) -> None:
-        self._token = secrets.token_urlsafe(32)
-        self._announce(self._token)
+        token = secrets.token_urlsafe(32)
+        self._announce(token)  # where this fails, the one before still lets somebody in
+        self._token = token
 
     def enter(self, token: str) -> Session | None:
         """A new session for whoever knows the token, which ends with that; None for all others."""
@@ -106,8 +107,8 @@ class Sessions:
             session = Session(now, now)
             while len(self._sessions) >= MOST_SESSIONS:
                 del self._sessions[next(iter(self._sessions))]
-            self._sessions[session.cookie] = session
             self._renew()
+            self._sessions[session.cookie] = session
             return session
 
     def find(self, cookie: str, in_use: bool = True) -> Session | None:
