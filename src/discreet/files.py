@@ -12,6 +12,7 @@ import csv
 import json
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from functools import reduce
@@ -250,7 +251,7 @@ def _unproved(mechanism: Mechanism) -> tuple[str, ...]:
     return tuple(name for name in stated if name not in proved)
 
 
-def _restated(mechanism: Mechanism, content: dict[str, Any]) -> tuple[str, ...]:
+def _restated(mechanism: Mechanism, content: Mapping[str, Mapping[str, object]]) -> tuple[str, ...]:
     """The names of what the file of a closed form states otherwise than the mechanism rebuilt from its parameters."""
     names: list[str] = []
     for part in ("parameters", "certificate"):

@@ -373,7 +373,7 @@ def test_the_server_itself_says_that_statements_depend_on_nothing_but_the_table(
 def test_a_temporary_type_or_table_of_the_session_is_not_taken_for_one_of_the_server(
     pg: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A pool that hands sessions on leaves temporary objects behind; here a trigger does, which is refused by itself."""
+    """A pool that hands sessions on leaves temporary objects behind, as here a trigger, which is refused by itself."""
     monkeypatch.setattr(catalogue, "refuse_added_code", lambda connection: None)
     name = pg.database(
         *MOOD,
