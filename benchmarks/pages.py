@@ -7,7 +7,6 @@ the event to the redrawn charts.
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import statistics
 import subprocess
@@ -48,23 +47,28 @@ _DRAG = """async (steps) => {
 }"""
 
 
+#: Seconds after which a server that has not started is given up.
+START_SECONDS = 60
+
+
 @contextmanager
 def opened() -> Iterator[tuple[Page, str]]:
     """Open a browser that was let in, and give its page and the address of the pages."""
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
-        log = Path(folder) / "log"
+        log, link_file = Path(folder) / "log", Path(folder) / "link"
         with open(log, "wb") as file:
             server = subprocess.Popen(
-                [sys.executable, "-m", "discreet.cli", "serve", f"{folder}/reports.db", "--port", "0", "--pages"],
+                [sys.executable, "-m", "discreet.cli", "serve", f"{folder}/reports.db", "--port", "0", "--pages",
+                 "--link-file", link_file],
                 stdout=file, stderr=subprocess.STDOUT, env={**os.environ, "OMP_NUM_THREADS": "1"},
             )  # fmt: skip
         try:
-            link = ""
-            while not link or "startup complete" not in log.read_text():
-                if server.poll() is not None:
+            end = time.monotonic() + START_SECONDS
+            while not link_file.exists() or "startup complete" not in log.read_text():
+                if server.poll() is not None or time.monotonic() > end:
                     raise RuntimeError(f"the pages did not start: {log.read_text()}")
                 time.sleep(0.1)
-                link = (re.findall(r"^pages\s+(\S+)$", log.read_text(), flags=re.MULTILINE) or [""])[0]
+            link = link_file.read_text().strip()
             browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
             page = browser.new_page()
             page.goto(link)
