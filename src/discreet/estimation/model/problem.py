@@ -61,6 +61,13 @@ class _Matrix:
         return np.asarray(self._values @ values)
 
 
+#: Maximum number of people whose reports without an end are drawn one by one; of more, all are drawn at once.
+MAX_DRAWN = 1_000_000
+
+#: Share of people whose reports are so far away that they are left out, and the number of reports that are looked at.
+NEGLIGIBLE_TAIL, MAX_WINDOW = 1e-13, 200_000
+
+
 @dataclass(frozen=True, eq=False)
 class Group:
     """The reports of the people who used one mechanism.
@@ -178,6 +185,10 @@ class Group:
     def redrawn(self, p: FloatArray, rng: np.random.Generator) -> Group:
         """As many people again, with truths from this distribution."""
         truths = rng.multinomial(self.people, np.maximum(p, 0) / np.maximum(p, 0).sum())
+        if self.outputs.size is None and self.people > MAX_DRAWN:
+            reports, chances = self._window(p)
+            counts = rng.multinomial(self.people, chances / chances.sum())
+            return replace(self, reports=reports[counts > 0], counts=counts[counts > 0].astype(np.int64))
         if self.outputs.size is None:
             values = np.repeat(np.arange(self.size), truths)
             drawn = self.kernel.sampler().draw(values, SeededBits(int(rng.integers(2**63))))
@@ -187,6 +198,17 @@ class Group:
         whole = rng.multinomial(self.people, chances / chances.sum())
         reports = np.flatnonzero(whole)
         return replace(self, reports=reports, counts=whole[reports].astype(np.int64))
+
+    def _window(self, p: FloatArray) -> tuple[IntArray, FloatArray]:
+        """Return reports without an end, as far as people make them, and the probability of each."""
+        low, reach = getattr(self.outputs, "low", None), 64
+        while True:
+            first = -reach if low is None else max(low, -reach)
+            reports = np.arange(first, self.size + reach, dtype=np.int64)
+            chances = np.maximum(p @ block(self.kernel, np.arange(self.size), reports), 0.0)
+            if chances.sum() > p.sum() * (1 - NEGLIGIBLE_TAIL) or len(reports) > MAX_WINDOW:
+                return reports, chances
+            reach *= 4
 
     def values(self) -> list[tuple[Any, int]]:
         """Each report that occurred, and how often it did."""
