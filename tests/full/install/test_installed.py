@@ -208,6 +208,7 @@ TRIED: dict[str, list[str]] = {
         "collect plan -n 20 --wanted 'mean +-0.5' --people 2000 --mechanism geometric --page plan.html --json",
     ],
     "collect token": ["collect token reports.db", "collect token reports.db --right read --collection visits --json"],
+    "collect repair": ["collect token reports.db", "collect repair reports.db", "collect repair reports.db --json"],
     "collect create": ["collect create --json --help"],  # these need a service
     "collect estimate": ["collect estimate --json --help"],
     "serve": ["serve --help"],  # it needs the extra server
