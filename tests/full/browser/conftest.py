@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser
 
-from support.chromium import ELSEWHERE, chromium
+from support.chromium import ELSEWHERE
 from support.running_service import RunningService, make_token
 from support.surveys import SURVEYS
 from support.tabs import Tab, open_page
 
-__all__ = ["ELSEWHERE", "chromium"]
+__all__ = ["ELSEWHERE"]
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,7 @@
-"""The service behind the proxy, and a browser before it."""
+"""The service behind the proxy."""
 
 from __future__ import annotations
 
-from support.chromium import chromium
 from support.service_fixtures import running, service, token
 
-__all__ = ["chromium", "running", "service", "token"]
+__all__ = ["running", "service", "token"]

@@ -146,6 +146,7 @@ def test_a_curator_enters_works_and_logs_out_over_tls(tmp_path: Path) -> None:
                 assert token not in file.read_text() and unused not in file.read_text(), file
 
 
+@pytest.mark.xdist_group("browser")
 def test_a_browser_takes_the_link_over_tls(chromium: Browser, tmp_path: Path) -> None:
     with pages_behind_tls(tmp_path) as (origin, _):
         context = chromium.new_context(ignore_https_errors=True)  # the certificate is the test's own
