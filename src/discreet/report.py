@@ -231,7 +231,7 @@ class Check:
 
     @property
     def passed(self) -> bool:
-        """Whether it was checked and holds; False where it fails or is open."""
+        """Whether it holds; False where it fails or is open. Several checks hold together where none of them fails."""
         return self.holds is True
 
 

@@ -58,11 +58,6 @@ class BundleReport(Check, Result):
         return not any(check.holds is False for check in self.checks)
 
     @property
-    def passed(self) -> bool:
-        """Whether no check failed. The check of the counts is open without a ledger: see :attr:`undecided`."""
-        return self.holds
-
-    @property
     def undecided(self) -> tuple[BundleCheck, ...]:
         """Checks that could not be made here, such as that of the counts without a ledger."""
         return tuple(check for check in self.checks if check.holds is None)
