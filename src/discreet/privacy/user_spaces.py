@@ -24,7 +24,7 @@ from ..exact.rationals import as_fraction
 from ..products import ProductSpace
 from ..spaces import Counts, Grid, Integers, Labels, Space
 
-#: The spaces the lemmas are about. A subclass may answer anything, so it is none of them.
+#: The spaces that the lemmas are about. A subclass may answer anything, so the lemmas do not hold for it.
 BUILT_IN = (Counts, Integers, Grid, Labels, ProductSpace)
 
 #: Maximum number of values whose distances are all evaluated (12 million pairs).
