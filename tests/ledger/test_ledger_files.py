@@ -146,7 +146,7 @@ def test_a_read_only_ledger_can_be_read_and_not_spent(open_folder: Path, file_mo
     with unprivileged():
         assert Ledger.open(ledger.name).recorded("a").answer == b"seven"  # type: ignore[union-attr]
         assert ledger.verify().holds
-        with refused(StoreUnavailable):
+        with refused(StoreUnavailable, token=f"{ledger.name} ... read-only"):
             pay(ledger, "b")
     open_folder.chmod(0o755)
     assert ledger.spent().epsilon == 1

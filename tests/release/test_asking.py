@@ -289,6 +289,8 @@ def test_a_file_changed_since_is_warned_of_on_the_terminal_only(visits: Path, bo
     done = invoke(*words(visits, book, "--json", "-o", tmp_path / "b"))
     assert "was changed on 2033-05-18 03:33:20 UTC, after this answer was recorded" in done.stderr
     assert "2033" not in done.stdout and "warning" not in done.stdout and book.events() == events
+    names = {file.name for file in (tmp_path / "a").iterdir()}
+    assert names and names == {file.name for file in (tmp_path / "b").iterdir()}
     for file in (tmp_path / "b").iterdir():
         assert b"2033-05" not in file.read_bytes() and file.read_bytes() == (tmp_path / "a" / file.name).read_bytes()
     fresh = invoke(*words(visits, book, "--json", "--edition", "new"))
