@@ -22,7 +22,8 @@ from discreet.engines.postgres.counting import discovering_statement, statement
 from discreet.engines.postgres.source import CountedDatabase
 from discreet.engines.sources import open_source
 from discreet.errors import InvalidInput
-from support.postgres_questions import counting, refusal
+from support.countings import counting
+from support.postgres_questions import refusal
 from support.postgres_server import Server, server
 from support.refusals import refused
 

@@ -13,8 +13,9 @@ from discreet.engines.postgres.views import view_sql
 from discreet.engines.sources import open_source
 from discreet.errors import InvalidInput, SourceFailed, Unsupported
 from support.command_line import run
+from support.countings import counting
 from support.needs import need
-from support.postgres_questions import VISITS, counting, one, refusal
+from support.postgres_questions import VISITS, one, refusal
 from support.postgres_server import Server, start
 from support.refusals import refused
 

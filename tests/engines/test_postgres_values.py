@@ -16,7 +16,8 @@ from discreet.engines.reference import count_rows, read_value
 from discreet.engines.sources import open_source
 from discreet.errors import Unsupported
 from support import engines as engine_registry
-from support.postgres_questions import KEY, counting, one
+from support.countings import KEY, counting
+from support.postgres_questions import one
 from support.postgres_server import Server, server
 from support.tiers import batches
 

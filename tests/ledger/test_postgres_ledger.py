@@ -26,16 +26,11 @@ from discreet.ledger.stores import postgres
 from discreet.ledger.stores.base import StoreUnavailable, WriteConflict
 from discreet.ledger.stores.postgres import PostgresSession, PostgresStore
 from support.command_line import run
-from support.postgres_server import Server, server
+from support.postgres_server import Server
 from support.refusals import refused
 from support.waiting import LIMIT_SECONDS, wait_for
 
 pytestmark = pytest.mark.xdist_group("postgres")
-
-
-@pytest.fixture
-def pg() -> Server:
-    return server()
 
 
 @pytest.fixture

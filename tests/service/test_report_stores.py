@@ -36,6 +36,7 @@ from discreet.ledger.stores.base import StoreUnavailable
 from support.postgres_server import server
 from support.refusals import refused
 from support.running_service import make_token
+from support.store_places import empty_place
 from support.tiers import examples
 
 DAY = today()
@@ -50,12 +51,7 @@ def put_clock(monkeypatch: pytest.MonkeyPatch, days: int) -> None:
 @pytest.fixture(params=sorted(STORES))
 def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Where a store of this kind can be made; nothing is there yet."""
-    places = {
-        "file": lambda: f"{tmp_path / 'reports.db'}",
-        "sqlite": lambda: f"sqlite:{tmp_path / 'reports.db'}",
-        "postgresql": lambda: server().address(server().database(name="reports")),
-    }
-    return places[request.param]()
+    return empty_place(request.param, tmp_path, "reports.db", "reports")
 
 
 @pytest.fixture
