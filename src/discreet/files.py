@@ -252,7 +252,9 @@ def _unproved(mechanism: Mechanism, content: Mapping[str, Mapping[str, object]])
             {"loss", "prior", "cost", "cost_about"} if _has_known_cost(mechanism) else set()
         )
     stated = ("family", *mechanism.parameters, *mechanism.certificate.details)
-    of_proof = [name for name in _differing(content["certificate"], mechanism.certificate.to_json()) if name != "details"]
+    of_proof = [
+        name for name in _differing(content["certificate"], mechanism.certificate.to_json()) if name != "details"
+    ]
     return tuple(dict.fromkeys((*(name for name in stated if name not in proved), *of_proof)))
 
 

@@ -62,7 +62,9 @@ def accepted_wrongly(original: Mechanism, change: Change) -> str | None:
     before, after = stated(original), stated(loaded)
     differing = {name for name in {*before, *after} if json.dumps(before.get(name)) != json.dumps(after.get(name))}
     # which properties it has was checked; which ones were asked for belongs to what is said of the least cost
-    odd = differing & {*after} - {*certificate.unproved, "properties"} | restated_proof(change) - {*certificate.unproved}
+    odd = differing & {*after} - {*certificate.unproved, "properties"} | restated_proof(change) - {
+        *certificate.unproved
+    }
     return f"{change}: {sorted(odd)} is not called unproved" if odd else None
 
 
