@@ -230,14 +230,14 @@ class NoTruthValue:
     >>> if dc.verify(dc.geometric(4, alpha="1/2")):
     ...     print("always")
     Traceback (most recent call last):
-    discreet.errors.WrongType: a Verdict has no truth value of its own. Write .passed, or .holds(epsilon=..., delta=...).
+    discreet.errors.WrongType: a Verdict has no truth value. Write .passed, or .holds(epsilon=..., delta=...).
     """
 
     #: What to write instead.
     _instead: ClassVar[str] = "Write .passed."
 
     def __bool__(self) -> bool:
-        raise WrongType(f"a {type(self).__name__} has no truth value of its own.", self._instead, argument="passed")
+        raise WrongType(f"a {type(self).__name__} has no truth value.", self._instead, argument="passed")
 
 
 class Check(NoTruthValue):
