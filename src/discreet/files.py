@@ -95,7 +95,7 @@ def rebuild(content: object, path: str) -> Mechanism:
         _compare(mechanism, content, path)
         _check_properties(mechanism, path)
         _check_design(mechanism, path)
-        unproved = _unproved(mechanism) if "kernel" in content else _restated(mechanism, content)
+        unproved = _unproved(mechanism, content) if "kernel" in content else _restated(mechanism, content)
         mechanism = replace(mechanism, certificate=replace(mechanism.certificate, unproved=unproved))
     except DiscreetError:
         raise
@@ -240,29 +240,41 @@ def _has_known_cost(mechanism: Mechanism) -> bool:
     return bool(known) and size**2 <= MOST_PLACES
 
 
-def _unproved(mechanism: Mechanism) -> tuple[str, ...]:
-    """The names of what a file states and nobody proved again: that no mechanism costs less needs a linear program."""
+def _unproved(mechanism: Mechanism, content: Mapping[str, Mapping[str, object]]) -> tuple[str, ...]:
+    """The names of what a file with a kernel states and nobody proved again.
+
+    That no mechanism costs less needs a linear program. What the file says of its proof (``how``, ``tight``, ``ratio``)
+    is compared with the proof made as it was read.
+    """
     proved = {"on"}
     if mechanism.family == "designed":
         proved |= {"n", "properties"} | (
             {"loss", "prior", "cost", "cost_about"} if _has_known_cost(mechanism) else set()
         )
     stated = ("family", *mechanism.parameters, *mechanism.certificate.details)
-    return tuple(name for name in stated if name not in proved)
+    of_proof = [
+        name for name in _differing(content["certificate"], mechanism.certificate.to_json()) if name != "details"
+    ]
+    return tuple(dict.fromkeys((*(name for name in stated if name not in proved), *of_proof)))
 
 
 def _restated(mechanism: Mechanism, content: Mapping[str, Mapping[str, object]]) -> tuple[str, ...]:
     """The names of what the file of a closed form states otherwise than the mechanism rebuilt from its parameters."""
     names: list[str] = []
     for part in ("parameters", "certificate"):
-        stated, proved = content[part], mechanism.to_json()[part]
+        proved = mechanism.to_json()[part]
         assert isinstance(proved, dict)
-        names += [
-            name
-            for name in {**stated, **proved}
-            if json.dumps(stated.get(name), sort_keys=True) != json.dumps(proved.get(name), sort_keys=True)
-        ]
+        names += _differing(content[part], proved)
     return tuple(names)
+
+
+def _differing(stated: Mapping[str, object], proved: Mapping[str, object]) -> list[str]:
+    """Return the names of values that a file states otherwise than they were proved, compared as they are written."""
+    return [
+        name
+        for name in {**stated, **proved}
+        if json.dumps(stated.get(name), sort_keys=True) != json.dumps(proved.get(name), sort_keys=True)
+    ]
 
 
 # ------------------------------------------------------------------------------------------------ matrices

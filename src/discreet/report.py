@@ -20,7 +20,7 @@ from functools import update_wrapper
 from importlib import import_module
 from pathlib import Path
 from types import MethodType
-from typing import Any, Literal, NoReturn, Protocol, TypeAlias, TypeVar, cast
+from typing import Any, ClassVar, Literal, NoReturn, Protocol, TypeAlias, TypeVar, cast
 
 from .errors import DiscreetError, InvalidInput, InWords, Writer, WrongType
 
@@ -221,10 +221,30 @@ class Result:
         return self.report().html()
 
 
-class Check:
+class NoTruthValue:
+    """A result whose truth value is an error: ``if dc.verify(path):`` would hold for everything.
+
+    Examples
+    --------
+    >>> import discreet as dc
+    >>> if dc.verify(dc.geometric(4, alpha="1/2")):
+    ...     print("always")
+    Traceback (most recent call last):
+    discreet.errors.WrongType: a Verdict has no truth value. Write .passed, or .holds(epsilon=..., delta=...).
+    """
+
+    #: What to write instead.
+    _instead: ClassVar[str] = "Write .passed."
+
+    def __bool__(self) -> bool:
+        raise WrongType(f"a {type(self).__name__} has no truth value.", self._instead, argument="passed")
+
+
+class Check(NoTruthValue):
     """What every check has: ``passed``, which is True only where what was checked holds.
 
-    The class that is a check has an attribute or property ``holds``: True, False, or None where it is open.
+    The class that is a check has an attribute or property ``holds``: True, False, or None where it is open. Its own
+    truth value is an error, unless the check is about one thing and its class says that it is ``holds``.
     """
 
     holds: Any

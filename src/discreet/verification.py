@@ -89,7 +89,7 @@ class FileVerdict(Verdict):
 
         None where nothing is claimed: a matrix or a p-table without ``epsilon``.
         """
-        return self.claim_holds if self.judged or isinstance(self.subject, Mechanism) else None
+        return self.claim_holds if self.judged is not None or isinstance(self.subject, Mechanism) else None
 
     def to_json(self) -> dict[str, Json]:
         """What every verdict states, the properties, and the claim, as plain JSON values."""
@@ -116,7 +116,7 @@ class FileVerdict(Verdict):
             facts = (Fact("holds" if self.judged.holds else "does NOT hold", claim), *facts)
         sections = [Section(parts=(Terms((*lines, *self._property_lines(), *self._claim_lines())),))]
         sections += self._picture()
-        if self.properties:
+        if len(self.properties):
             sections.append(Section("Properties", (self.properties.table(),), "pages"))
         return Report(f"{self.name}: {self._what()}", "Verdict", facts, tuple(sections))
 
@@ -134,7 +134,7 @@ class FileVerdict(Verdict):
         return self.subject.lines(self) if isinstance(self.subject, PTable) else ()
 
     def _property_lines(self) -> list[tuple[str, str]]:
-        if not self.properties:
+        if not len(self.properties):
             return [("", "properties were not checked: there is no table of counts to check them on")]
         return [("has", self._named(True)), ("has not", self._named(False))]
 

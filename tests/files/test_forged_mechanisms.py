@@ -62,8 +62,17 @@ def accepted_wrongly(original: Mechanism, change: Change) -> str | None:
     before, after = stated(original), stated(loaded)
     differing = {name for name in {*before, *after} if json.dumps(before.get(name)) != json.dumps(after.get(name))}
     # which properties it has was checked; which ones were asked for belongs to what is said of the least cost
-    odd = differing & {*after} - {*certificate.unproved, "properties"}
+    odd = differing & {*after} - {*certificate.unproved, "properties"} | restated_proof(change) - {
+        *certificate.unproved
+    }
     return f"{change}: {sorted(odd)} is not called unproved" if odd else None
+
+
+def restated_proof(change: Change) -> set[str]:
+    """Return which parts of the proof the changed file states otherwise than the judge finds them."""
+    content = json.loads(change.files[FILE])
+    proved = mechanism_from_text(change.files[FILE], FILE).certificate.to_json()
+    return {name for name in ("epsilon", "ratio", "how", "tight") if content["certificate"][name] != proved[name]}
 
 
 @pytest.mark.parametrize("name", ["design", "closed form"])
@@ -98,3 +107,16 @@ def test_what_the_file_of_a_closed_form_adds_is_called_unproved():
     content["sha256"] = fingerprint(content)
     unproved = mechanism_from_text(json.dumps(content), FILE).certificate.unproved
     assert set(unproved) == {"epsilon", "remark", "how", "tight", "details"}
+
+
+@pytest.mark.parametrize("name", ["design", "exact matrix", "matrix", "delta", "p-table", "design with a delta"])
+@pytest.mark.parametrize("forged", [{"how": "proved by hand"}, {"tight": None}, {"ratio": "1000"}])
+def test_what_a_file_with_a_kernel_states_of_its_proof_is_compared_with_the_proof(name, forged):
+    content = MECHANISMS[name]().to_json()
+    honest = mechanism_from_text(json.dumps(content), FILE).certificate
+    assert not {"how", "tight", "ratio", "notion"} & {*honest.unproved}
+    content["certificate"] |= {"tight": not honest.tight} if "tight" in forged else forged
+    content["sha256"] = fingerprint(content)
+    loaded = mechanism_from_text(json.dumps(content), FILE).certificate
+    assert {*loaded.unproved} - {*honest.unproved} == {*forged}
+    assert loaded == honest

@@ -56,6 +56,35 @@ def test_a_verdict_passes_where_a_claim_was_judged_and_holds(tmp_path):
     assert dc.verify(with_delta).passed is dc.verify(tmp_path / "b.json").passed is True
 
 
+def test_a_result_that_must_be_asked_has_no_truth_value(tmp_path):
+    HALF.save(tmp_path / "m.json")
+    (tmp_path / "m.csv").write_text("0.75,0.25\n0.25,0.75\n")
+    ledger = dc.Ledger.create(tmp_path / "l.ledger", epsilon=1, dataset="d", unit="person")
+    results = [
+        dc.verify(HALF),
+        dc.verify(tmp_path / "m.json"),
+        dc.verify(tmp_path / "m.csv", epsilon=1),
+        dc.verify(tmp_path / "m.json", epsilon=1).judged,
+        dc.check(HALF),
+        dc.compose([HALF]),
+        ledger.verify(),
+        Refutation("m.json", "m.json", "it was altered"),
+        BundleCheck("cost", True, ""),
+        BundleReport("a bundle", (BundleCheck("cost", True, ""),), None),
+    ]
+    for result in results:
+        with refused(WrongType, "passed") as problem:
+            bool(result)
+        assert isinstance(problem.value, TypeError) and (
+            ".passed" in str(problem.value) or ".holds(" in str(problem.value)
+        )
+    for failing in (
+        dc.check(HALF)["F"],
+        dc.derivable(dc.uniform(3), alpha="1/2"),
+    ):  # their truth value is what they say
+        assert bool(failing) is failing.passed
+
+
 KINDS = [CheckResult, dc.Checks, BundleCheck, BundleReport, LedgerReport, Derivability, Judged, Refutation]
 
 

@@ -650,6 +650,40 @@ def test_a_store_that_cannot_be_written_is_not_ready_and_is_tried_now_and_then(
     in_a_loop(run())
 
 
+@pytest.mark.parametrize("away", ["collection", "token", "key_days"])
+def test_a_batch_while_the_store_is_away_may_be_sent_again(
+    inside: InProcess, monkeypatch: pytest.MonkeyPatch, away: str
+) -> None:
+    """A new worker looks up collections and tokens in the store; that failing is not the fault of the batch."""
+
+    def gone(*_: object) -> None:
+        raise StoreUnavailable("the database went away.")
+
+    async def run() -> None:
+        async with inside.running():
+            described = {
+                "title": "t",
+                "question": "q",
+                "reporting": "token",
+                "minimum_reports": 10,
+                "mechanisms": {"main": COUNTS.to_json()},
+            }
+            assert (await inside.ask("PUT", "/v1/collections/private", described)).status == 201
+        inside.service = inside.new_service()
+        async with inside.running():
+            monkeypatch.setattr(inside.service.store, away, gone)
+            if away == "collection":
+                inside.service.registry._served.clear()
+            inside.service._tokens._remembered.clear()
+            day = keys.today() - (1000 if away == "key_days" else 0)
+            name = "counts" if away == "key_days" else "private"
+            refused = await inside.ask("POST", f"/v1/collections/{name}/reports", BATCH, idempotency_key=new_key(day))
+            assert refused.status == 503 and refused.headers["retry-after"] == "1", refused
+            assert refused.json["type"].endswith("unavailable")
+
+    in_a_loop(run())
+
+
 def test_a_service_whose_clock_was_a_year_ahead_takes_reports_when_it_is_put_right(
     inside: InProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -65,7 +65,8 @@ class Certificate(Result):
         Further figures, such as the weight of uniform noise that rounding needed.
     unproved
         Of a mechanism from a file: the names of figures and parameters that the file states and nobody proved again,
-        such as the least cost of a design.
+        such as the least cost of a design; and the parts of the certificate (``how``, ``tight``, ``ratio``) that the
+        file states otherwise than they were proved as it was read. The certificate has what was proved.
 
     Examples
     --------

@@ -13,10 +13,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from typing import ClassVar
 
 from ..errors import InvalidInput, Unsupported, arg
 from ..exact.rationals import Number, as_fraction, bound_up, text_up
-from ..report import Fact, Json, Prose, Report, Result, Section, Table, plain, question, stamped
+from ..report import Fact, Json, NoTruthValue, Prose, Report, Result, Section, Table, plain, question, stamped
 from ..wording import plural
 from .bounds import (
     MOST_IDENTICAL,
@@ -49,7 +50,7 @@ _PLAN = (
 
 
 @dataclass(frozen=True, repr=False)
-class Composition(Result):
+class Composition(NoTruthValue, Result):
     """What several planned releases give away together: an upper bound of delta for every epsilon.
 
     Attributes
@@ -72,6 +73,8 @@ class Composition(Result):
     >>> plan.holds(epsilon=5, delta=1e-6), plan.holds(epsilon=4, delta=1e-6)
     (True, False)
     """
+
+    _instead: ClassVar[str] = "Write .holds(epsilon=..., delta=...)."
 
     notion: str
     releases: int

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from ..exact.projective import Projective
 from ..exact.rationals import Number, as_fraction, bound_up, claimed, text_up
 from ..exact.tables import Table
 from ..products import ProductSpace
-from ..report import Fact, Json, Report, Result, Section, Terms, plain, question, stamped
+from ..report import Fact, Json, NoTruthValue, Report, Result, Section, Terms, plain, question, stamped
 from ..spaces import Counts, Grid, Integers, Space
 from . import pairs
 from .all_pairs import of_user_space
@@ -39,7 +40,7 @@ _MOST_BITS = 1 << 13
 
 
 @dataclass(frozen=True)
-class Verdict(Result):
+class Verdict(NoTruthValue, Result):
     """What the judge found. Numbers given as floats are rounded towards less privacy, never more.
 
     Attributes
@@ -70,6 +71,8 @@ class Verdict(Result):
     notes: tuple[str, ...] = ()
     outputs: Space | None = None
     claim: tuple[Fraction, Fraction] | None = field(default=None, repr=False)
+
+    _instead: ClassVar[str] = "Write .passed, or .holds(epsilon=..., delta=...)."
 
     @property
     def ratio(self) -> Fraction | float:

@@ -59,7 +59,10 @@ def assert_all_counted_once(service: RunningService, token: str, disturb: Callab
     for thread in threads:
         thread.join()
     timer.cancel()
-    assert not failures, failures
+    assert not failures, (
+        failures,
+        [line for line in service.log.read_text().splitlines() if "error" in line.lower()][-20:],
+    )
     assert service.counts(token)["main"] == dict.fromkeys(sorted(sent), SIZE)
 
 

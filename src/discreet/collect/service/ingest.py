@@ -16,13 +16,14 @@ from typing import TypeAlias
 from starlette.concurrency import run_in_threadpool
 from starlette.types import Receive, Scope, Send
 
+from ...ledger.stores.base import StoreUnavailable
 from ..collection import NAME
 from ..keys import KEPT, read_key
 from ..stores.base import Outcome, ReportStore
 from .limits import RateLimit, address_group
 from .metrics import Metrics
 from .parsing import BatchBody, Parser
-from .problems import MEDIA_TYPE, Problem, busy
+from .problems import MEDIA_TYPE, Problem, busy, store_away
 from .registry import Registry, Served
 from .running import Settings
 from .tokens import Tokens, permits
@@ -94,9 +95,10 @@ class Ingest:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             outcome, reports = await self._take(scope, receive)
-        except Problem as problem:
-            headers = [(name.lower().encode(), value.encode()) for name, value in problem.headers.items()]
-            await self._answer(send, problem.status, problem.body(), MEDIA_TYPE.encode(), headers)
+        except (Problem, StoreUnavailable) as problem:
+            refusal = problem if isinstance(problem, Problem) else store_away()
+            headers = [(name.lower().encode(), value.encode()) for name, value in refusal.headers.items()]
+            await self._answer(send, refusal.status, refusal.body(), MEDIA_TYPE.encode(), headers)
             return
         content = b'{"outcome": "%b", "reports": %d}' % (outcome.value.encode(), reports)
         await self._answer(send, _STATUS[outcome], content, b"application/json", [])

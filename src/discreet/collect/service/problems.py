@@ -94,6 +94,11 @@ def busy(detail: str) -> Problem:
     return Problem("unavailable", detail, headers={"Retry-After": "1"})
 
 
+def store_away() -> Problem:
+    """The store cannot be reached now."""
+    return busy("The store cannot be reached now. Try again.")
+
+
 def invalid(problem: DiscreetError) -> Problem:
     """A refusal of the library: which field it is about and what to do."""
     said = problem.form_field(lambda mention: mention.name)

@@ -27,7 +27,7 @@ from .limits import RateLimit
 from .metrics import Metrics
 from .openapi import json_body, problem_responses
 from .parsing import read_json
-from .problems import Problem, busy, invalid
+from .problems import Problem, invalid, store_away
 from .registry import Registry, Served
 from .running import Settings
 from .tokens import Right, Tokens, new_token, permits
@@ -70,7 +70,7 @@ def as_problems() -> Iterator[None]:
     try:
         yield
     except StoreUnavailable:
-        raise busy("The store cannot be reached now. Try again.") from None
+        raise store_away() from None
     except DiscreetError as problem:
         raise invalid(problem) from None
 

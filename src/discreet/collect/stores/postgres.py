@@ -402,7 +402,8 @@ def _in_words(name: str, problem: Exception) -> DiscreetError:
     state = getattr(problem, "sqlstate", None) or ""
     if state in ("40001", "40P01"):
         return WriteConflict(f"{name} was written by others at the same time.", "Nothing was written; try again.")
-    if not state or state.startswith(("08", "57", "53", "55P03", "25006", "42501")):
+    # 58 and XX: what a server says whose files or shared memory went away with a crash
+    if not state or state.startswith(("08", "57", "53", "58", "XX", "55P03", "25006", "42501")):
         return StoreUnavailable(
             f"{name} ended the connection, or refuses it now ({state or 'no answer'}).", "Try again."
         )
