@@ -151,7 +151,7 @@ class DeclaredColumn:
         return self.values if isinstance(self.values, str) else list(self.values or ())
 
 
-def _with_ellipsis(values: Iterable[Any]) -> Iterable[Any]:
+def _with_ellipsis(values: Iterable[object]) -> Iterable[object]:
     from ..questions.domains import Rest
 
     if isinstance(values, range):

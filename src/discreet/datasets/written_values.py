@@ -26,7 +26,7 @@ def read_written_values(column: str, values: object, folder: Path) -> object:
     return (*read[:-1], ...) if has_rest(read) else read
 
 
-def written_values(column: str, values: Iterable[Any]) -> str | list[Any]:
+def written_values(column: str, values: Iterable[object]) -> str | list[Any]:
     """Return the values of a domain as a file has them: a text where TOML has no word for one of them, or a list.
 
     >>> written_values("site", range(1, 7)), written_values("health", ["good", None, ...]), written_values("sex", ["f"])
