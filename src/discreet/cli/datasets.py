@@ -1,8 +1,9 @@
-"""Verbs of a data set: new, show, check, add-column."""
+"""Verbs of a data set: new, show, check, add-column; and releases from one that was declared."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from ..datasets.columns import DeclaredColumn
     from ..datasets.declaration import Declaration
     from ..ledger.ledger import Cost, Ledger
+    from ..release.dataset import BoundPlan
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -223,3 +225,74 @@ def _total(ledger: Ledger) -> Cost:
 
 def _say_budget(ledger: Ledger | None) -> None:
     say("budget    no ledger is declared" if ledger is None else f"budget    {_budget(ledger)}")
+
+
+# ------------------------------------------------------------------------------------------------ releasing
+
+
+def find_dataset(questions: list[str], data: str | None, dataset: str | None) -> Declaration | None:
+    """Return the declaration that a command means; None for a command that says all by options or in a request."""
+    from ..datasets.declaration import Declaration
+    from ..datasets.finding import find_declaration, is_declaration
+    from ..questions.question import asked_table
+    from ..release.plan.request_file import is_request_file
+
+    if is_request_file(questions):
+        return None
+    if dataset is not None:
+        return Declaration.open(dataset) if is_declaration(dataset) else None
+    return None if data is not None else find_declaration(asked_table(questions[0]), Path())
+
+
+def plan_declared(
+    declared: Declaration, questions: list[str], data: str | None, ledger: str | None, fields: Mapping[str, object]
+) -> BoundPlan:
+    """Return the plan of questions to a declared data set; what it fixes cannot be given."""
+    from ..errors import InvalidInput
+    from ..release.dataset import Dataset
+
+    if ledger is not None:
+        raise InvalidInput(f"{declared.name} says it.", f"Edit {declared.name} to change it.", argument="ledger")
+    given = {name: value for name, value in fields.items() if name != "dataset"}
+    opened = Dataset.of(declared)
+    if data is not None:
+        opened = opened.with_data(data, edition=str(given.pop("edition", "")))
+    return opened.plan(questions, **given)  # type: ignore[arg-type]  # every field is read there
+
+
+def show_declared(plan: BoundPlan, out: Path | None, page: Path | None, json: bool) -> None:
+    """Show the plan and what the ledger would decide, and leave with that decision."""
+    report = plan.report()
+    if page is not None:
+        report.save(page)
+    verdict = plan.preview(out).verdict if plan.is_open else None
+    if json:
+        print_json(plan.to_json())
+    else:
+        say(report.text())
+        say("no row was read and nothing was spent")
+    decide(verdict != "refused")
+
+
+def release_declared(plan: BoundPlan, out: Path | None, yes: bool, json: bool) -> None:
+    """Release a plan; on a terminal it is shown first, and the person is asked."""
+    from ..errors import InvalidInput
+    from ..ledger.budget import amount_text
+
+    if out is None and not json:
+        raise InvalidInput("say where the bundle goes: -o FOLDER (or --json to print the counts).", argument="out")
+    if not yes and not json and on_terminal():
+        say(plan.describe())
+        if not typer.confirm("Release?"):
+            say("nothing was released and nothing was spent")
+            raise typer.Exit(0)
+    released = plan.release(out)
+    book = plan.dataset_object.ledger
+    if json:
+        print_json({**released.to_json(), "left": book.left().to_json()})
+        return
+    say(released.describe())
+    for note in (*released.plan.notes, *plan.origin):
+        say(f"note: {note}")
+    say(f"\n{released.payment}; left in {book.name}: {amount_text(book.left())}")
+    say(f"written to {out}: open {Path(str(out)) / 'index.html'}, re-check with: discreet verify {out}")

@@ -291,6 +291,18 @@ class BoundPlan(Result):
             self._opened = open_source(self._place).call_table(self._table)
         return self._opened
 
+    @property
+    def is_open(self) -> bool:
+        """Whether the data was there when it was planned for."""
+        return self._opened is not None
+
+    @property
+    def origin(self) -> tuple[str, ...]:
+        """Where it is declared, and what was given instead, in words."""
+        declared = self.dataset_object.declaration
+        instead = (f"given instead of what is declared: {one}" for one in self.overrides)
+        return (*([f"declared in {declared.name}"] if declared.path is not None else []), *instead)
+
     def preview(self, out: str | Path | None = None) -> Outlook:
         """Return what the ledger would decide now; nothing is spent."""
         book = self._checked_ledger()
@@ -329,9 +341,7 @@ class BoundPlan(Result):
     def report(self, guarantee: bool = True) -> Report:
         """The plan for people, with the ledger's decision."""
         report = self.plan.report(guarantee)
-        declared = self.dataset_object.declaration
-        notes = [f"declared in {declared.name}"] if declared.path is not None else []
-        notes += [f"given instead of what is declared: {one}" for one in self.overrides]
+        notes = self.origin
         if self._opened is None:
             return replace(
                 report, notes=(*report.notes, *notes, "the data is not there: its columns could not be checked")
