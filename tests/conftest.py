@@ -12,6 +12,9 @@ from hypothesis import HealthCheck, settings
 from support.numerical import is_numerical
 from support.paths import GOLDEN
 from support.tiers import EXAMPLES, LONG, tier
+from support.visits import book, visits
+
+__all__ = ["book", "visits"]
 
 pytest_plugins = ("support.times",)
 

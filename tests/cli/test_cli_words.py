@@ -25,13 +25,6 @@ from support.refusals import refused
 SOURCE = Path(dc.__file__).parent
 
 
-@pytest.fixture
-def mechanism(tmp_path: Path) -> Path:
-    file = tmp_path / "m.json"
-    dc.explicit_fair(8, alpha="10/11").save(file)
-    return file
-
-
 # ------------------------------------------------------------------------------------------------ options in messages
 
 OPTIONS = {name: "--" + name.replace("_", "-") for name in ("epsilon", "level", "unit", "domain", "worst_case", "over")}

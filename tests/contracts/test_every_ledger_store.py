@@ -23,8 +23,8 @@ from discreet.ledger.chain import Event, Row, digest_of, next_event
 from discreet.ledger.ledger import Cost, Ledger, Recorded
 from discreet.ledger.stores.base import Session, Store
 from discreet.ledger.stores.opening import STORES, create_store, open_store
-from support.postgres_server import server
 from support.refusals import refused
+from support.store_places import empty_place
 
 WHEN = "2026-01-01T00:00:00Z"
 SECRET = b"a secret of 32 bytes in the test"
@@ -33,12 +33,7 @@ SECRET = b"a secret of 32 bytes in the test"
 @pytest.fixture(params=sorted(STORES))
 def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Where a store of this kind can be made; nothing is there yet."""
-    places = {
-        "file": lambda: f"{tmp_path / 'one.ledger'}",
-        "sqlite": lambda: f"sqlite:{tmp_path / 'one.ledger'}",
-        "postgresql": lambda: server().address(server().database(name="ledgers")),
-    }
-    return places[request.param]()
+    return empty_place(request.param, tmp_path, "one.ledger", "ledgers")
 
 
 @pytest.fixture

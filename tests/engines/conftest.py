@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from support.postgres_fixtures import pg
 from support.postgres_questions import VISITS
-from support.postgres_server import Server, server
+from support.postgres_server import Server
 
-
-@pytest.fixture(scope="module")
-def pg() -> Server:
-    return server()
+__all__ = ["pg", "study"]
 
 
 @pytest.fixture(scope="module")

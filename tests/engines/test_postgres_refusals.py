@@ -13,8 +13,9 @@ from discreet.engines.postgres.views import view_sql
 from discreet.engines.sources import open_source
 from discreet.errors import InvalidInput, SourceFailed, Unsupported
 from support.command_line import run
+from support.countings import counting
 from support.needs import need
-from support.postgres_questions import VISITS, counting, one, refusal
+from support.postgres_questions import VISITS, one, refusal
 from support.postgres_server import Server, start
 from support.refusals import refused
 
@@ -69,7 +70,7 @@ def test_a_ledger_is_made_for_a_database_that_also_holds_what_is_refused(odd: st
 def test_functions_and_catalogues_are_no_tables(odd: str) -> None:
     assert "not a table's name" in refusal(odd, "SELECT COUNT(*) FROM generate_series(1, 3)")
     assert "there is no table" in refusal(odd, "SELECT COUNT(*) FROM pg_catalog.pg_authid")
-    assert "Name the schema too: public.visits" in refusal(odd, "SELECT COUNT(*) FROM visits")
+    assert "public.visits" in refusal(odd, "SELECT COUNT(*) FROM visits")
 
 
 @pytest.mark.parametrize("column", ["j", "a", "p", "by", "m", "iv", "coarse", "twice"])
@@ -197,9 +198,7 @@ def test_citext_and_collations_that_ignore_case_are_refused_on_a_server_that_has
         "INSERT INTO t VALUES ('A', 'A', 'A', 'A'), ('a', 'a', 'a', 'a')",
     )
     data = debian.address(name)
-    assert "'mail' of public.t is stored as public.citext" in refusal(
-        data, "SELECT COUNT(*) FROM public.t WHERE mail = 'a'"
-    )
+    assert "public.citext" in refusal(data, "SELECT COUNT(*) FROM public.t WHERE mail = 'a'")
     assert "different texts are equal" in refusal(data, "SELECT COUNT(*) FROM public.t WHERE name = 'a'")
     for column in ("mail", "name"):
         assert f"'{column}' of public.t" in refusal(data, f"SELECT {column}, COUNT(*) FROM public.t GROUP BY {column}")

@@ -19,8 +19,9 @@ from discreet.engines.postgres.dialect import PostgresDialect
 from discreet.engines.sources import open_source
 from discreet.errors import InvalidInput, MissingExtra, SourceFailed
 from support.command_line import run
+from support.countings import KEY, counting
 from support.paths import DOCS
-from support.postgres_questions import CITIES, KEY, VISITS, counting, one
+from support.postgres_questions import CITIES, VISITS, one
 from support.postgres_server import Server
 from support.refusals import refused
 

@@ -16,7 +16,8 @@ from discreet.engines.reference import count_rows, read_value
 from discreet.engines.sources import open_source
 from discreet.errors import Unsupported
 from support import engines as engine_registry
-from support.postgres_questions import KEY, counting, one
+from support.countings import KEY, counting
+from support.postgres_questions import one
 from support.postgres_server import Server, server
 from support.tiers import batches
 
@@ -40,7 +41,7 @@ TEXTS = [
 @pytest.mark.parametrize("type_", ["DOUBLE", "BIGINT", "INTEGER", "BOOLEAN", "DATE", "TIMESTAMP", "VARCHAR"])
 def test_texts_are_read_as_the_reference_reads_them_and_no_text_fails(version: int, type_: str) -> None:
     """Where the reference has no answer, the reading still must not fail."""
-    dialect = PostgresDialect("C.utf8")
+    dialect, compared = PostgresDialect("C.utf8"), 0
     with server(version).connect() as base:
         base.execute("SET TimeZone = 'UTC'; SET DateStyle = 'ISO, YMD'")
         for text in TEXTS:
@@ -50,10 +51,12 @@ def test_texts_are_read_as_the_reference_reads_them_and_no_text_fails(version: i
                 wanted = read_value(text, type_)
             except Unsupported:
                 continue
+            compared += wanted is not None
             if isinstance(wanted, float):
                 assert repr(found) == repr(wanted), text[:40]
             else:
                 assert found == wanted and type(found) is type(wanted), text[:40]
+    assert compared > 3  # some texts have a value of this type
 
 
 def test_numbers_dates_and_moments_at_the_ends_of_their_types_fail_nowhere(pg: Server) -> None:

@@ -426,7 +426,7 @@ def test_every_error_is_ours(tmp_path) -> None:
     assert issubclass(SourceFailed, DiscreetError)
     source = csv_source(tmp_path, b"site\n1\n")
     (tmp_path / "t.csv").unlink()
-    with pytest.raises(DiscreetError):
+    with refused(UnreadableFile, token="t.csv"):
         by_site(source)
 
 

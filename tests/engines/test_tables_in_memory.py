@@ -385,7 +385,7 @@ def test_nan_stays_nan_and_missing_stays_missing_by_the_type(table: Any, nan: in
 def test_a_plan_notes_what_nan_is_in_floats_of_pandas() -> None:
     sql = "SELECT COUNT(*) FROM t WHERE x > 1"
     (note,) = plan(pandas([1.5]), sql).notes
-    assert "`x` is a float column of pandas: NaN counts as a value" in note and "df.convert_dtypes()" in note
+    assert "`x` is a float column" in note and "df.convert_dtypes()" in note
     assert plan(pandas([1.5], "Float64"), sql).notes == plan(polars([1.5]), sql).notes == ()
 
 

@@ -13,6 +13,7 @@ from discreet.estimation import automatic
 from discreet.estimation.model.problem import read
 from discreet.estimation.solvers import evidence
 from discreet.estimation.solvers.evidence import Kind
+from discreet.estimation.solvers.likelihood import Likelihood
 from support.paths import DATA
 from support.refusals import refused
 
@@ -151,6 +152,25 @@ def test_where_no_smooth_distribution_fits_the_maximum_is_shown(monkeypatch: pyt
     e = dc.estimate(counts, m)
     assert e.method == "mle" and e.converged and e.distance is not None and not e.distance.explained
     assert e.notes[0].startswith("No smooth distribution fits the reports") and e.distance.surveys == 99
+
+
+def test_the_maximum_of_a_survey_is_solved_once_where_no_smooth_distribution_fits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    m = dc.geometric(30, epsilon="0.4")
+    counts = drawn(m, normal(12, 4)[:31], 2000, 1)
+    wrong = evidence.Smoothed(np.full(31, 1 / 31), Kind(), 0.1, 0.0, 31)
+    monkeypatch.setattr(evidence, "smooth", lambda problem: wrong)
+    solved: list[list[int]] = []
+    maximum = Likelihood.maximum
+
+    def counted(likelihood: Likelihood) -> Any:
+        solved.append(np.asarray(likelihood.problem.groups[0].counts).tolist())
+        return maximum(likelihood)
+
+    monkeypatch.setattr(Likelihood, "maximum", counted)
+    e = dc.estimate(counts, m)
+    assert e.method == "mle" and solved.count(np.asarray(e.problem.groups[0].counts).tolist()) == 1
 
 
 def test_surveys_from_the_estimate_itself_seldom_contradict_it() -> None:

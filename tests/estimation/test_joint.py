@@ -118,7 +118,8 @@ def test_an_estimate_of_tuples_is_described_saved_and_drawn(tmp_path) -> None:
     content = json.loads((tmp_path / "e.json").read_text())
     assert content["values"][0] == ["smokes", "ill"] and content["space"]["kind"] == "product"
     e.save(tmp_path / "e.html")
-    assert e.plot().spec["data"] or e.plot().spec["layer"]
+    drawn = [row["probability"] for row in e.plot().spec["data"]["values"]]
+    assert sorted(drawn) == pytest.approx(sorted(e.distribution.tolist()), rel=1e-4)
 
 
 @pytest.mark.full

@@ -46,7 +46,7 @@ def test_what_numpy_writes_is_read(tmp_path: Path) -> None:
     np.save(tmp_path / "m.npy", M)
     for name in ("m.txt", "m.npy"):
         told = run("verify", tmp_path / name).stdout
-        assert "a matrix of 2 truths by 2 reports" in told and "epsilon = 1.09862" in told
+        assert "2 truths by 2 reports" in told and "epsilon = 1.09862" in told
         run("check", tmp_path / name, "--require", "S")
 
 

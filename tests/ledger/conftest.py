@@ -8,6 +8,9 @@ import pytest
 
 from discreet.ledger.ledger import Ledger
 from support.ledgers import make, pay
+from support.postgres_fixtures import pg
+
+__all__ = ["ledger", "pg", "used"]
 
 
 @pytest.fixture

@@ -128,7 +128,7 @@ def test_the_command_line_moves_a_ledger_and_says_where_it_went(tmp_path: Path, 
     out = run("ledger", "copy", tmp_path / "old.ledger", to).stdout
     assert "closed" in out and "9.99" in out
     refused = run("ledger", "release", tmp_path / "old.ledger", 2, "--because", "x", code=2).stderr
-    assert "is closed: it was copied to" in refused
+    assert "is closed" in refused
     run("ledger", "verify", to)
     with pytest.raises(BudgetExceeded):
         dc.Ledger.open(to).reserve("too much", {}, Cost(Fraction(10)))

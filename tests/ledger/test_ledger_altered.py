@@ -256,6 +256,7 @@ def test_the_chain_is_the_documented_one(used: Ledger) -> None:
         assert hashlib.sha256(body.encode()).hexdigest() == claimed
         previous = claimed
     connection.close()
+    assert previous == used.events()[-1].hash != NO_EVENT  # the loop reached the last event
 
 
 names = st.text(max_size=8)

@@ -14,6 +14,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from psycopg.errors import RaiseException, SerializationFailure
 
 import discreet as dc
 from discreet.errors import BudgetExceeded, InvalidInput, UnreadableFile
@@ -21,19 +22,15 @@ from discreet.ledger.budget import Cost
 from discreet.ledger.chain import canonical_json, digest_of
 from discreet.ledger.ledger import Reservation
 from discreet.ledger.stores import base as stores_base
+from discreet.ledger.stores import postgres
 from discreet.ledger.stores.base import StoreUnavailable, WriteConflict
 from discreet.ledger.stores.postgres import PostgresSession, PostgresStore
 from support.command_line import run
-from support.postgres_server import Server, server
+from support.postgres_server import Server
 from support.refusals import refused
 from support.waiting import LIMIT_SECONDS, wait_for
 
 pytestmark = pytest.mark.xdist_group("postgres")
-
-
-@pytest.fixture
-def pg() -> Server:
-    return server()
 
 
 @pytest.fixture
@@ -101,7 +98,7 @@ def test_altered_tables_are_refused_before_anything_is_spent(pg: Server, address
 @pytest.mark.parametrize("change", ["UPDATE {}.events SET body = ''", "DELETE FROM {}.events", "TRUNCATE {}.contents"])
 def test_the_tables_are_only_added_to(pg: Server, address: str, change: str) -> None:
     make(address)
-    with pg.connect(database_of(address)) as base, pytest.raises(Exception, match="only added to"):
+    with pg.connect(database_of(address)) as base, pytest.raises(RaiseException, match="only added to"):
         base.execute(change.replace("{}", "discreet_main").encode())
 
 
@@ -136,7 +133,7 @@ def test_a_role_with_the_documented_grants_can_spend_and_alter_nothing(pg: Serve
         base.execute(b"GRANT UPDATE ON discreet_main.events TO spender")
     ledger = dc.Ledger.open(address.replace("owner@", "spender@"))
     assert ledger.answer("q", {}, Cost(Fraction(1)), lambda: b"x").fresh and ledger.left().epsilon == 1
-    with pg.connect(database_of(address), user="spender") as base, pytest.raises(Exception, match="only added to"):
+    with pg.connect(database_of(address), user="spender") as base, pytest.raises(RaiseException, match="only added to"):
         base.execute(b"UPDATE discreet_main.events SET body = ''")
     with pg.connect(database_of(address)) as base:
         base.execute(b"DROP OWNED BY spender")
@@ -290,13 +287,13 @@ def test_a_step_that_is_undone_again_and_again_is_given_up_in_words(address: str
     @contextmanager
     def conflicting(self: PostgresStore) -> Iterator[Any]:
         begun.append(True)
-        raise WriteConflict("was written by others at the same time. Nothing was written; try again.")
+        raise postgres._in_words(self.name, SerializationFailure())
         yield
 
     with monkeypatch.context() as patch:
         patch.setattr(stores_base, "WAITS", (0.0, 0.0))
         patch.setattr(PostgresStore, "writing", conflicting)
-        with refused(StoreUnavailable):
+        with refused(WriteConflict, token=f"{ledger.name} ... by others ... Nothing was written"):
             ledger.reserve("q", {}, Cost(Fraction(1)))
     assert len(begun) == 3 and ledger.entries() == []
 

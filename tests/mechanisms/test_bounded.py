@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import itertools
 from dataclasses import replace
 from fractions import Fraction
@@ -19,23 +18,19 @@ from discreet.mechanisms.bounded import growth, mixture_law, moment, paper_formu
 from discreet.mechanisms.gaussian import law_variance
 from discreet.optimise.noise.bounded import KINDS
 from discreet.optimise.noise.programs import NoiseRequirements, least_delta
+from support.golden import golden_rows
 from support.grids import every_case
-from support.paths import GOLDEN, PUBLISHED
+from support.paths import PUBLISHED
 from support.refusals import Parts, refused
 from support.tiers import examples
-
-
-def golden(name: str) -> list[dict[str, str]]:
-    with (GOLDEN / name).open(encoding="utf-8") as file:
-        return list(csv.DictReader(file))
 
 
 def close(value: object, stated: str, tolerance: float = 1e-8) -> bool:
     return float(value) == pytest.approx(float(stated), rel=tolerance)
 
 
-FIGURES = golden("golden_002_fig123.csv")
-SMALL = golden("golden_002_smallcounts.csv")
+FIGURES = golden_rows("golden_002_fig123.csv")
+SMALL = golden_rows("golden_002_smallcounts.csv")
 #: The smallest reach; the others solve larger programs of the same kind.
 SHORT = [row for row in SMALL if row["D"] == "4"]
 LONG = [row for row in SMALL if row not in SHORT]
@@ -240,7 +235,7 @@ def test_no_other_noise_of_the_family_has_a_smaller_delta(epsilon, stay, reach, 
 # ------------------------------------------------------------------------------------------------ variants
 
 
-@every_case("row", golden("golden_002_fixedvar.csv"), ids=lambda row: f"{name(row)} V {row['V']}")
+@every_case("row", golden_rows("golden_002_fixedvar.csv"), ids=lambda row: f"{name(row)} V {row['V']}")
 def test_the_variance_instead_of_the_stay_probability(row):
     m = dc.bounded_noise(row["eps"], reach=int(row["D"]), kind="optimal", variance=row["V"])
     assert close(m.certificate.delta, row["opt_fixed_var"])
@@ -347,7 +342,7 @@ def test_the_single_event_program_for_counts_up_to_a_largest_one(largest, oversh
 # ------------------------------------------------------------------------------------------------ the Gaussian
 
 
-@every_case("row", golden("golden_002_fig4.csv"), ids=name)
+@every_case("row", golden_rows("golden_002_fig4.csv"), ids=name)
 def test_the_discrete_gaussian_as_the_paper_matched_it_and_truly_matched(row):
     printed, matched = dc.discrete_gaussian(sigma2=row["variance"]), dc.discrete_gaussian(variance=row["variance"])
     assert close(dc.verify(printed).delta(row["eps"]), row["dG_eq45"])

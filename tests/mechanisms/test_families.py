@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from fractions import Fraction
 
@@ -14,6 +13,7 @@ from hypothesis import strategies as st
 import discreet as dc
 from discreet.errors import InvalidInput, NotPrivate, WrongType
 from discreet.exact.rationals import exp_bounds
+from support.golden import golden_rows
 from support.grids import every_case
 from support.refusals import Parts, refused
 from support.tiers import examples
@@ -227,11 +227,8 @@ def test_alpha_is_taken_exactly(alpha):
         assert m.certificate.ratio == 1 / expected
 
 
-def test_golden_figures_eight_and_nine_from_the_public_constructors(golden):
-    with open(golden / "fig8_9.csv", newline="") as file:
-        table = list(csv.DictReader(file))
-    assert len(table) > 20
-    for row in table:
+def test_golden_figures_eight_and_nine_from_the_public_constructors():
+    for row in golden_rows("fig8_9.csv"):
         n, alpha = int(row["n"]), row["alpha"]
         for column, m in (
             ("GM", dc.geometric(n, alpha=alpha)),

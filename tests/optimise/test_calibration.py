@@ -304,14 +304,12 @@ def test_unbounded_families_can_be_calibrated_on_a_range():
 def test_the_finding_can_be_read_and_stored():
     found = calibrate("explicit_fair", 10, truth=0.5)
     text = str(found)
-    assert "smallest for the truth reported with probability at least 0.5, whatever the truth" in text
-    assert "the target is missed with 0.49999" in text and "decided in rational numbers" in text
+    assert "probability at least 0.5" in text
+    assert "with 0.49999" in text and "decided in rational numbers" in text
     stored = json.loads(json.dumps(found.to_json()))
     assert stored["exact"] is True and Fraction(stored["exact_epsilon"]) == found.epsilon
     assert stored["missed_with"] < 0.5 <= stored["achieved"]
-    assert "largest for a likelihood ratio of at most 2 between any two truths" in str(
-        calibrate("randomized_response", 3, likelihood_ratio=2)
-    )
+    assert "at most 2 between" in str(calibrate("randomized_response", 3, likelihood_ratio=2))
 
 
 def test_the_finding_is_a_page_with_the_epsilon_first():

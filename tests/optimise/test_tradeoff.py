@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 
 import pytest
@@ -11,17 +10,12 @@ import discreet as dc
 from discreet.errors import InvalidInput
 from discreet.optimise.noise import figures as figures
 from discreet.optimise.noise.tradeoff import KINDS, knee_of
+from support.golden import golden_rows
 from support.grids import every_case
-from support.paths import GOLDEN
 from support.refusals import refused
 
 
-def golden(name: str) -> list[dict[str, str]]:
-    with (GOLDEN / name).open(encoding="utf-8") as file:
-        return list(csv.DictReader(file))
-
-
-@every_case("row", golden("golden_002_fig123.csv")[::4], ids=lambda r: f"{r['eta']} {r['D']} {r['eps']}")
+@every_case("row", golden_rows("golden_002_fig123.csv")[::4], ids=lambda r: f"{r['eta']} {r['D']} {r['eps']}")
 def test_the_points_of_figures_2_and_3(row):
     point = figures.figure_3([row["eps"]], [int(row["D"])], [row["eta"]])[0]
     names = {
@@ -33,7 +27,7 @@ def test_the_points_of_figures_2_and_3(row):
     assert point == figures.figure_2(row["eta"], [int(row["D"])], [row["eps"]])[0]
 
 
-@every_case("row", golden("golden_002_fig4.csv")[::3], ids=lambda r: f"{r['eta']} {r['D']} {r['eps']}")
+@every_case("row", golden_rows("golden_002_fig4.csv")[::3], ids=lambda r: f"{r['eta']} {r['D']} {r['eps']}")
 def test_the_points_of_figure_4(row):
     point = figures.figure_4(row["eta"], int(row["D"]), [row["eps"]])[0]
     assert point["gaussian_sigma2"] == pytest.approx(float(row["dG_eq45"]), rel=1e-8)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from fractions import Fraction
 from types import SimpleNamespace
@@ -16,6 +15,7 @@ import discreet as dc
 from discreet.exact.kernels import Noise
 from discreet.exact.laws import Finite
 from discreet.exact.rationals import exp_bounds
+from support.golden import golden_rows
 from support.grids import every_case
 
 
@@ -33,15 +33,10 @@ def atom_and_truncated_geometric(eta: float, reach: int, epsilon: float) -> dict
     return {0: eta, **{sign * (i + 1): scale * p for sign in (1, -1) for i, p in enumerate(side)}}
 
 
-def rows(golden, name):
-    with open(golden / name, newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def test_golden_deltas_of_bounded_noise(golden):
+def test_golden_deltas_of_bounded_noise():
     """The mechanism with the least true delta, for every (eta, D, eps) of the figures of [S]."""
     checked = 0
-    for row in rows(golden, "golden_002_fig123.csv"):
+    for row in golden_rows("golden_002_fig123.csv"):
         eta, reach, epsilon = float(row["eta"]), int(row["D"]), float(row["eps"])
         if row["opt_closed_form_holds"] != "True":
             continue
@@ -51,8 +46,8 @@ def test_golden_deltas_of_bounded_noise(golden):
     assert checked > 20
 
 
-def test_golden_truncated_geometric_beside_the_gaussian(golden):
-    for row in rows(golden, "golden_002_fig4.csv"):
+def test_golden_truncated_geometric_beside_the_gaussian():
+    for row in golden_rows("golden_002_fig4.csv"):
         noise = finite_noise(atom_and_truncated_geometric(float(row["eta"]), int(row["D"]), float(row["eps"])))
         assert dc.verify(noise).delta(row["eps"]) == pytest.approx(float(row["truncgeo_hs"]), rel=1e-8)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -14,6 +13,7 @@ from hypothesis import strategies as st
 
 import discreet as dc
 from discreet.errors import Unsupported
+from support.golden import golden_rows
 from support.grids import every_case
 from support.refusals import refused
 from support.tiers import examples
@@ -146,11 +146,8 @@ def test_very_small_deltas_keep_their_digits():
     assert 0 < verdict.delta(400) < 1e-70  # far below: an upper bound is enough
 
 
-def test_golden_deltas_of_the_discrete_gaussian(golden):
-    with open(golden / "golden_002_fig4.csv", newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert len(rows) > 10
-    for row in rows:
+def test_golden_deltas_of_the_discrete_gaussian():
+    for row in golden_rows("golden_002_fig4.csv"):
         verdict = dc.verify(dc.discrete_gaussian(sigma2=row["variance"]))
         assert verdict.delta(row["eps"]) == pytest.approx(float(row["dG_exact_hs"]), rel=1e-9)
 

@@ -373,8 +373,8 @@ def test_a_report_says_what_happens_to_small_counts_and_what_the_judge_finds():
     table = PTable((((0, 4),), ((-1, 1), (0, 2), (1, 1))), 4)
     text = table.describe()
     assert text.startswith("A p-table with blocks 0..1 on 4 keys\nnoise     up to 1, unbiased from 1 on")
-    assert "zeros are published untouched" in text and "small     a true 1 is published as 1 in 50% of cases" in text
-    assert "0.75 at 0.5, 0.75 at 1," in text and "joint delta of at least 0.75" in text
+    assert "zeros are published untouched" in text and "as 1 in 50%" in text
+    assert "0.75 at 0.5, 0.75 at 1," in text and "at least 0.75" in text
     page = table.report().page()
     assert page.count("<svg") == 1 and page.count("<tr>") == 1 + 4 and "Figures that come" not in page
 

@@ -208,7 +208,7 @@ def test_an_unknown_layout_is_refused_with_a_clear_message(tmp_path: Path) -> No
     statement = tmp_path / "b" / "release.json"
     statement.write_text(statement.read_text().replace('"version": 1,', '"version": 4,', 1))
     report = verify_bundle(tmp_path / "b")
-    assert not report.holds and "is of version '4'; this program reads 1 to 3" in report["counts"].sentence
+    assert not report.holds and "version '4'" in report["counts"].sentence
 
 
 # ------------------------------------------------------------------------------------------------ editions
@@ -224,14 +224,14 @@ def words(visits: Path, book: dc.Ledger, *more: object) -> list[object]:
 def test_the_edition_is_said_everywhere(visits: Path, book, tmp_path) -> None:
     out = tmp_path / "out"
     printed = run(*words(visits, book, "--edition", "spring, 2026", "-o", out))
-    assert "Counts of visits by site, edition spring, 2026\n" in printed
+    assert "edition spring, 2026\n" in printed
     assert "data       visits, edition spring, 2026\n" in run(
         *words(visits, book, "--edition", "spring, 2026", "--plan")
     )
     lines = (out / "counts.csv").read_text().splitlines()
     assert lines[0].startswith("edition,site,count,") and all(line.startswith('"spring, 2026",') for line in lines[1:])
     assert "edition spring, 2026" in (out / "index.html").read_text().split("</header>")[0]
-    assert "Data set visits, edition spring, 2026." in (out / "GUARANTEE.md").read_text()
+    assert "edition spring, 2026." in (out / "GUARANTEE.md").read_text()
     assert "spring, 2026" in run("ledger", "show", book.name)
     assert json.loads(run("ledger", "show", book.name, "--json"))["entries"][0]["edition"] == "spring, 2026"
     assert json.loads(run(*words(visits, book, "--edition", "spring, 2026", "--json")))["edition"] == "spring, 2026"
@@ -260,8 +260,8 @@ def test_a_recorded_answer_says_since_when_for_which_edition_and_how_to_ask_anew
     assert "\nspent epsilon 1; left" in first and "the recorded answer" not in first
     again = run(*words(visits, book, "-o", tmp_path / "b"))
     when = book.entries()[0].committed.time.replace("T", " ").removesuffix("Z")
-    assert f"the recorded answer of {when} UTC, for the edition without a name: nothing was spent." in again
-    assert "To ask anew, and pay, name the state of the data: --edition NAME" in again
+    assert f"answer of {when} UTC" in again
+    assert "--edition NAME" in again
     said = json.loads(run(*words(visits, book, "--json")))
     assert said["recorded"] is True and said["left"]["epsilon"] == "99"
     assert json.loads(run(*words(visits, book, "--json", "--edition", "2")))["recorded"] is False
@@ -287,8 +287,10 @@ def test_a_file_changed_since_is_warned_of_on_the_terminal_only(visits: Path, bo
     os.utime(visits, (2_000_000_000, 2_000_000_000))
     events = book.events()
     done = invoke(*words(visits, book, "--json", "-o", tmp_path / "b"))
-    assert "was changed on 2033-05-18 03:33:20 UTC, after this answer was recorded" in done.stderr
+    assert "2033-05-18 03:33:20 UTC" in done.stderr
     assert "2033" not in done.stdout and "warning" not in done.stdout and book.events() == events
+    names = {file.name for file in (tmp_path / "a").iterdir()}
+    assert names and names == {file.name for file in (tmp_path / "b").iterdir()}
     for file in (tmp_path / "b").iterdir():
         assert b"2033-05" not in file.read_bytes() and file.read_bytes() == (tmp_path / "a" / file.name).read_bytes()
     fresh = invoke(*words(visits, book, "--json", "--edition", "new"))
@@ -305,7 +307,7 @@ def test_files_of_the_same_people_share_one_account_by_name_and_edition(visits: 
     ask = {"data": second, "unit": "person", "domain": {"site": range(4)}, "epsilon": 1, "max_groups": 1}
     with pytest.raises(InvalidInput) as refusal:
         dc.release_counts(sql, ledger=book, **ask)
-    assert "ask with dataset='visits' and edition='visits_q2'" in str(refusal.value)
+    assert "edition='visits_q2'" in str(refusal.value)
     assert "another ledger" not in str(refusal.value)
     with refused(InvalidInput, "dataset"):
         dc.release_counts(sql, ledger=book, dataset="visits", **ask)
@@ -350,13 +352,13 @@ def test_a_plan_with_a_ledger_says_paid_recorded_or_refused_with_the_exit_code_o
     visits: Path, book, tmp_path
 ) -> None:
     plan = words(visits, book, "--plan")
-    assert "decision   would be paid; epsilon 99 is left in" in run(*plan)
+    assert "would be paid; epsilon 99" in run(*plan)
     assert book.entries() == []
     run(*words(visits, book, "-o", tmp_path / "a"))
     assert "decision   recorded already, on 20" in run(*plan) and ": free; epsilon 99 is left" in run(*plan)
     large = words(visits, book, "--plan", "--edition", "x")
     large[large.index("--epsilon") + 1] = 99.5
-    assert "would be refused: epsilon 0.5 is missing; epsilon 99 is left" in run(*large, code=1)
+    assert "epsilon 0.5 is missing" in run(*large, code=1)
     said = json.loads(run(*large, "--json", code=1))["decision"]
     assert said["verdict"] == "refused" and said["missing"]["epsilon"] == "1/2" and said["left"]["epsilon"] == "99"
     with refused(BudgetExceeded, token="epsilon 99.5 ... 99 of 100"):  # the real thing: exit 1

@@ -122,8 +122,11 @@ def test_a_bundle_has_its_files_and_nothing_beside(out, tmp_path):
 def test_the_same_release_is_written_the_same(make, tmp_path):
     release = make(tmp_path / "first")
     release.save(tmp_path / "deep/er/second")
-    for file in (tmp_path / "first").iterdir():
-        assert file.read_bytes() == (tmp_path / "deep/er/second" / file.name).read_bytes()
+    first, second = (
+        {file.name: file.read_bytes() for file in folder.iterdir()}
+        for folder in (tmp_path / "first", tmp_path / "deep/er/second")
+    )
+    assert first.keys() == FILES and first == second
 
 
 def test_saving_again_leaves_the_bundle_alone(make, tmp_path):

@@ -73,7 +73,7 @@ def test_the_terminal_puts_intervals_beside_counts_or_under_them(make):
     release = make()
     row = release.rows()[3]
     text = release.describe()
-    assert "site \\ health" in text and "With each count: its 95% interval." in text
+    assert "site \\ health" in text and "its 95% interval." in text
     assert re.search(rf"^2 .* {row['count']} +{row['low']} to {row['high']}$", text, re.M)
     narrow = release.describe(width=30).splitlines()
     line = next(k for k, one in enumerate(narrow) if one.startswith("2 "))

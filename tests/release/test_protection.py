@@ -98,9 +98,9 @@ def test_the_odds_between_two_groups_change_by_twice_epsilon_and_the_guarantee_s
     ratio = float(likelihood(here) / likelihood(there))
     assert ratio == pytest.approx(math.e**2, rel=1e-9)
     said = guarantee(TWO_GROUPS)
-    assert "the odds that this person is in the table change at most 2.72-fold" in said
-    assert "such as two groups, change at most 7.39-fold" in said
-    assert "at most 73.2% (in the table) or 88.1% (which value)" in said
+    assert "in the table change at most 2.72-fold" in said
+    assert "change at most 7.39-fold" in said
+    assert "73.2% (in the table) or 88.1%" in said
 
 
 def test_in_one_count_and_where_people_are_replaced_epsilon_bounds_every_statement() -> None:
@@ -111,11 +111,9 @@ def test_in_one_count_and_where_people_are_replaced_epsilon_bounds_every_stateme
 
 def test_with_a_delta_outcomes_are_bounded_and_values_by_two_steps() -> None:
     said = guarantee(TWO_GROUPS, mechanism="gaussian", delta="1e-6")
-    assert (
-        "With or without this person, the probability of any outcome differs by at most a factor of 2.72 plus" in said
-    )
+    assert "a factor of 2.72 plus" in said
     # delta (1 + e^eps) over two steps
-    assert "such as another group, it differs by at most a factor of 7.39 plus 3.7" in said
+    assert "factor of 7.39 plus 3.7" in said
 
 
 def test_a_guarantee_claims_no_more_than_holds_at_any_epsilon() -> None:
@@ -131,5 +129,5 @@ def test_a_neighbour_relation_is_one_entry(tmp_path, monkeypatch):
     sql = "SELECT site, COUNT(*) FROM visits GROUP BY site"
     released = dc.release_counts(sql, data=tmp_path / "visits.csv", ledger=book, out=tmp_path / "out", **asked)
     assert "neighbouring tables differ by one person removed." in " ".join(released.guarantee)
-    assert "one person (column person), removed" in book.statement().describe()
+    assert "(column person), removed" in book.statement().describe()
     assert released.plan.tables[0].sensitivity == 1 and dc.verify_bundle(tmp_path / "out", book).holds

@@ -36,6 +36,7 @@ from discreet.ledger.stores.base import StoreUnavailable
 from support.postgres_server import server
 from support.refusals import refused
 from support.running_service import make_token
+from support.store_places import empty_place
 from support.tiers import examples
 
 DAY = today()
@@ -50,12 +51,7 @@ def put_clock(monkeypatch: pytest.MonkeyPatch, days: int) -> None:
 @pytest.fixture(params=sorted(STORES))
 def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Where a store of this kind can be made; nothing is there yet."""
-    places = {
-        "file": lambda: f"{tmp_path / 'reports.db'}",
-        "sqlite": lambda: f"sqlite:{tmp_path / 'reports.db'}",
-        "postgresql": lambda: server().address(server().database(name="reports")),
-    }
-    return places[request.param]()
+    return empty_place(request.param, tmp_path, "reports.db", "reports")
 
 
 @pytest.fixture
@@ -74,7 +70,7 @@ def test_a_collection_comes_back_under_its_name_with_numbers_of_its_own(store: R
     first, second = store.create_collection("a", "Ärzte 'or' 😀", 2), store.create_collection("b", "{}", 1)
     assert store.collection("a") == first and first.text == "Ärzte 'or' 😀" and store.collection("c") is None
     assert len({*first.mechanisms, *second.mechanisms}) == 3 and store.collection_names() == ["a", "b"]
-    with refused(NameTaken):
+    with refused(NameTaken, token="'a'"):
         store.create_collection("a", "other", 1)
     assert store.collection("a") == first
 
@@ -310,7 +306,7 @@ def test_a_file_that_became_read_only_is_noticed(tmp_path: Path) -> None:
     assert isinstance(store, SqliteReports) and store._connection is not None
     store._connection.execute("PRAGMA query_only = ON")  # as on a disk that was mounted anew
     assert store.collection_names() == []
-    with pytest.raises(StoreUnavailable):
+    with refused(StoreUnavailable, token="reports.db ... read-only"):
         store.check_writable()
     store._connection.execute("PRAGMA query_only = OFF")
     store.close()
@@ -368,6 +364,7 @@ def test_writers_at_once_count_every_batch_once(store: ReportStore, address: str
     for own in stores:
         if own is not store:
             own.close()
+    assert len(outcomes) == 4 * 20 * 4  # no writer stopped on the way
     assert outcomes.count(Outcome.STORED) == 25 and sum(store.histogram(one).values()) == 50
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 from dataclasses import replace
 from fractions import Fraction
-from pathlib import Path
 
 import pytest
 
@@ -16,6 +14,7 @@ from discreet.studies.bounded.wording import prints_as
 from discreet.studies.claims import Claim, Verdict
 from discreet.studies.running import StudyResult
 from support.exhibit_checks import check
+from support.golden import golden_rows
 
 #: One process draws the exhibits, and all tests look at them.
 pytestmark = pytest.mark.xdist_group("study of bounded")
@@ -91,12 +90,7 @@ def test_each_claim_has_its_verdict(claims: dict[str, Claim]) -> None:
 # ------------------------------------------------------------------------------------------------ reference values
 
 
-def _golden(folder: Path, name: str) -> list[dict[str, str]]:
-    with (folder / name).open(encoding="utf-8") as file:
-        return list(csv.DictReader(file))
-
-
-def test_figures_2_and_3_have_the_reference_values(found: StudyResult, golden: Path) -> None:
+def test_figures_2_and_3_have_the_reference_values(found: StudyResult) -> None:
     columns = {
         "delta_star": "delta_star", "delta_star_corrected": "delta_star_LP", "bound": "bound", "variance": "variance",
         "true_delta": "true_delta", "least_delta": "opt_true_LP",
@@ -104,7 +98,7 @@ def test_figures_2_and_3_have_the_reference_values(found: StudyResult, golden: P
     compared = 0
     for figure in ("2", "3"):
         drawn = {(r["epsilon"], r["stay"], r["reach"]): r for r in found.drawn[figure].tables[""]}
-        for row in _golden(golden, "golden_002_fig123.csv"):
+        for row in golden_rows("golden_002_fig123.csv"):
             ours = drawn.get((float(row["eps"]), float(Fraction(row["eta"])), int(row["D"])))
             if ours is None:
                 continue
@@ -114,9 +108,9 @@ def test_figures_2_and_3_have_the_reference_values(found: StudyResult, golden: P
     assert compared >= 30
 
 
-def test_figure_4_has_the_reference_values(found: StudyResult, golden: Path) -> None:
+def test_figure_4_has_the_reference_values(found: StudyResult) -> None:
     drawn = {row["epsilon"]: row for row in found.drawn["4"].tables[""]}
-    compared = [r for r in _golden(golden, "golden_002_fig4.csv") if r["eta"] == "0.5" and r["D"] == "6"]
+    compared = [r for r in golden_rows("golden_002_fig4.csv") if r["eta"] == "0.5" and r["D"] == "6"]
     compared = [row for row in compared if float(row["eps"]) in drawn]
     assert len(compared) >= 5
     for row in compared:
@@ -127,10 +121,10 @@ def test_figure_4_has_the_reference_values(found: StudyResult, golden: Path) -> 
         assert ours["true_delta"] == pytest.approx(float(row["true_delta"]), rel=1e-8)
 
 
-def test_small_counts_cost_what_the_reference_says(claims: dict[str, Claim], golden: Path) -> None:
+def test_small_counts_cost_what_the_reference_says(claims: dict[str, Claim]) -> None:
     """The claim's numbers for every count at epsilon 1.5, D = 4, eta 1/2."""
     row = next(
-        r for r in _golden(golden, "golden_002_smallcounts.csv") if (r["eta"], r["D"], r["eps"]) == ("1/2", "4", "1.5")
+        r for r in golden_rows("golden_002_smallcounts.csv") if (r["eta"], r["D"], r["eps"]) == ("1/2", "4", "1.5")
     )
     said = claims["figure 2: counts below D"].measured
     assert f"{float(row['nge0_n02D']):.3g} instead of {float(row['nge_D']):.3g} at 1.5" in said

@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 import discreet as dc
-from discreet.engines.base import Counting
 from discreet.engines.sources import open_source
 from discreet.errors import DiscreetError
-from discreet.questions.groups import TOTAL, groups_from
-from discreet.questions.question import read_question
+from support.countings import counting
 
-KEY = bytes(range(16))
 VISITS = (
     "CREATE TABLE visits (person text, city text, age integer, seen date)",
     "INSERT INTO visits SELECT 'p' || i % 50, (ARRAY['Rome', 'Oslo', 'Bonn'])[1 + i % 3], i % 90, "
     "DATE '2020-01-01' + i FROM generate_series(1, 600) AS i",
 )
 CITIES = ["Rome", "Oslo", "Bonn"]
-
-
-def counting(sql: str, unit: str = "row", k: int = 1, **domain: Any) -> Counting:
-    question = read_question(sql, unit=unit)
-    return Counting(question, groups_from(domain, question.by) if domain else TOTAL, unit, k, KEY)
 
 
 def one(data: str, condition: str, table: str = "public.t") -> int:

@@ -47,7 +47,7 @@ def test_no_page_is_shown_without_a_session(pages: RunningPages, who: Entered, p
     for cookie in ({}, {"Cookie": f"{who.cookie.partition('=')[0]}=guess"}):
         answer = pages.ask("GET", path, headers=cookie)
         assert answer.status == 403
-        assert b"Open the link from the terminal" in answer.body
+        assert b"from the terminal" in answer.body
 
 
 @pytest.mark.parametrize("path", POSTS)
@@ -244,7 +244,7 @@ def test_hostile_names_are_text(pages: RunningPages, who: Entered) -> None:
 def test_no_page_has_a_true_count(pages: RunningPages, who: Entered) -> None:
     """137, 89 and 85 people in three sites: a page that had counted would say so."""
     form = release_form(pages, "fourth", where="site = 1")
-    for path in ("/release/plan", "/release/review"):
+    for path, heading in (("/release/plan", "noise"), ("/release/review", "Release now")):
         body = pages.post(who, path, form).body.decode().replace(str(pages.folder), "")  # whose name has a number
-        assert "noise" in body or "Release now" in body
+        assert heading in body
         assert not re.search(r"(?<![\d.])(137|89|85|311)(?![\d%])", re.sub(r'data-chart="[^"]*"', "", body))

@@ -10,9 +10,8 @@ from ..spaces import Counts, Grid
 from .algebra import single_threaded_blas
 from .interior import Solution
 from .model.problem import Problem
-from .result import Estimate, finish, of_problem
+from .result import Estimate, finish, of_maximum, of_problem
 from .solvers import distance, evidence, smoothing
-from .solvers.distance import Distance
 from .solvers.likelihood import Likelihood
 
 #: Fewer values than this are hardly a curve; of more than this, bins would take long.
@@ -61,8 +60,8 @@ def smooth_counts(problem: Problem, tolerance: float | None) -> Estimate:
             f"No smooth distribution fits the reports: {how_far.surveys} surveys "
             "simulated from the best one are all nearer to their maximum."
         )
-        made = maximum(problem, tolerance, why, how_far)
-        return replace(made, notes=(*made.notes, *smoothed.notes[1:]))
+        made = _with_reason(of_maximum(likelihood, top), why)
+        return replace(made, notes=(*made.notes, *smoothed.notes[1:]), distance=how_far)
     gap = distance.lacking(likelihood, top, smoothed.p)
     solution = Solution(smoothed.p, gap, ((likelihood.mean_log(smoothed.p), gap),))
     made = finish(likelihood, solution, "empirical-bayes", smoothed.notes)
@@ -76,7 +75,10 @@ def stop_early(likelihood: Likelihood, seed: int) -> Estimate:
     return finish(likelihood, solution, "smoothed", (note,))
 
 
-def maximum(problem: Problem, tolerance: float | None, why: str, how_far: Distance | None = None) -> Estimate:
+def maximum(problem: Problem, tolerance: float | None, why: str) -> Estimate:
     """Return the maximum likelihood estimate, with a first note on why it is the one to show."""
-    made = of_problem(problem, tolerance)
-    return replace(made, notes=(f"{why} This is the maximum likelihood estimate.", *made.notes), distance=how_far)
+    return _with_reason(of_problem(problem, tolerance), why)
+
+
+def _with_reason(estimate: Estimate, why: str) -> Estimate:
+    return replace(estimate, notes=(f"{why} This is the maximum likelihood estimate.", *estimate.notes))

@@ -333,9 +333,14 @@ class Estimate(Answers, Result):
 
 
 def of_problem(problem: Problem, tolerance: float | None = None) -> Estimate:
-    """The maximum likelihood estimate of a problem that was read already."""
+    """Return the maximum likelihood estimate of a problem that was read already."""
     likelihood = Likelihood(problem, tolerance)
-    solution = likelihood.maximum()
+    return of_maximum(likelihood, likelihood.maximum())
+
+
+def of_maximum(likelihood: Likelihood, solution: Solution) -> Estimate:
+    """Return the estimate that the maximum of a likelihood is, with notes on what was not reached."""
+    problem = likelihood.problem
     notes: tuple[str, ...] = ()
     if solution.gap > likelihood.tolerance:
         why = "was not reached: steps take long here, and the gap below bounds what is missing."

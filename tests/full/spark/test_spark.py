@@ -23,7 +23,6 @@ import pyarrow.parquet as pq
 import pytest
 
 import discreet as dc
-from discreet.engines.base import Counting
 from discreet.engines.reference import count_rows, read_value
 from discreet.engines.sources import open_source
 from discreet.engines.spark import files
@@ -32,29 +31,22 @@ from discreet.engines.spark.dialect import SPARK, SparkDialect
 from discreet.engines.spark.files import Files
 from discreet.engines.spark.plans import examine
 from discreet.errors import DiscreetError, InvalidInput, SourceFailed, Unsupported
-from discreet.questions.groups import TOTAL, groups_from
-from discreet.questions.question import read_question
 from support import awkward, independence
 from support import engines as engine_registry
 from support.command_line import run_program
+from support.countings import KEY, counting
 from support.paths import DOCS
 from support.refusals import refused
 from support.spark_session import IN_ONE_PROCESS, MASTER, address, session
 from support.tiers import batches
 
 pytestmark = IN_ONE_PROCESS
-KEY = bytes(range(16))
 NAN = float("nan")
 
 
 @pytest.fixture(scope="module")
 def spark() -> Any:
     return session()
-
-
-def counting(sql: str, unit: str = "row", k: int = 1, **domain: Any) -> Counting:
-    question = read_question(sql, unit=unit)
-    return Counting(question, groups_from(domain, question.by) if domain else TOTAL, unit, k, KEY)
 
 
 def one(data: Any, condition: str, table: str = "t") -> int:
