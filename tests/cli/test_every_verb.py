@@ -39,8 +39,8 @@ CALLS: dict[str, tuple[tuple[object, ...], str]] = {
     "editions": (("q1", "q2"), "q2"),
     "export": (("q1", "--to", "q1.parquet"), "q1.parquet"),
     "dataset new": (
-        ("visits.csv", "--unit", "person", "--budget", 3, "--domain", "site=1..3", "-o", "new.toml", "--yes"),
-        "new.toml",
+        ("visits.csv", "--unit", "person", "--budget", 3, "--domain", "site=1..3", "-o", "fresh.toml", "--yes"),
+        "fresh.toml",
     ),
     "dataset show": (("visits.toml",), "epsilon 3"),
     "dataset check": (("visits.toml",), "holds"),
