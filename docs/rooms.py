@@ -15,7 +15,7 @@ ORDER = (
     "errors", "system", "strict_json", "names", "wording", "report", "addresses", "sources", "exact", "geography", "spaces", "products", "privacy", "mechanism",
     "channels",
     "losses", "properties", "requirements", "checking", "utility", "mechanisms", "ptables", "files", "explanation", "optimise",
-    "papers", "plots", "pages", "comparison", "estimation", "questions", "engines", "ledger", "release", "verification", "collect", "studies",
+    "papers", "plots", "pages", "comparison", "estimation", "questions", "engines", "ledger", "datasets", "release", "verification", "collect", "studies",
     "demonstration", "web", "cli",
 )  # fmt: skip
 

@@ -49,6 +49,7 @@ _ROOMS = {
     ".release.plan.request": ("ReleaseRequest",),
     ".release.plan.planning": ("plan_release",),
     ".release.counts": ("release_counts",),
+    ".release.dataset": ("Dataset",),
     ".release.publish.released": ("Release",),
     ".ledger.ledger": ("Ledger",),
     ".release.auditing.audit": ("verify_bundle",),
@@ -98,7 +99,8 @@ __all__ = [
     "derivable", "symmetrise", "explain", "Explanation", "noise_tradeoff", "NoiseTradeoff",
     # releasing counts of a table
     "plan_release", "Plan", "ReleaseRequest", "release_counts", "Release", "Ledger", "verify_bundle", "BundleReport",
-    "open_request", "write_request", "RequestFile", "open_bundle", "export", "compare_editions", "EditionComparison",
+    "Dataset", "open_request", "write_request", "RequestFile", "open_bundle", "export",
+    "compare_editions", "EditionComparison",
     # collecting
     "perturb", "plan_collection", "CollectionPlan", "estimate", "Estimate", "Interval", "Band", "Joint", "Margin",
     "Fit", "Homogeneity", "Stratified", "Distance", "estimate_by", "GroupEstimates", "Difference",

@@ -38,6 +38,13 @@ CALLS: dict[str, tuple[tuple[object, ...], str]] = {
     ),
     "editions": (("q1", "q2"), "q2"),
     "export": (("q1", "--to", "q1.parquet"), "q1.parquet"),
+    "dataset new": (
+        ("visits.csv", "--unit", "person", "--budget", 3, "--domain", "site=1..3", "-o", "fresh.toml", "--yes"),
+        "fresh.toml",
+    ),
+    "dataset show": (("visits.toml",), "epsilon 3"),
+    "dataset check": (("visits.toml",), "holds"),
+    "dataset add-column": (("added.toml", "--domain", "site=1..3"), "epsilon 3"),
     "ledger init": (("new.ledger", *ACCOUNT), "epsilon = 3"),
     "ledger show": (("shown.ledger",), "an abandoned question"),
     "ledger release": (("abandoned.ledger", "2", "--because", "a power cut"), "left        epsilon = 3"),
@@ -75,7 +82,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (place / "people.csv").write_text("visits\n0\n1\n2\n3\n4\n")
     (place / "reports.csv").write_text("report\n0\n1\n2\n2\n4\n")
     terms: dict[str, Any] = {"dataset": "visits", "unit": "person", "epsilon": 3}
-    books = {name: dc.Ledger.create(place / f"{name}.ledger", **terms) for name in ("visits", "moved", "bundles")}
+    books = {
+        name: dc.Ledger.create(place / f"{name}.ledger", **terms) for name in ("visits", "moved", "bundles", "declared")
+    }
+    declared = 'format = "discreet dataset"\ndataset = "visits"\nunit = "person"\nledger = "declared.ledger"\n'
+    for name in ("visits", "added"):
+        (place / f"{name}.toml").write_text(declared + '[tables.visits]\ndata = "visits.csv"\n')
     for name in ("shown", "abandoned"):
         book = dc.Ledger.create(place / f"{name}.ledger", **terms)
         request = {"tables": [{"question": "an abandoned question"}]}

@@ -259,7 +259,7 @@ ANY = {
         "exact.integers": 2, "mechanisms.matrices": 7, "mechanisms.response": 1, "privacy.matrices": 6,
         "privacy.plan": 7, "products": 4, "properties": 6, "questions.declarations": 3, "release.plan.request": 6,
         "release.plan.request_file": 6,
-        "requirements": 2, "utility": 1,
+        "requirements": 2, "utility": 1, "datasets.columns": 1, "datasets.written_values": 1, "release.dataset": 2,
     },
     "what a file or a request says, before it is checked; and what is kept of it": {
         "exact.products.kernel": 1, "exact.projective": 2,
@@ -272,7 +272,7 @@ ANY = {
         "release.plan.plan": 2, "release.plan.levels": 1, "release.publish.levelled": 4,
         "release.auditing.audit": 16, "release.publish.contents": 1,
         "release.publish.released": 5, "release.publish.report": 1, "release.publish.tables": 6, "report": 2,
-        "spaces": 6, "verification": 2,
+        "spaces": 6, "verification": 2, "datasets.declaration": 4,
     },
     "objects of NumPy, SciPy, HiGHS, DuckDB, PostgreSQL, Spark's Java and Vega-Lite, whose types say no more": {
         "collect.spark.executors": 3, "collect.spark.source": 2, "collect.spark.tasks": 1, "collect.spark.writing": 4,

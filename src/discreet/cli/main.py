@@ -14,7 +14,7 @@ import typer
 
 from ..errors import DiscreetError, InvalidInput
 from ..report import Refusal
-from . import collector, design, judge, ledger, planning, publishing, release, serving, studies
+from . import collector, datasets, design, judge, ledger, planning, publishing, release, serving, studies
 from .output import in_options, print_json, writer
 
 app = typer.Typer(
@@ -73,6 +73,7 @@ app.command()(design.calibrate)
 app.command()(release.release)
 app.command()(publishing.editions)
 app.command()(publishing.export)
+app.add_typer(datasets.app, name="dataset")
 app.add_typer(ledger.app, name="ledger")
 app.command()(collector.perturb)
 app.command()(collector.estimate)

@@ -11,6 +11,7 @@ import typer
 
 from ..errors import arg
 from ..optimise.families import FAMILIES
+from .datasets import find_dataset, plan_declared, release_declared, show_declared
 from .output import Json, Page, decide, print_json, refuse_unwritable, say
 
 if TYPE_CHECKING:
@@ -107,7 +108,10 @@ def release(
     edition: Annotated[str, typer.Option(help="Your name for the state of the data, such as 2026-11.")] = "",
     dataset: Annotated[
         str | None,
-        typer.Option(help="The data set these people belong to, where the file has another name. Needs --edition."),
+        typer.Option(
+            help="A dataset file: FILE.toml; by default the one in this folder that declares the table. Or the data "
+            "set these people belong to, where the file has another name; it needs --edition."
+        ),
     ] = None,
     ledger: Annotated[str | None, typer.Option(help="The ledger that pays; made by: discreet ledger init.")] = None,
     out: Annotated[Path | None, typer.Option("-o", "--out", help="The folder to write the bundle into.")] = None,
@@ -120,6 +124,7 @@ def release(
     write: Annotated[
         Path | None, typer.Option(help="With --plan: write the request to a file that can be reviewed and run: .toml.")
     ] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Release from a dataset without being asked.")] = False,
     page: Page = None,
     json: Json = False,
 ) -> None:
@@ -138,6 +143,17 @@ def release(
     from ..release.counts import release_counts, without_ledger
     from ..release.plan.planning import plan_request
 
+    declared = find_dataset(questions, data, dataset)
+    if declared is not None:
+        if (page is not None and not plan) or write is not None:
+            raise InvalidInput("a question to a dataset has a page with --plan, and no request file.", argument="write")
+        given = {name: _read(name, value) for name, value in _fields(context).items()}
+        question_plan = plan_declared(declared, questions, data, ledger, given)
+        if not plan:
+            release_declared(question_plan, out, yes, json)
+            return
+        refuse_unwritable(page, [".html"], "a page")
+        show_declared(question_plan, out, page, json)
     with _words_of_a_file(questions):
         request, data, ledger, out = _asked(context, questions)
         planned = plan_request(request, data) if plan else None

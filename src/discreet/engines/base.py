@@ -237,6 +237,14 @@ class Source(ABC):
         """When the data was last written to, in seconds since 1970; None where the engine does not know."""
         return None
 
+    def call_table(self, name: str) -> Source:
+        """Return the data with its one table called so, where tables have no names of their own; else as it is."""
+        return self
+
+    def unnamed_columns(self, table: str) -> bool:
+        """Return whether some columns are not offered, as their names are blank or not theirs alone."""
+        return False
+
     def spelled(self, name: str) -> str:
         """The table's own spelling of its name."""
         return find_table(name, self.tables(), self.dataset)

@@ -178,6 +178,18 @@ def read_question(sql: str, *, unit: str) -> Question:
     raise too_deep("a question")
 
 
+def asked_table(sql: str) -> str:
+    """Return the name of the table that a question is about, as it is written there.
+
+    >>> asked_table("SELECT COUNT(*) FROM visits")
+    'visits'
+    """
+    select = only_statement(sql, "a question")
+    if type(select).__name__ != "Select":
+        raise not_a_question(select)
+    return table_of(select)[0]
+
+
 def _read_question(sql: str, unit: str) -> Question:
     select = only_statement(sql, "a question")
     if type(select).__name__ != "Select":

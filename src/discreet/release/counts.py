@@ -77,7 +77,7 @@ def release_counts(
     source = open_source(data, request.dataset)
     plan = plan_request(request, source)
     book = ledger if isinstance(ledger, Ledger) else open_ledger(ledger, plan)
-    return _release(plan, source, book, out, SecureBits())
+    return release_plan(plan, source, book, out)
 
 
 def without_ledger(data: Data, unit: str) -> InvalidInput:
@@ -161,6 +161,11 @@ def foresee(plan: Plan, source: Source, book: Ledger, out: str | Path | None = N
     _rehearse(plan.canonical, source, book)
     left, missing = book.quote(plan.cost)
     return Outlook("paid" if missing is None else "refused", left, missing, ledger=book.name)
+
+
+def release_plan(plan: Plan, source: Source, book: Ledger, out: str | Path | None = None) -> Release:
+    """Release the counts of a plan, paid by this ledger."""
+    return _release(plan, source, book, out, SecureBits())
 
 
 def _release(plan: Plan, source: Source, book: Ledger, out: str | Path | None, bits: Bits) -> Release:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from copy import copy
 from typing import TYPE_CHECKING
 
 from ...addresses import Address
@@ -30,12 +31,13 @@ def open_counted_files(address: Address) -> CountedFiles:
 class CountedFiles(Source):
     """Files as :func:`discreet.sources.files.open_files` opens them."""
 
-    def __init__(self, files: Files) -> None:
+    def __init__(self, files: Files, dataset: str | None = None) -> None:
         self._files = files
+        self._dataset = files.name if dataset is None else dataset
 
     @property
     def dataset(self) -> str:
-        return self._files.name
+        return self._dataset
 
     @property
     def dialect(self) -> DuckDbDialect:
@@ -60,6 +62,17 @@ class CountedFiles(Source):
 
     def check_whole(self) -> None:
         self._files.check_whole()
+
+    def call_table(self, name: str) -> CountedFiles:
+        if self._files.named_tables or name == self._files.name:
+            return self
+        files = copy(self._files)
+        files.name = name
+        files.__dict__.pop("_schemas", None)  # which has the former name
+        return CountedFiles(files, self._dataset)
+
+    def unnamed_columns(self, table: str) -> bool:
+        return self._files.columns(table) is not None and bool(self._files.shared_names)
 
     def last_changed(self) -> float:
         return self._files.last_changed()

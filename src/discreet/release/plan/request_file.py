@@ -16,7 +16,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Unpack
 
-from ...addresses import Address, read_address, without_passwords
+from ...datasets.places import refuse_password, relative_path, relative_place, resolved_place
+from ...datasets.written_values import read_written_values, written_values
 from ...errors import DiscreetError, InvalidInput, InWords, UnreadableFile, WrongType, named
 from ...exact.rationals import as_fraction
 from ...files import load
@@ -25,7 +26,7 @@ from ...names import nearest
 from ...ptables.reading import read_ptable
 from ...ptables.table import PTable
 from ...questions.bands import bands_from
-from ...questions.domains import domain_values, has_rest, split_domain
+from ...questions.domains import split_domain
 from ...report import Json, Report, Result, Section, Terms, stamped
 from .request import ReleaseRequest, RequestFields, read_request
 from .toml_text import toml_text
@@ -38,6 +39,9 @@ PLACES = ("data", "ledger", "out")
 
 #: Fields whose text is the name of a file.
 _FILES = ("groups", "zeros", "sizes")
+
+#: What the file is, for messages.
+_WHAT = "a request"
 
 _STAMP: dict[str, Json] = {"format": "discreet request-file", "version": 1}
 
@@ -194,7 +198,7 @@ def _refuse_unknown(content: Mapping[str, object]) -> None:
 def _field(name: str, value: object, folder: Path) -> object:
     """A field as a request takes it; files are found from the folder of the request file."""
     if name == "domain" and isinstance(value, Mapping):
-        return {column: _domain(column, values, folder) for column, values in value.items()}
+        return {column: read_written_values(column, values, folder) for column, values in value.items()}
     if name == "domain" and isinstance(value, list):
         return dict(_declared(text, folder) for text in value)
     if name in _FILES and isinstance(value, str):
@@ -206,19 +210,7 @@ def _field(name: str, value: object, folder: Path) -> object:
 
 def _declared(text: object, folder: Path) -> tuple[str, object]:
     column, body = split_domain(text)  # type: ignore[arg-type]  # which refuses what is no text
-    return column, _domain(column, body, folder)
-
-
-def _domain(column: str, values: object, folder: Path) -> object:
-    if isinstance(values, list) and values[-1:] == ["*"]:  # a list of TOML has no quotes that tell the star from a text
-        return [*values[:-1], ...] if values[1:] else domain_values(column, "*")
-    if not isinstance(values, str):
-        return values
-    body = values.strip()
-    star = ",*" if body.endswith(",*") else ""  # behind a file: all other values
-    place = body[1:].removesuffix(",*")
-    read = domain_values(column, f"@{_found(place, folder)}{star}" if body.startswith("@") else values)
-    return (*read[:-1], ...) if has_rest(read) else read
+    return column, read_written_values(column, body, folder)
 
 
 def mechanism_named(name: str, folder: Path | None = None) -> str | Mechanism | PTable:
@@ -237,25 +229,10 @@ def _place(given: object, name: str, folder: Path) -> str:
     if not isinstance(given, str | Path):
         raise WrongType.must_be(name, "a text", InWords(f"a {type(given).__name__}"))
     text = os.fspath(given)
-    _refuse_password(text, name)
     if name == "out":
+        refuse_password(text, name, _WHAT)
         return str(_found(text, folder))
-    # a scheme is read as such whatever files are here: the file may be read from elsewhere
-    address = read_address(text, name)
-    return _rewritten(address, str(_found(address.rest, folder))) if address.in_files else text
-
-
-def _rewritten(address: Address, rest: str) -> str:
-    return rest if address.scheme == "file" else f"{address.scheme}:{rest}"
-
-
-def _refuse_password(text: str, name: str) -> None:
-    if without_passwords(text) != text:
-        raise InvalidInput(
-            f"{named(name)} has a password, and a request is for everyone to read.",
-            "Leave it out; PostgreSQL finds it in ~/.pgpass, or in PGPASSWORD.",
-            argument=name,
-        )
+    return resolved_place(text, name, folder, _WHAT)
 
 
 # ------------------------------------------------------------------------------------------------ writing
@@ -332,15 +309,14 @@ def as_line(name: str, typed: str) -> str:
 def _written(name: str, value: Any, folder: Path) -> Json:
     if name in PLACES:
         text = os.fspath(value)
-        _refuse_password(text, name)
         if name == "out":
-            return _relative(text, folder)
-        address = read_address(text, name)
-        return _rewritten(address, _relative(address.rest, folder)) if address.in_files else text
+            refuse_password(text, name, _WHAT)
+            return relative_path(text, folder)
+        return relative_place(text, name, folder, _WHAT)
     if name in _FILES and isinstance(value, str | Path):
-        return _relative(value, folder)
+        return relative_path(value, folder)
     if name == "mechanism" and isinstance(value, str) and Path(value).suffix:
-        return _relative(value, folder)
+        return relative_path(value, folder)
     if name == "domain":
         return _written_domain(value, folder)
     if name == "bands" and isinstance(value, Mapping):
@@ -351,38 +327,17 @@ def _written(name: str, value: Any, folder: Path) -> Json:
     return _json(name, value)
 
 
-def _relative(place: str | Path, folder: Path) -> str:
-    """A file as it is named from the folder of the request file; a whole path stays one."""
-    return str(place) if Path(place).is_absolute() else Path(os.path.relpath(place, folder)).as_posix()
-
-
 def _written_domain(domain: Mapping[str, Any] | Sequence[str], folder: Path) -> Json:
     if isinstance(domain, Mapping):
-        return {str(column): _written_values(column, values) for column, values in domain.items()}
+        return {str(column): _json("domain", written_values(str(column), values)) for column, values in domain.items()}
     split = [split_domain(text) for text in ([domain] if isinstance(domain, str) else domain)]
     if len({column for column, _ in split}) < len(split):
         return [str(text) for text in domain]  # declared twice, which is refused when it is read
     bodies = {column: body.strip() for column, body in split}
     return {
-        column: f"@{_relative(body[1:], folder)}" if body.startswith("@") else body for column, body in bodies.items()
+        column: f"@{relative_path(body[1:], folder)}" if body.startswith("@") else body
+        for column, body in bodies.items()
     }
-
-
-def _written_values(column: str, values: Any) -> Json:
-    if isinstance(values, range) and values.step == 1 and len(values) > 1:
-        return f"{values[0]}..{values[-1]}"
-    listed = list(values)
-    words = {id(None): "NULL", id(...): "*"}  # for which TOML has no word
-    if any(id(one) in words for one in listed) or listed[-1:] == ["*"]:  # there, a list would mean all others
-        texts = [words.get(id(one)) or (str(one) if type(one) is int else _quoted(str(one))) for one in listed]
-        domain_values(column, ",".join(texts))  # what would be questioned when it is read is questioned now
-        return ",".join(texts)
-    return _json("domain", listed)
-
-
-def _quoted(text: str) -> str:
-    doubled = text.replace('"', '""')
-    return f'"{doubled}"'
 
 
 def _json(name: str, value: Any) -> Json:

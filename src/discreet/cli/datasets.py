@@ -1,0 +1,298 @@
+"""Verbs of a data set: new, show, check, add-column; and releases from one that was declared."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .output import Json, decide, print_json, say
+
+if TYPE_CHECKING:
+    from ..datasets.columns import DeclaredColumn
+    from ..datasets.declaration import Declaration
+    from ..ledger.ledger import Cost, Ledger
+    from ..release.dataset import BoundPlan
+
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Declare a data set once: who is protected, which values are public, which ledger pays.",
+    rich_markup_mode="markdown",
+)
+
+File = Annotated[Path, typer.Argument(help="The dataset file: FILE.toml.", metavar="FILE.toml")]
+Domains = Annotated[
+    list[str] | None,
+    typer.Option(help="Public values of a column: site=1..6, health=good,poor, town=@towns.txt; * adds all others."),
+]
+BandEdges = Annotated[list[str] | None, typer.Option(help="Edges of a column that is counted in bands: age=18,30,65.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Write without asking.")]
+
+
+@app.command()
+def new(
+    data: Annotated[str, typer.Argument(help="The data: its file, or the address of a database.")],
+    unit: Annotated[str, typer.Option(help="Who is protected: the column that names a person, or row.")],
+    budget: Annotated[
+        str | None, typer.Option(help="The epsilon for everything that will ever be released from the data.")
+    ] = None,
+    delta: Annotated[str, typer.Option(help="The delta of the budget.")] = "0",
+    domain: Domains = None,
+    bands: BandEdges = None,
+    ledger: Annotated[
+        str | None, typer.Option(help="Instead of --budget: a ledger that exists, of the same data set and unit.")
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="The name of the data set; else that of the data.")] = None,
+    out: Annotated[Path | None, typer.Option("-o", "--out", help="The file to write; else NAME.toml, here.")] = None,
+    has_heading: Annotated[
+        bool, typer.Option("--has-heading", help="The first line names the columns, although it looks like values.")
+    ] = False,
+    yes: Yes = False,
+    json: Json = False,
+) -> None:
+    """Declare a data set: write its file, and make the ledger that pays. Column names are read, and no row.
+
+    Example: `discreet dataset new data/doctor_visits.csv.gz --unit person --budget 3 --domain site=1..6`
+    """
+    from ..addresses import read_address
+    from ..datasets.declaration import refuse_existing
+    from ..datasets.making import draft_declaration, refuse_other_terms, write_dataset
+    from ..errors import InvalidInput
+    from ..ledger.budget import Terms
+    from ..ledger.ledger import Ledger
+
+    if (budget is None) == (ledger is None):
+        raise InvalidInput(
+            "a dataset needs a budget: --budget EPSILON for a new ledger, or --ledger FILE for one that exists.",
+            argument="budget",
+        )
+    if not read_address(data).may_be_opened:
+        raise InvalidInput(f"there is no file {read_address(data)}.", "Name the data's file.", argument="data")
+    folder = Path() if out is None else out.parent
+    columns = _columns(domain, bands, folder)
+    draft = draft_declaration(data, unit=unit, columns=columns, ledger=ledger, name=name, file=out)
+    declared = draft.declaration
+    assert declared.path is not None
+    refuse_existing(declared.path)
+    if budget is not None:
+        Terms.new(declared.dataset, declared.unit, "add-remove", budget, delta, "sum")
+    else:
+        assert declared.ledger_place is not None
+        refuse_other_terms(Ledger.open(declared.ledger_place), declared)
+    if draft.suspicious and not has_heading:
+        for line in draft.suspicious:
+            typer.echo(f"warning: {line}.", err=True)
+        _ask(
+            "Are these names of columns, and no person's values?",
+            "the first line may be a person's row, and the file is meant for version control.",
+            "Give the data a heading; or say --has-heading if it has one.",
+        )
+    if not yes:
+        if not json:
+            say(f"{declared.path}:\n")
+            say(draft.text)
+        _ask("Write it?", "nothing was written.", "Say --yes to write it without being asked.")
+    made = write_dataset(draft, budget=budget, delta=delta, adopt=ledger is not None)
+    if json:
+        print_json({"file": str(declared.path), **declared.to_json(), "left": made.left().to_json()})
+        return
+    width = max(len(str(declared.path)), len(str(declared.ledger)))
+    say(f"{declared.path!s:{width}}   who is protected, and which values are public (commit this file)")
+    keep = "never copy it: a copy is a second budget"
+    say(f"{declared.ledger!s:{width}}   {_budget(made)} ({keep})")
+
+
+@app.command()
+def show(file: File, json: Json = False) -> None:
+    """Show what is declared, and what is left of the budget.
+
+    Example: `discreet dataset show doctor_visits.toml`
+    """
+    from ..datasets.declaration import Declaration
+
+    declared = Declaration.open(file)
+    ledger = _ledger(declared)
+    if json:
+        print_json({**declared.to_json(), "left": None if ledger is None else ledger.left().to_json()})
+        return
+    say(declared.describe())
+    _say_budget(ledger)
+
+
+@app.command()
+def check(file: File, json: Json = False) -> None:
+    """Hold the declaration against the columns of its data and the terms of its ledger; no row is read.
+
+    Example: `discreet dataset check doctor_visits.toml`
+    """
+    from ..datasets.declaration import Declaration
+    from ..datasets.making import check_dataset
+    from ..errors import DiscreetError
+
+    declared = Declaration.open(file)
+    problems = check_dataset(declared)
+    try:
+        ledger = _ledger(declared)
+    except DiscreetError:  # it is among the problems
+        ledger = None
+    if json:
+        left = None if ledger is None else ledger.left().to_json()
+        print_json({"file": str(file), "holds": not problems, "problems": list(problems), "left": left})
+    else:
+        for problem in problems:
+            say(f"problem   {problem}")
+        if not problems:
+            say("holds     its data and its ledger are as it declares")
+        _say_budget(ledger)
+    decide(not problems)
+
+
+@app.command("add-column")
+def add_column(
+    file: File,
+    domain: Domains = None,
+    bands: BandEdges = None,
+    json: Json = False,
+) -> None:
+    """Add the public values of a column to a dataset file; everything else in it stays as it is.
+
+    Example: `discreet dataset add-column doctor_visits.toml --domain health=excellent,good,fair,poor`
+    """
+    from ..datasets.making import add_columns
+    from ..errors import InvalidInput, arg
+
+    columns = _columns(domain, bands, file.parent)
+    if not columns:
+        raise InvalidInput(f"say which values are public: {arg('domain', 'site=1..6')}, or {arg('bands')}.")
+    declared = add_columns(file, columns)
+    ledger = _ledger(declared)
+    if json:
+        print_json({**declared.to_json(), "left": None if ledger is None else ledger.left().to_json()})
+        return
+    for column in columns:
+        say(f"added     {column.name} to {file}")
+    _say_budget(ledger)
+
+
+# ------------------------------------------------------------------------------------------------ parts
+
+
+def on_terminal() -> bool:
+    """Return whether a person can be asked."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def _ask(question: str, otherwise: str, advice: str) -> None:
+    """Go on if a person says yes; without a terminal, refuse."""
+    from ..errors import InvalidInput
+
+    if not on_terminal():
+        raise InvalidInput(f"this is not a terminal, where it would be asked: {otherwise}", advice, argument="yes")
+    if not typer.confirm(question):
+        say("nothing was written")
+        raise typer.Exit(0)
+
+
+def _columns(domain: list[str] | None, bands: list[str] | None, folder: Path) -> list[DeclaredColumn]:
+    from ..datasets.columns import DeclaredColumn
+
+    listed = [DeclaredColumn.typed_domain(text, folder) for text in domain or ()]
+    return [*listed, *(DeclaredColumn.typed_bands(text) for text in bands or ())]
+
+
+def _ledger(declared: Declaration) -> Ledger | None:
+    from ..ledger.ledger import Ledger
+
+    hint = {"dataset": declared.dataset, "unit": declared.unit}
+    return None if declared.ledger_place is None else Ledger.open(declared.ledger_place, hint=hint)
+
+
+def _budget(ledger: Ledger) -> str:
+    from ..ledger.budget import amount_text
+
+    spent = "" if ledger.entries() else ", nothing spent"
+    return f"{amount_text(ledger.left())} left of {amount_text(_total(ledger))}{spent}"
+
+
+def _total(ledger: Ledger) -> Cost:
+    from ..ledger.budget import Cost
+
+    return Cost(ledger.terms.epsilon, ledger.terms.delta, ledger.terms.rho)
+
+
+def _say_budget(ledger: Ledger | None) -> None:
+    say("budget    no ledger is declared" if ledger is None else f"budget    {_budget(ledger)}")
+
+
+# ------------------------------------------------------------------------------------------------ releasing
+
+
+def find_dataset(questions: list[str], data: str | None, dataset: str | None) -> Declaration | None:
+    """Return the declaration that a command means; None for a command that says all by options or in a request."""
+    from ..datasets.declaration import Declaration
+    from ..datasets.finding import find_declaration, is_declaration
+    from ..questions.question import asked_table
+    from ..release.plan.request_file import is_request_file
+
+    if is_request_file(questions):
+        return None
+    if dataset is not None:
+        return Declaration.open(dataset) if is_declaration(dataset) else None
+    return None if data is not None else find_declaration(asked_table(questions[0]), Path())
+
+
+def plan_declared(
+    declared: Declaration, questions: list[str], data: str | None, ledger: str | None, fields: Mapping[str, object]
+) -> BoundPlan:
+    """Return the plan of questions to a declared data set; what it fixes cannot be given."""
+    from ..errors import InvalidInput
+    from ..release.dataset import Dataset
+
+    if ledger is not None:
+        raise InvalidInput(f"{declared.name} says it.", f"Edit {declared.name} to change it.", argument="ledger")
+    given = {name: value for name, value in fields.items() if name != "dataset"}
+    opened = Dataset.of(declared)
+    if data is not None:
+        opened = opened.with_data(data, edition=str(given.pop("edition", "")))
+    return opened.plan(questions, **given)  # type: ignore[arg-type]  # every field is read there
+
+
+def show_declared(plan: BoundPlan, out: Path | None, page: Path | None, json: bool) -> None:
+    """Show the plan and what the ledger would decide, and leave with that decision."""
+    report = plan.report()
+    if page is not None:
+        report.save(page)
+    verdict = plan.preview(out).verdict if plan.is_open else None
+    if json:
+        print_json(plan.to_json())
+    else:
+        say(report.text())
+        say("no row was read and nothing was spent")
+    decide(verdict != "refused")
+
+
+def release_declared(plan: BoundPlan, out: Path | None, yes: bool, json: bool) -> None:
+    """Release a plan; on a terminal it is shown first, and the person is asked."""
+    from ..errors import InvalidInput
+    from ..ledger.budget import amount_text
+
+    if out is None and not json:
+        raise InvalidInput("say where the bundle goes: -o FOLDER (or --json to print the counts).", argument="out")
+    if not yes and not json and on_terminal():
+        say(plan.describe())
+        if not typer.confirm("Release?"):
+            say("nothing was released and nothing was spent")
+            raise typer.Exit(0)
+    released = plan.release(out)
+    book = plan.dataset_object.ledger
+    if json:
+        print_json({**released.to_json(), "left": book.left().to_json()})
+        return
+    say(released.describe())
+    for note in (*released.plan.notes, *plan.origin):
+        say(f"note: {note}")
+    say(f"\n{released.payment}; left in {book.name}: {amount_text(book.left())}")
+    say(f"written to {out}: open {Path(str(out)) / 'index.html'}, re-check with: discreet verify {out}")

@@ -1,0 +1,159 @@
+"""The public values of a column, as a declaration has them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ..errors import InvalidInput, InWords, WrongType
+from ..names import nearest
+from ..questions.bands import DeclaredBands, bands_from, read_bands
+from ..questions.declarations import declared_values, kind_of
+from ..questions.domains import domain_values, split_domain
+from ..report import Json
+from .places import relative_path
+from .written_values import read_written_values, written_values
+
+#: What may stand between the braces of a column.
+_KEYS = ("bands", "from")
+
+_EXAMPLE = 'Write "1..6", ["good", "poor", "*"], { bands = [18, 30, 65] } or { from = "FILE" }.'
+
+
+@dataclass(frozen=True)
+class DeclaredColumn:
+    """The public values of one column: listed, in bands, or the lines of a file.
+
+    Attributes
+    ----------
+    name
+        The column.
+    values
+        A text such as ``"1..6"``, or a tuple of values whose last one may be ``"*"`` (all others); None for bands and
+        files.
+    bands
+        The edges, as a text or a tuple; None where the column is not banded.
+    file
+        The file with one value on each line, relative to the declaration; None where there is none.
+
+    Examples
+    --------
+    >>> DeclaredColumn.from_toml("site", "1..3").domain(Path())
+    range(1, 4)
+    >>> DeclaredColumn.from_toml("age", {"bands": [18, 30, 65]}).edges.labels()
+    ('18-29', '30-64')
+    """
+
+    name: str
+    values: str | tuple[str | int, ...] | None = None
+    bands: str | tuple[Any, ...] | None = None
+    file: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.bands is not None:
+            _ = self.edges
+        elif self.file is None:
+            values = self.domain(Path())
+            assert isinstance(values, Iterable)
+            kind_of(values if isinstance(values, range) else declared_values(values, self.name), self.name)
+
+    @classmethod
+    def from_toml(cls, name: str, value: object) -> DeclaredColumn:
+        """Read what a declaration has behind the name of a column; no file is opened."""
+        if isinstance(value, str) and value.strip().startswith("@"):
+            raise InvalidInput(
+                f"the values of {name!r} name a file.", f'Write {{ from = "{value.strip()[1:]}" }}.', argument="columns"
+            )
+        if isinstance(value, str):
+            return cls(name, values=value)
+        if isinstance(value, list) and value:
+            return cls(name, values=tuple(value))
+        if isinstance(value, Mapping) and len(value) == 1:
+            (key, content) = next(iter(value.items()))
+            if key == "bands" and isinstance(content, str | list) and content:
+                return cls(name, bands=content if isinstance(content, str) else tuple(content))
+            if key == "from" and isinstance(content, str) and content:
+                return cls(name, file=content)
+            if key not in _KEYS:
+                near = nearest(str(key), _KEYS)
+                meant = f"Did you mean {near}? " if near else ""
+                raise InvalidInput(
+                    f"the column {name!r} has no key {str(key)!r}.", f"{meant}{_EXAMPLE}", argument="columns"
+                )
+        raise InvalidInput(f"the column {name!r} has no values that can be read.", _EXAMPLE, argument="columns")
+
+    @classmethod
+    def from_python(cls, name: str, value: object) -> DeclaredColumn:
+        """Read the values of a column as Python has them: a range, a list, a text, or what a file would have."""
+        if isinstance(value, DeclaredColumn):
+            return value
+        if isinstance(value, str | Mapping):
+            return cls.from_toml(name, dict(value) if isinstance(value, Mapping) else value)
+        if not isinstance(value, Iterable) or isinstance(value, bytes):
+            raise WrongType.must_be(
+                f"the values of {name!r}", "a range, a list or a text such as 1..6", InWords(type(value).__name__),
+                argument="columns",
+            )  # fmt: skip
+        listed = value if isinstance(value, range) else declared_values(value, name)
+        plain = list(listed) if not isinstance(listed, range) and listed[-1:] != ("*",) else listed
+        written = written_values(name, _with_ellipsis(plain))
+        return cls(name, values=written if isinstance(written, str) else tuple(written))
+
+    @classmethod
+    def typed_domain(cls, text: str, folder: Path) -> DeclaredColumn:
+        """Read a domain as it is typed on a command line, ``site=1..6``, for a declaration in this folder."""
+        name, body = split_domain(text)
+        if body.strip().startswith("@"):
+            return cls(name, file=relative_path(body.strip()[1:], folder))
+        domain_values(name, body)
+        plain = [item.strip() for item in body.split(",")]
+        texts = all(item and item != "NULL" and not set(item) & set("'\".") for item in plain)
+        numbers = all(item.lstrip("-").isdecimal() for item in plain)
+        return cls(name, values=tuple(plain) if texts and not numbers and len(plain) > 1 else body.strip())
+
+    @classmethod
+    def typed_bands(cls, text: str) -> DeclaredColumn:
+        """Read bands as they are typed on a command line, ``age=18,30,65``."""
+        name, body = split_domain(text, "bands")
+        return cls(name, bands=body.strip())
+
+    @property
+    def edges(self) -> DeclaredBands:
+        """The bands; only of a column that has some."""
+        assert self.bands is not None
+        if isinstance(self.bands, str):
+            return read_bands(self.name, self.bands)
+        words: dict[object, object] = {"*": ..., "NULL": None}
+        texts = [edge for edge in self.bands if isinstance(edge, str)]
+        if any(".." in text for text in texts):
+            return read_bands(self.name, ",".join(map(str, self.bands)))
+        return bands_from(self.name, [words.get(edge, edge) if isinstance(edge, str) else edge for edge in self.bands])
+
+    def domain(self, folder: Path) -> object:
+        """Return the values as a domain has them; a file is read from the declaration's folder."""
+        if self.file is not None:
+            return domain_values(self.name, f"@{folder / self.file}")
+        values = list(self.values) if isinstance(self.values, tuple) else self.values
+        return read_written_values(self.name, values, folder)
+
+    def moved(self, folder: Path, to: Path) -> DeclaredColumn:
+        """Return the same column for a declaration in another folder."""
+        return self if self.file is None else replace(self, file=relative_path(folder / self.file, to))
+
+    def to_toml(self) -> Json:
+        """Return what a declaration has behind the name of the column."""
+        if self.bands is not None:
+            return {"bands": self.bands if isinstance(self.bands, str) else list(self.bands)}
+        if self.file is not None:
+            return {"from": self.file}
+        return self.values if isinstance(self.values, str) else list(self.values or ())
+
+
+def _with_ellipsis(values: Iterable[object]) -> Iterable[object]:
+    from ..questions.domains import Rest
+
+    if isinstance(values, range):
+        return values
+    return [... if isinstance(value, Rest) else value for value in values]

@@ -1,0 +1,330 @@
+"""The declaration of a data set: who is protected, which values are public, which ledger pays.
+
+A TOML file that is read by people and kept under version control. It reads no row and holds no secret. Places are
+relative to the file.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..addresses import Address, read_address
+from ..engines.base import ROW
+from ..errors import DiscreetError, InvalidInput, InWords, UnreadableFile, WrongType
+from ..ledger.budget import read_name
+from ..names import nearest
+from ..report import Json, Report, Result, Section, Terms
+from ..wording import listed
+from .columns import DeclaredColumn
+from .places import relative_place, resolved_place
+from .toml_values import toml_key, toml_value
+
+#: The first line of a declaration, by which one is found.
+FORMAT = "discreet dataset"
+
+#: What the name of a declaration ends in.
+ENDING = ".toml"
+
+#: What the file is, for messages.
+_WHAT = "a dataset file"
+
+#: Keys that are planned and not read yet.
+_NOT_YET = ("unit_name", "encoding")
+
+
+@dataclass(frozen=True)
+class DeclaredTable:
+    """One table of a data set.
+
+    Attributes
+    ----------
+    data
+        The address of its data, relative to the declaration.
+    unit
+        Its column that names the unit, where it differs from that of the data set; None elsewhere.
+    """
+
+    data: str
+    unit: str | None = None
+
+
+def _text(value: object, key: str) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise WrongType.must_be(key, "a text", InWords(f"a {type(value).__name__}"))
+    return value
+
+
+def _dataset(value: object, key: str) -> str:
+    return read_name(_text(value, key), "the name of a data set")
+
+
+def _tables(value: object, key: str) -> dict[str, DeclaredTable]:
+    if not isinstance(value, Mapping) or not value or not all(isinstance(one, Mapping) for one in value.values()):
+        raise InvalidInput(
+            "the tables are missing.", 'Write each as: [tables.visits], and below it data = "visits.csv".', argument=key
+        )
+    tables = {str(name): DeclaredTable(**_read_keys(one, _TABLE_KEYS, ("data",))) for name, one in value.items()}
+    _refuse_alike(tables, "tables")
+    return tables
+
+
+def _columns(value: object, key: str) -> dict[str, DeclaredColumn]:
+    if not isinstance(value, Mapping):
+        raise WrongType.must_be(key, "a table of TOML, [columns]", InWords(f"a {type(value).__name__}"))
+    columns = {str(name): DeclaredColumn.from_toml(str(name), one) for name, one in value.items()}
+    _refuse_alike(columns, "columns")
+    return columns
+
+
+def _refuse_alike(names: Mapping[str, object], what: str) -> None:
+    """Refuse names that differ in case alone: SQL does not tell them apart."""
+    if len({name.casefold() for name in names}) < len(names):
+        raise InvalidInput(f"two of the {what} differ in case alone.", "Declare each once.", argument=what)
+
+
+#: The keys of a declaration, in their order -> how each is read. A new key is one line here and a field of the class.
+_KEYS: dict[str, Callable[[object, str], Any]] = {
+    "dataset": _dataset,
+    "unit": _text,
+    "ledger": _text,
+    "tables": _tables,
+    "columns": _columns,
+}
+
+#: The keys of a table, likewise.
+_TABLE_KEYS: dict[str, Callable[[object, str], Any]] = {"data": _text, "unit": _text}
+
+
+def _read_keys(
+    content: Mapping[str, object], known: Mapping[str, Callable[[object, str], Any]], required: tuple[str, ...]
+) -> dict[str, Any]:
+    for key in content:
+        if key in _NOT_YET:
+            raise InvalidInput(f"{key} is not supported yet.", "Leave it out.", argument=key)
+        if key not in known:
+            near = nearest(key, known)
+            meant = f"Did you mean {near}? " if near else ""
+            raise InvalidInput(f"{_WHAT} has no key {key!r} here.", f"{meant}It has {', '.join(known)}.")
+    for key in required:
+        if key not in content:
+            raise InvalidInput(f"{key} is missing.", f'Write it as: {key} = "..."', argument=key)
+    return {key: known[key](value, key) for key, value in content.items()}
+
+
+@dataclass(frozen=True)
+class Declaration(Result):
+    """What is known of a data set before a row is read.
+
+    Attributes
+    ----------
+    dataset
+        The name of the data set, as its ledger has it.
+    unit
+        Whose data is protected: a column, or ``"row"``.
+    tables
+        The tables by name: where each is, and its unit where that differs.
+    columns
+        The public values of columns, by name.
+    ledger
+        The ledger that pays, relative to the file; None where there is none.
+    path
+        The file; None if it was not read from one.
+
+    Examples
+    --------
+    >>> declared = Declaration("visits", "person", {"visits": DeclaredTable("visits.csv")}, {}, "visits.ledger")
+    >>> declared.table_named("Visits"), declared.unit_of("visits")
+    ('visits', 'person')
+    """
+
+    dataset: str
+    unit: str
+    tables: Mapping[str, DeclaredTable]
+    columns: Mapping[str, DeclaredColumn] = field(default_factory=dict)
+    ledger: str | None = None
+    path: Path | None = None
+
+    @classmethod
+    def open(cls, path: str | Path) -> Declaration:
+        """Read a declaration from its file; neither the data nor the ledger is opened."""
+        file = Path(path)
+        try:
+            text = file.read_text(encoding="utf-8")
+        except OSError as problem:
+            raise UnreadableFile(f"cannot read {file}: {problem.strerror or type(problem).__name__}.") from None
+        except UnicodeDecodeError:
+            raise UnreadableFile(f"{file} is not UTF-8 text.", "Save it as UTF-8.") from None
+        return cls.from_text(text, file)
+
+    @classmethod
+    def from_text(cls, text: str, path: Path) -> Declaration:
+        """Read a declaration from the text of its file."""
+        try:
+            content = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as problem:
+            raise UnreadableFile(f"{path} is not TOML: {problem}.", "Texts stand in quotes.") from None
+        try:
+            if content.pop("format", None) != FORMAT:
+                raise InvalidInput("this is not a dataset file.", f'Its first line is: format = "{FORMAT}"')
+            if (version := content.pop("version", 1)) != 1:
+                raise InvalidInput.must_be("version", "1", version)
+            declared = cls(**_read_keys(content, _KEYS, ("dataset", "unit", "tables")), path=path)
+            declared.data_of(next(iter(declared.tables)))  # an address that cannot be read is refused now
+            _ = declared.ledger_place
+        except DiscreetError as problem:
+            raise UnreadableFile.because(str(path), problem) from None
+        return declared
+
+    @property
+    def folder(self) -> Path:
+        """The folder that places are relative to."""
+        return Path() if self.path is None else self.path.parent
+
+    @property
+    def name(self) -> str:
+        """The file's name, for messages."""
+        return "the dataset" if self.path is None else self.path.name
+
+    def table_named(self, table: str) -> str | None:
+        """Return the declared name of a table, in whatever case it was asked for; None if it is not declared."""
+        return next((name for name in self.tables if name.casefold() == table.casefold()), None)
+
+    def unit_of(self, table: str) -> str:
+        """Return the column that names the unit in a table, or "row"."""
+        return self.tables[table].unit or self.unit
+
+    def data_of(self, table: str) -> str:
+        """Return the address of a table's data, as it is found from here."""
+        return resolved_place(self.tables[table].data, "data", self.folder, _WHAT)
+
+    @property
+    def ledger_place(self) -> str | None:
+        """The address of the ledger, as it is found from here."""
+        return None if self.ledger is None else resolved_place(self.ledger, "ledger", self.folder, _WHAT)
+
+    def column_named(self, column: str) -> DeclaredColumn | None:
+        """Return what is declared of a column, in whatever case it was asked for."""
+        return next((one for name, one in self.columns.items() if name.casefold() == column.casefold()), None)
+
+    # -------------------------------------------------------------------------------------------- writing
+
+    def to_json(self) -> dict[str, Json]:
+        """What the file says."""
+        content: dict[str, Json] = {"format": FORMAT, "dataset": self.dataset, "unit": self.unit}
+        if self.ledger is not None:
+            content["ledger"] = self.ledger
+        content["tables"] = {
+            name: {"data": table.data, **({} if table.unit is None else {"unit": table.unit})}
+            for name, table in self.tables.items()
+        }
+        content["columns"] = {name: column.to_toml() for name, column in self.columns.items()}
+        return content
+
+    def text(self, undeclared: tuple[str, ...] = ()) -> str:
+        """Return the file's text; columns that have no public values yet are comments to complete."""
+        lines = [f"format = {toml_value(FORMAT)}", f"dataset = {toml_value(self.dataset)}"]
+        lines.append(f'unit = {toml_value(self.unit)}    # who is protected: a column, or "{ROW}"')
+        if self.ledger is not None:
+            lines.append(f"ledger = {toml_value(self.ledger)}")
+        for name, table in self.tables.items():
+            lines += ["", f"[tables.{toml_key(name)}]", f"data = {toml_value(table.data)}"]
+            if table.unit is not None:
+                lines.append(f"unit = {toml_value(table.unit)}")
+        lines += ["", "# Public values of columns, never taken from the data.", "[columns]"]
+        lines += [f"{toml_key(name)} = {toml_value(column.to_toml())}" for name, column in self.columns.items()]
+        if undeclared:
+            lines.append("# To group by one of these, write its public values and remove the #:")
+            lines += [f"# {toml_key(name)} = " for name in undeclared]
+        return "\n".join(lines) + "\n"
+
+    def save(self, path: str | Path, undeclared: tuple[str, ...] = ()) -> Path:
+        """Write the declaration to a new file, whole or not at all; one that exists is refused."""
+        file = Path(path)
+        refuse_existing(file)
+        write_new_file(file, self.moved_to(file).text(undeclared))
+        return file
+
+    def moved_to(self, file: Path) -> Declaration:
+        """Return the same declaration for another file: its places are relative to that one."""
+        if self.folder.resolve() == file.parent.resolve():
+            return self
+        where = file.parent
+        tables = {
+            name: DeclaredTable(relative_place(self.data_of(name), "data", where, _WHAT), table.unit)
+            for name, table in self.tables.items()
+        }
+        ledger = None if self.ledger_place is None else relative_place(self.ledger_place, "ledger", where, _WHAT)
+        columns = {name: column.moved(self.folder, where) for name, column in self.columns.items()}
+        return Declaration(self.dataset, self.unit, tables, columns, ledger, file)
+
+    def report(self) -> Report:
+        """The declaration for people."""
+        pairs = [("dataset", self.dataset), ("unit", self.unit)]
+        for name, table in self.tables.items():
+            unit = "" if table.unit is None else f" (unit {table.unit})"
+            pairs.append(("table", f"{name}: {_shown_address(table.data)}{unit}"))
+        pairs += [("column", f"{name}: {toml_value(column.to_toml())}") for name, column in self.columns.items()]
+        if self.ledger is not None:
+            pairs.append(("ledger", self.ledger))
+        return Report(f"The dataset in {self.name}", "A dataset", sections=(Section(parts=(Terms(tuple(pairs)),)),))
+
+    def no_table(self, table: str) -> InvalidInput:
+        """Return the error of a question about a table that is not declared."""
+        return InvalidInput(
+            f"{self.name} declares no table {table!r}.", f"It declares {listed(sorted(self.tables), 'and')}."
+        )
+
+
+def _shown_address(text: str) -> str:
+    return str(Address("file", text)) if "://" not in text else str(read_address(text))
+
+
+def refuse_existing(file: Path) -> None:
+    """Refuse to write where there is a file already, or what is not called as a declaration is."""
+    if file.suffix.lower() != ENDING:
+        raise InvalidInput.must_be("path", f"a file whose name ends in {ENDING}", file.name)
+    if os.path.lexists(file):
+        raise InvalidInput(f"{file} exists already.", "Choose another name, or remove it first.", argument="path")
+    if not file.parent.is_dir():
+        raise InvalidInput(f"there is no folder {file.parent}.", "Make it first.", argument="path")
+
+
+def write_new_file(file: Path, text: str) -> None:
+    """Write a new file, whole or not at all; of several processes that try, one succeeds."""
+    try:
+        handle, partial = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as out:
+                out.write(text)
+                out.flush()
+                os.fsync(out.fileno())
+            os.chmod(partial, 0o644)
+            os.link(partial, file)
+        finally:
+            os.unlink(partial)
+    except FileExistsError:
+        raise InvalidInput(f"{file} exists already.", "Choose another name.", argument="path") from None
+    except OSError as problem:
+        why = problem.strerror or type(problem).__name__
+        raise InvalidInput(f"cannot write {file}: {why}.", "Choose another place.", argument="path") from None
+
+
+def replace_file(file: Path, text: str) -> None:
+    """Replace the text of a file, whole or not at all."""
+    handle, partial = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as out:
+            out.write(text)
+            out.flush()
+            os.fsync(out.fileno())
+        os.chmod(partial, file.stat().st_mode & 0o777)
+        os.replace(partial, file)
+    except BaseException:
+        os.unlink(partial)
+        raise

@@ -1,0 +1,355 @@
+"""A data set that was declared once, and plans that are bound to it: what people hold when they ask many times."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple, NoReturn, Unpack, cast
+
+from ..addresses import read_address
+from ..datasets.columns import DeclaredColumn
+from ..datasets.declaration import Declaration, DeclaredTable
+from ..datasets.editions import bind_edition, edition_file, refuse_other_file
+from ..datasets.making import refuse_other_terms
+from ..engines.sources import Data, Source, open_source
+from ..errors import InvalidInput, WrongType, arg
+from ..ledger.budget import Cost
+from ..ledger.ledger import Ledger
+from ..questions.domains import split_domain
+from ..questions.question import Question, asked_table, read_question
+from ..report import Json, Report, Result
+from ..sources.sql import quoted
+from .counts import Outlook, foresee, release_plan
+from .plan.plan import Plan
+from .plan.planning import plan_request
+from .plan.request import Domain, ReleaseRequest, RequestFields, read_request
+from .publish.recorded import recorded_answer
+from .publish.released import Release
+
+#: Fields that the declaration and its ledger fix: another value would be another data set, or a second budget.
+FIXED = ("unit", "relation", "dataset")
+
+
+class Budget(NamedTuple):
+    """The budget of a data set: in total, spent, and left."""
+
+    total: Cost
+    spent: Cost
+    left: Cost
+
+
+class Dataset:
+    """A data set: who is protected, which values are public, which ledger pays. Making one reads nothing.
+
+    Parameters
+    ----------
+    name
+        The name of the data set, as its ledger has it.
+    data
+        The data: an address, or a table in memory.
+    unit
+        Whose data is protected: a column, or ``"row"``.
+    columns
+        The public values of columns: ``{"site": range(1, 7), "age": {"bands": [18, 30, 65]}}``.
+    ledger
+        The ledger that pays: its address, or the ledger itself.
+
+    Examples
+    --------
+    >>> import discreet as dc, pathlib, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "visits.csv").write_text("person,site\\nann,1\\nbob,2\\n")
+    >>> book = dc.Ledger.create(folder / "visits.ledger", dataset="visits", unit="person", epsilon=3)
+    >>> visits = dc.Dataset(
+    ...     name="visits", data=folder / "visits.csv", unit="person", columns={"site": range(1, 4)}, ledger=book
+    ... )
+    >>> plan = visits.plan(by=["site"], max_groups=1, epsilon=1)
+    >>> plan.cells, plan.preview().verdict, len(plan.release().rows()), str(visits.budget.left.epsilon)
+    (3, 'paid', 3, '2')
+    """
+
+    def __init__(
+        self, *, name: str, data: Data, unit: str, columns: Mapping[str, object] | None = None,
+        ledger: str | Path | Ledger | None = None,
+    ) -> None:  # fmt: skip
+        declared = {key: DeclaredColumn.from_python(key, value) for key, value in (columns or {}).items()}
+        in_files = isinstance(data, str | Path)
+        book = None if ledger is None else ledger.name if isinstance(ledger, Ledger) else str(ledger)
+        table = DeclaredTable(str(data) if in_files else "")
+        self.declaration = Declaration(name, unit, {name: table}, declared, book)
+        self._memory = None if in_files else data
+        self._book = ledger if isinstance(ledger, Ledger) else None
+        self._data: str | None = None
+        self._edition = ""
+
+    @classmethod
+    def open(cls, path: str | Path) -> Dataset:
+        """Open the data set that a file declares; neither the data nor the ledger is opened."""
+        return cls.of(Declaration.open(path))
+
+    @classmethod
+    def of(cls, declaration: Declaration) -> Dataset:
+        """Return the data set of a declaration that was read."""
+        made = cls.__new__(cls)
+        made.declaration, made._memory, made._book, made._data, made._edition = declaration, None, None, None, ""
+        return made
+
+    def __repr__(self) -> str:
+        return f"<Dataset {self.declaration.dataset!r} of {self.declaration.name}>"
+
+    def with_data(self, data: Data, *, edition: str) -> Dataset:
+        """Return the same people at another time: other data, under the name of its edition."""
+        if not edition:
+            raise InvalidInput(f"other data needs the name of its edition: {arg('edition', '2026-Q2')}.")
+        made = type(self).of(self.declaration)
+        made._book, made._edition = self._book, edition
+        made._data, made._memory = (str(data), None) if isinstance(data, str | Path) else (None, data)
+        return made
+
+    def save(self, path: str | Path) -> Path:
+        """Write the declaration to a new file; a table in memory has no place that a file could name."""
+        if self._memory is not None or self._data is not None:
+            raise InvalidInput("this data is not in the place that is declared.", "Declare its file.", argument="data")
+        return self.declaration.save(path)
+
+    @property
+    def ledger(self) -> Ledger:
+        """The ledger that pays, which must be of this data set and unit."""
+        if self._book is None:
+            place = self.declaration.ledger_place
+            if place is None:
+                raise InvalidInput(f"{self.declaration.name} declares no ledger.", "Declare one.", argument="ledger")
+            declared = self.declaration
+            self._book = Ledger.open(place, hint={"dataset": declared.dataset, "unit": declared.unit})
+        refuse_other_terms(self._book, self.declaration)
+        return self._book
+
+    @property
+    def budget(self) -> Budget:
+        """The budget: in total, spent and left."""
+        book, terms = self.ledger, self.ledger.terms
+        return Budget(Cost(terms.epsilon, terms.delta, terms.rho), book.spent(), book.left())
+
+    # -------------------------------------------------------------------------------------------- asking
+
+    def plan(
+        self, questions: str | Sequence[str] | None = None, *, by: Sequence[str] = (), where: str | None = None,
+        **fields: Unpack[RequestFields],
+    ) -> BoundPlan:  # fmt: skip
+        """Work out what a release would publish and cost; no row is read and nothing is spent.
+
+        Parameters
+        ----------
+        questions
+            SQL, or several of the same table.
+        by, where
+            Instead of SQL, where the data set has one table: the columns to group by, and a condition.
+        fields
+            ``epsilon``, ``max_groups`` and whatever else a :class:`discreet.ReleaseRequest` has; ``domain`` and
+            ``bands`` replace what is declared of those columns.
+        """
+        declared = self.declaration
+        for name in FIXED:
+            if name in fields:
+                raise InvalidInput(f"{declared.name} says it.", f"Edit {declared.name} to change it.", argument=name)
+        sql = self._sql(by, where) if questions is None else questions
+        if questions is not None and (by or where is not None):
+            raise InvalidInput("the question says what to group by.", f"Leave {arg('by')} and {arg('where')} out.")
+        texts = [sql] if isinstance(sql, str) else list(sql)
+        table = self._table(texts)
+        unit = declared.unit_of(table)
+        asked = [read_question(text, unit=unit) for text in texts]
+        given = dict(fields)
+        overrides = self._fill(given, asked)
+        given["unit"] = unit
+        if given.get("sizes") is None and (declared.ledger is not None or self._book is not None):
+            given["relation"] = self.ledger.terms.relation
+        data, source = self._source(table)
+        edition = given.get("edition") or self._edition
+        if self._edition and edition != self._edition:
+            raise InvalidInput(f"this data is the edition {self._edition!r}.", f"Leave {arg('edition')} out.")
+        own = None if source is not None and not source.has_own_name else read_address(cast(str, data)).dataset
+        if own != declared.dataset:  # in memory, or a file of another name, which is an edition of its own
+            given["dataset"] = declared.dataset
+            edition = edition or own or ""
+        given["edition"] = edition
+        request = read_request(texts, **cast(RequestFields, given))
+        plan = plan_request(request, cast(Data, data if source is None else source))
+        if self._edition:
+            overrides = (f"data: {data}" if isinstance(data, str) else "data in memory", *overrides)
+        return BoundPlan(plan, self, table, source, data if isinstance(data, str) else None, request, overrides)
+
+    def _sql(self, by: Sequence[str], where: str | None) -> str:
+        names = [by] if isinstance(by, str) else list(by)
+        if len(self.declaration.tables) > 1:
+            raise InvalidInput("the data set has several tables.", "Ask in SQL, which names one.", argument="by")
+        columns = ", ".join(map(quoted, names))
+        table = quoted(next(iter(self.declaration.tables)))
+        condition = "" if where is None else f" WHERE {where}"
+        grouped = f" GROUP BY {columns}" if names else ""
+        return f"SELECT {columns}{', ' if names else ''}COUNT(*) FROM {table}{condition}{grouped}"
+
+    def _table(self, texts: Sequence[str]) -> str:
+        """Return the one table that questions ask, as it is declared."""
+        names = {name: self.declaration.table_named(name) for name in map(asked_table, texts)}
+        for name, known in names.items():
+            if known is None:
+                raise self.declaration.no_table(name)
+        if len(set(names.values())) != 1:
+            raise InvalidInput("the questions ask several tables.", "Ask them apart.", argument="questions")
+        return str(next(iter(names.values())))
+
+    def _fill(self, fields: dict[str, Any], asked: Sequence[Question]) -> tuple[str, ...]:
+        """Add what is declared of the columns that are grouped by; return what was given instead."""
+        domain, bands = _by_column(fields.get("domain"), "domain"), _by_column(fields.get("bands"), "bands")
+        discovered = fields.get("discover") or ()
+        names = discovered.split(",") if isinstance(discovered, str) else discovered
+        skipped = {str(name).strip().casefold() for name in names}
+        given = {name.casefold() for name in (*domain, *bands)}
+        overrides = tuple(
+            f"{what} of {name}"
+            for what, own in (("domain", domain), ("bands", bands))
+            for name in own
+            if self.declaration.column_named(name) is not None
+        )
+        written = {
+            column.casefold(): expression.declared is not None
+            for question in asked
+            for column, expression in zip(question.by, question.bands, strict=False)
+            if expression is not None
+        }
+        for name in dict.fromkeys(column.casefold() for question in asked for column in question.by):
+            column = self.declaration.column_named(name)
+            if column is None or name in given | skipped or fields.get("groups") is not None:
+                continue
+            if column.bands is not None and not written.get(name, False):
+                bands[column.name] = column.bands if isinstance(column.bands, str) else column.edges.body
+            elif column.bands is None and name not in written:
+                domain[column.name] = column.domain(self.declaration.folder)
+        for what, values in (("domain", domain), ("bands", bands)):
+            if values:
+                fields[what] = values
+        return overrides
+
+    def _source(self, table: str) -> tuple[object, Source | None]:
+        """Return the data, and its source if it is there, with the table called as it is declared."""
+        if self._memory is not None:
+            return self._memory, open_source(self._memory, self.declaration.dataset)
+        data = self.declaration.data_of(table) if self._data is None else self._data
+        address = read_address(data)
+        return data, open_source(address).call_table(table) if address.may_be_opened else None
+
+
+def _by_column(given: Domain | None, what: str) -> dict[str, object]:
+    """Return domains or bands by column, from whatever form they were given in."""
+    if given is None:
+        return {}
+    if isinstance(given, Mapping):
+        return dict(given)
+    texts = [given] if isinstance(given, str) else list(given)
+    split = [split_domain(text, what) for text in texts]
+    if len({name.casefold() for name, _ in split}) < len(split):
+        raise InvalidInput(f"a column is given twice in {what}.", "Give it once.", argument=what)
+    if what == "bands":
+        return dict(split)
+    from ..datasets.written_values import read_written_values
+
+    return {name: read_written_values(name, body, Path()) for name, body in split}
+
+
+class BoundPlan(Result):
+    """A plan with its data and its ledger: what is shown, and then released. It has every attribute of its plan.
+
+    Attributes
+    ----------
+    plan
+        The plan, which an auditor can rebuild from its request.
+    overrides
+        What was given instead of what is declared.
+    """
+
+    def __init__(
+        self, plan: Plan, dataset: Dataset, table: str, source: Source | None, data: str | None,
+        request: ReleaseRequest, overrides: tuple[str, ...],
+    ) -> None:  # fmt: skip
+        self.plan, self.dataset_object, self.overrides = plan, dataset, overrides
+        self._table, self._opened, self._place, self._asked = table, source, data, request
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.plan, name)
+
+    def __reduce__(self) -> NoReturn:
+        raise WrongType("a bound plan holds its data and its ledger, and is not pickled.", "Pickle its .plan.")
+
+    @property
+    def source(self) -> Source:
+        """The data; it must be there."""
+        if self._opened is None:
+            self._opened = open_source(self._place).call_table(self._table)
+        return self._opened
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the data was there when it was planned for."""
+        return self._opened is not None
+
+    @property
+    def origin(self) -> tuple[str, ...]:
+        """Where it is declared, and what was given instead, in words."""
+        declared = self.dataset_object.declaration
+        instead = (f"given instead of what is declared: {one}" for one in self.overrides)
+        return (*([f"declared in {declared.name}"] if declared.path is not None else []), *instead)
+
+    def preview(self, out: str | Path | None = None) -> Outlook:
+        """Return what the ledger would decide now; nothing is spent."""
+        book = self._checked_ledger()
+        return foresee(self.plan, self.source, book, out)
+
+    def release(self, out: str | Path | None = None) -> Release:
+        """Release the counts: reserve, count, add noise, commit, and write the bundle to a new folder if one is named.
+
+        The schema is read again, and everything is rehearsed, immediately before the budget is reserved.
+        """
+        book = self._checked_ledger()
+        foresee(self.plan, self.source, book, out)  # refuses whatever can be known before the edition is bound
+        if self.plan.edition and self._place is not None and book.quote(self.plan.cost)[1] is None:
+            bind_edition(book, self._table, self.plan.edition, self._place)
+        return release_plan(self.plan, self.source, book, out)
+
+    def _checked_ledger(self) -> Ledger:
+        """Return the ledger, if no recorded answer of another file would be given."""
+        book = self.dataset_object.ledger
+        edition = self.plan.edition
+        if edition and self._place is not None:
+            refuse_other_file(book, self._table, edition, self._place)
+            unbound = edition_file(book, self._table, edition) is None
+            if self.dataset_object._edition and unbound and recorded_answer(self.plan, book) is not None:
+                raise InvalidInput(
+                    f"the edition {edition!r} was answered before, and the ledger does not say from which file.",
+                    f"Name a new edition: {arg('edition', 'NAME')}.",
+                )
+        return book
+
+    def to_json(self) -> dict[str, Json]:
+        """The plan for programs, with the declaration and what replaces parts of it."""
+        return {**self.plan.to_json(), "declared_in": self.dataset_object.declaration.name,
+                "overrides": list(self.overrides)}  # fmt: skip
+
+    def report(self, guarantee: bool = True) -> Report:
+        """The plan for people, with the ledger's decision."""
+        report = self.plan.report(guarantee)
+        notes = self.origin
+        if self._opened is None:
+            return replace(
+                report, notes=(*report.notes, *notes, "the data is not there: its columns could not be checked")
+            )
+        sections = self.preview().report().sections
+        return replace(report, sections=(*report.sections, *sections), notes=(*report.notes, *notes))
+
+    def __repr__(self) -> str:
+        return self.describe()
+
+    __str__ = __repr__

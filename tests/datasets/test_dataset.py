@@ -1,0 +1,134 @@
+"""A data set in Python: declared once, asked many times; plans are bound, releases are not."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import discreet as dc
+from datasets.conftest import SQL, write_people
+from discreet.errors import InvalidInput, UnreadableFile, WrongType
+from support.refusals import refused
+
+ASKED = {"max_groups": 1, "epsilon": 1}
+DOMAIN = ["site=1..3", "health=good,poor"]
+
+
+@pytest.fixture
+def visits(folder: Path) -> dc.Dataset:
+    return dc.Dataset.open(folder / "visits.toml")
+
+
+def test_the_same_question_has_the_same_key_in_every_form(visits: dc.Dataset, folder: Path) -> None:
+    today = dc.plan_release(SQL, data=folder / "data" / "visits.csv", unit="person", domain=DOMAIN, **ASKED).key
+    assert visits.plan(SQL, **ASKED).key == today
+    assert visits.plan(by=["site", "health"], **ASKED).key == today
+    assert visits.plan(SQL, domain=["health=poor,good"], **ASKED).key == today
+    edition = dc.plan_release(
+        SQL, data=folder / "data" / "visits.csv", unit="person", domain=DOMAIN, edition="Q1", **ASKED
+    ).key
+    assert visits.plan(SQL, edition="Q1", **ASKED).key == edition != today
+
+
+def test_columns_that_are_not_grouped_by_are_not_used(visits: dc.Dataset) -> None:
+    assert visits.plan(by=["site"], where="age > 30", **ASKED).cells == 3
+    assert visits.plan("SELECT COUNT(*) FROM visits", **ASKED).cells == 1
+    assert visits.plan(by="site", domain={"site": [1, 2]}, **ASKED).overrides == ("domain of site",)
+    with refused(InvalidInput, "domain", token="age"):
+        visits.plan(by=["age"], **ASKED)
+    assert visits.plan(by=["age"], bands={"age": [20, 40, 70]}, **ASKED).cells == 2
+
+
+def test_a_plan_is_shown_with_the_ledgers_decision_and_then_released(visits: dc.Dataset, folder: Path) -> None:
+    plan = visits.plan(SQL, **ASKED)
+    assert "would be paid" in repr(plan) and "visits.toml" in repr(plan) and "would be paid" in plan._repr_html_()
+    assert plan.preview().verdict == "paid" and plan.to_json()["declared_in"] == "visits.toml"
+    released = plan.release(folder / "out")
+    assert dc.verify_bundle(folder / "out", ledger=folder / "visits.ledger").holds
+    assert [str(one.epsilon) for one in visits.budget] == ["10", "1", "9"]
+    assert plan.preview().verdict == "recorded" and plan.release().rows() == released.rows()
+
+
+def test_a_release_keeps_the_plan_alone(visits: dc.Dataset, folder: Path) -> None:
+    plan = visits.plan(SQL, **ASKED)
+    with refused(WrongType, token=".plan"):
+        pickle.dumps(plan)
+    released = plan.release()
+    kept = pickle.dumps(released)
+    assert type(released.plan) is dc.Plan
+    assert str(folder).encode() not in kept and b"visits.csv" not in kept and b"Source" not in kept
+    assert pickle.loads(kept).rows() == released.rows()
+
+
+def test_other_data_needs_an_edition_which_is_bound_to_its_file(visits: dc.Dataset, folder: Path) -> None:
+    second, third = folder / "visits_q2.csv", folder / "visits_q3.csv"
+    for file in (second, third):
+        write_people(file, 60)
+    with refused(InvalidInput, "edition"):
+        visits.with_data(second, edition="")
+    first = visits.plan(SQL, **ASKED).release()
+    later = visits.with_data(second, edition="Q2")
+    released = later.plan(SQL, **ASKED).release()
+    assert released.fresh and first.plan.key != released.plan.key
+    assert not later.plan(SQL, **ASKED).release().fresh
+    other = visits.with_data(third, edition="Q2").plan(SQL, **ASKED)
+    with refused(InvalidInput, "edition", token="visits_q2.csv"):
+        other.release()
+    with refused(InvalidInput, "edition", token="visits_q2.csv"):
+        other.preview()
+    assert visits.with_data(third, edition="Q3").plan(SQL, **ASKED).release().fresh
+    assert str(visits.budget.spent.epsilon) == "3" and visits.ledger.verify().holds
+
+
+def test_a_declaration_that_names_another_file_does_not_get_the_old_answer(visits: dc.Dataset, folder: Path) -> None:
+    visits.plan(SQL, **ASKED).release()
+    write_people(folder / "data" / "visits_q2.csv")
+    file = folder / "visits.toml"
+    file.write_text(file.read_text().replace("data/visits.csv", "data/visits_q2.csv"))
+    plan = dc.Dataset.open(file).plan(SQL, **ASKED)
+    assert plan.edition == "visits_q2" and plan.release().fresh
+
+
+def test_the_declaration_fixes_unit_relation_and_name(visits: dc.Dataset) -> None:
+    for name, value in (("unit", "row"), ("relation", "substitution"), ("dataset", "other")):
+        with refused(InvalidInput, name, token="visits.toml"):
+            visits.plan(SQL, **ASKED, **{name: value})
+    with refused(InvalidInput, token="people"):
+        visits.plan("SELECT COUNT(*) FROM people", **ASKED)
+    with refused(InvalidInput, "by"):
+        visits.plan(SQL, by=["site"], **ASKED)
+
+
+def test_a_table_in_memory_is_a_data_set_too(folder: Path) -> None:
+    frame = pd.read_csv(folder / "data" / "visits.csv")
+    columns = {"site": range(1, 4), "age": {"bands": [20, 40, 70]}}
+    visits = dc.Dataset(
+        name="visits", data=frame, unit="person", columns=columns, ledger=dc.Ledger.open(folder / "visits.ledger")
+    )
+    assert len(visits.plan(by=["site", "age"], **ASKED).release().rows()) == 6
+    with refused(InvalidInput, "data"):
+        visits.save(folder / "memory.toml")
+    other = dc.Dataset(name="visits", data=folder / "data/visits.csv", unit="row", ledger=folder / "visits.ledger")
+    with refused(InvalidInput, "ledger", token="unit"):
+        other.plan("SELECT COUNT(*) FROM visits", epsilon=1)
+
+
+def test_a_data_set_is_saved_and_opened_again(folder: Path) -> None:
+    made = dc.Dataset(
+        name="visits", data=folder / "data/visits.csv", unit="person",
+        columns={"site": range(1, 4), "health": ["good", "poor"]}, ledger=folder / "visits.ledger",
+    )  # fmt: skip
+    again = dc.Dataset.open(made.save(folder / "again.toml"))
+    assert again.plan(SQL, **ASKED).key == made.plan(SQL, **ASKED).key
+
+
+def test_data_that_is_missing_is_planned_for_and_not_released(visits: dc.Dataset, folder: Path) -> None:
+    (folder / "data" / "visits.csv").unlink()
+    plan = visits.plan(SQL, **ASKED)
+    assert plan.cells == 6 and "not be checked" in repr(plan)
+    with refused(UnreadableFile, token="visits.csv"):
+        plan.release()
+    assert not visits.budget.spent.epsilon
