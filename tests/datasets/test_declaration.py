@@ -88,7 +88,7 @@ def test_a_file_that_exists_is_never_overwritten_and_nothing_is_left_of_a_failur
         (HEAD.replace('"person"', "3") + TABLE, Parts(argument="unit", given="a int")),
         (HEAD + '[tables.visits]\ndta = "x.csv"', Parts(token="mean data?")),
         (HEAD + "[tables.visits]", Parts(argument="data", token="missing")),
-        (HEAD + 'unit_name = "person"\n' + TABLE, Parts(argument="unit_name", token="supported yet")),
+        (HEAD + 'unit_name = "user_month"\n' + TABLE, Parts(argument="unit_name", given="user_month")),
         (HEAD + TABLE + 'encoding = "latin-1"', Parts(argument="encoding", token="supported yet")),
         (HEAD + '[tables.v]\ndata = "postgresql://a:secret@h/s"', Parts(argument="data", token="password")),
         (HEAD + TABLE + '[tables.Visits]\ndata = "x.csv"', Parts(argument="tables", token="case")),

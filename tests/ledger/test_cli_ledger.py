@@ -77,7 +77,7 @@ def test_init_takes_the_whole_budget(tmp_path: Path) -> None:
 
 def test_init_says_what_was_made(tmp_path: Path) -> None:
     out = run("init", tmp_path / "x", "--data", "visits", "--unit", "row", "--epsilon", 1)
-    assert "one row, added" in out and "epsilon = 1" in out
+    assert "one row of the table, added" in out and "epsilon = 1" in out
 
 
 def test_init_never_overwrites(used: Ledger) -> None:

@@ -41,7 +41,7 @@ def run(*words: object, code: int = 0) -> str:
 
 def test_a_person_unit_without_the_bound_is_asked_for_it_with_the_two_lines(visits: Path) -> None:
     with pytest.raises(InvalidInput) as refusal:
-        plan_release(BY_SITE, data=visits, unit="person", domain={"site": range(4)}, epsilon=1)
+        plan_release(BY_SITE, data=visits, unit="person", unit_name="person", domain={"site": range(4)}, epsilon=1)
     lines = str(refusal.value).splitlines()
     assert lines[1].startswith("  max_groups=1  each person is counted in one group only")
     assert lines[2].startswith("  max_groups=4  each person is counted in every group where they have rows")
@@ -55,13 +55,13 @@ def test_on_the_command_line_the_two_lines_are_options(visits: Path) -> None:
     options = ("--data", visits, "--unit", "person", "--domain", "site=0..3", "--epsilon", 1)
     done = command_line.run("release", BY_SITE, *options, "--plan", code=2)
     assert done.stdout == ""
-    assert "\n  --max-groups 1  each person" in done.stderr and "\n  --max-groups 4  each person" in done.stderr
+    assert "\n  --max-groups 1  each `person`" in done.stderr and "\n  --max-groups 4  each `person`" in done.stderr
 
 
 def test_structural_zeros_and_single_groups_are_not_counted_as_several(visits: Path) -> None:
     ask = {"data": visits, "unit": "person", "epsilon": 1}
     total = plan_release("SELECT COUNT(*) FROM visits", **ask)
-    assert total.protection.max_groups == 1 and total.guarantee[0] == "Each person is counted once."
+    assert total.protection.max_groups == 1 and total.guarantee[0] == "Each `person` is counted once."
     zeros = [{"site": 1}, {"site": 2}]
     assert plan_release(BY_SITE, domain={"site": range(3)}, zeros=zeros, **ask).protection.max_groups == 1
     with refused(InvalidInput, "max_groups"):
@@ -85,8 +85,8 @@ def test_with_the_row_as_unit_nothing_is_asked(visits: Path) -> None:
 )
 def test_the_bound_is_the_first_sentence_everywhere(visits: Path, book, tmp_path, most: int, first: str) -> None:
     released = dc.release_counts(
-        BY_SITE, data=visits, unit="person", domain={"site": range(4)}, epsilon=1, max_groups=most, ledger=book,
-        out=tmp_path / "out",
+        BY_SITE, data=visits, unit="person", unit_name="person", domain={"site": range(4)}, epsilon=1, max_groups=most,
+        ledger=book, out=tmp_path / "out",
     )  # fmt: skip
     assert released.guarantee[0] == first
     assert ("are missing from the rest" in " ".join(released.guarantee)) == (most < 4)
@@ -426,7 +426,7 @@ def test_a_plan_can_be_written_as_a_page_with_the_decision(visits: Path, book, t
     page = tmp_path / "plan.html"
     assert f"written to {page}" in run(*words(visits, book, "--plan", "--page", page))
     text = page.read_text()
-    assert "would be paid; epsilon 99 is left in" in text and "Each person is counted in one group only." in text
+    assert "would be paid; epsilon 99 is left in" in text and "Each `person` is counted" in text
     with refused(InvalidInput, "page"):
         run(*words(visits, book, "--page", page))
     with refused(InvalidInput, allowed="a file whose name ends in .html"):

@@ -168,7 +168,7 @@ def test_the_plan_says_what_discovery_means_and_reads_no_row(tmp_path: Path) -> 
     words = plan.describe()
     assert "noisy count is above 89" in words
     assert "probability at most 1.86e-09" in words
-    assert "179 people or more" in words
+    assert "179 `person` values or more" in words
     assert "by up to 89" in words and "person or job" in words
     assert "unbiased, zero at least" not in words  # that is the noise before groups are selected
     assert "never exceeds ± 89" in words
@@ -424,7 +424,7 @@ def test_the_command_line_discovers(data: Path, tmp_path: Path) -> None:
     book, out = tmp_path / "c.ledger", tmp_path / "out"
     run("ledger", "init", book, "--data", data, "--unit", "row", "--epsilon", 4, "--delta", "1e-5")
     asked = ["release", SQL, "--data", data, "--discover", "job", "--epsilon", 1, "--delta", "1e-6", "--unit", "row"]
-    assert "--one-row-each" in run(*asked, "--plan", code=2).stderr
+    assert "--unit-name person" in run(*asked, "--plan", code=2).stderr
     made = run(*asked, "--one-row-each", "--ledger", book, "-o", out).stdout
     assert "cook" in made and "zoo keeper" not in made
     run("verify", out, "--ledger", book)

@@ -328,7 +328,7 @@ def test_the_privacy_of_editions_has_the_sum_of_the_deltas(tmp_path):
     delta = short(sum(edition.cost.delta for edition in editions), up=True, digits=3)
     assert 2.9e-6 < float(delta) <= 3e-6
     fact, text = whole_cost(editions)
-    assert fact == f"ε = 3 for a person that is in every edition, with δ = {delta}"
+    assert fact == f"ε = 3 for a `person` that is in every edition, with δ = {delta}"
     assert f"epsilon 3, delta {delta}" in " ".join(text.split())
 
 
@@ -340,7 +340,7 @@ def test_epsilons_of_different_neighbouring_tables_are_not_added_up(tmp_path):
     }
     editions = [answered(book, edition=relation, relation=relation) for relation, book in books.items()]
     fact, text = whole_cost(editions)
-    assert fact == "ε = 3 for the values of a person that is in every edition"
+    assert fact == "ε = 3 for the values of a `person` that is in every edition"
     words = " ".join(text.split())
     assert "epsilon 1 under add-remove" in words
     assert "epsilon 3 under substitution" in words

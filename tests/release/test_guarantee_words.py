@@ -39,7 +39,7 @@ def test_somebody_with_several_rows_has_a_larger_delta_too():
     plan = dc.plan_release(
         "SELECT COUNT(*) FROM visits", data="visits", unit="row", epsilon=1, delta="1e-6", mechanism="discrete-gaussian"
     )
-    text = sentence(plan, "A person with k rows")
+    text = sentence(plan, "Someone with k rows")
     stated = {int(k): float(delta) for delta, k in re.findall(r"([\d.e-]+) for k = (\d+)", text)}
     delta = float(plan.cost.delta)
     general = {k: delta * (math.exp(k) - 1) / (math.e - 1) for k in (2, 5, 10)}
@@ -53,18 +53,18 @@ def test_somebody_with_several_rows_has_a_larger_delta_too():
     assert [float(f"{value:.1g}") for value in exact[1:]] == [3e-6, 3e-5, 4e-4]
     assert all(value <= stated[k] for k, value in zip((2, 5, 10), exact[1:], strict=True))
     assert "times this epsilon." in sentence(
-        dc.plan_release("SELECT COUNT(*) FROM visits", data="visits", unit="row", epsilon=1), "A person with k rows"
+        dc.plan_release("SELECT COUNT(*) FROM visits", data="visits", unit="row", epsilon=1), "Someone with k rows"
     )
 
 
 def test_beside_discovery_many_rows_have_no_guarantee():
     """Somebody with 2D + 1 rows is named for certain, which no delta below 1 allows."""
     plan = dc.plan_release(BY_JOB, data="staff", unit="row", one_row_each=True, discover="job", epsilon=1, delta="1e-8")
-    named = sentence(plan, "This rests on each person having one row.")
+    named = sentence(plan, "This rests on nobody having more than one row.")
     rows = int(re.search(r"with (\d+) rows", named)[1])
     delta = float(plan.cost.delta)
     assert delta * (math.exp(rows) - 1) / (math.e - 1) > 1 and "named for certain" in named
-    assert sentence(plan, "A person with k rows").endswith("With many rows nothing is guaranteed.")
+    assert sentence(plan, "Someone with k rows").endswith("With a large k nothing is guaranteed.")
 
 
 # ------------------------------------------------------------------------------------------------ values of one person
@@ -86,12 +86,12 @@ def test_a_value_of_one_person_may_stand_in_several_cells(question, columns, dom
         question, data="staff", unit="person", max_groups=groups, discover=columns, domain=domain, epsilon=1,
         delta="1e-3",
     )  # fmt: skip
-    text = sentence(plan, "A value that only one person has")
+    text = sentence(plan, "A value that only one `person` has")
     noise = plan.tables[0].noise
     named = 1 - (1 - float(noise.shift_law.probability(noise.reach))) ** cells
     stated = float(re.search(r"probability at most ([\d.e-]+\d)", text)[1])
     assert named <= stated <= named * 1.01
-    assert ("draws of one person" in text) == (cells < groups)
+    assert ("draws of one `person`" in text) == (cells < groups)
 
 
 # ------------------------------------------------------------------------------------------------ intervals added up

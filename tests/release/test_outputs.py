@@ -362,7 +362,7 @@ def test_the_record_of_totals_names_every_level_and_the_least_squares(book):
     said = record["implementation"]["mechanisms"]
     for share, epsilon in (("40%", "0.4"), ("30%", "0.3"), ("20%", "0.2"), ("10%", "0.1")):
         assert re.search(rf"{share} of the budget; two-sided geometric with epsilon {epsilon} for each count", said)
-    assert record["accounting"]["composition"].startswith("Basic composition of 12 counts on 4 levels: One person")
+    assert record["accounting"]["composition"].startswith("Basic composition of 12 counts on 4 levels: One `person`")
 
 
 def test_the_record_of_rows_says_nothing_of_people_and_bounds(tmp_path):

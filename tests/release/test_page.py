@@ -81,7 +81,7 @@ class Reader(HTMLParser):
 
 
 def test_the_page_has_the_question_the_picture_every_count_and_the_guarantee(make):
-    release = make()
+    release = make(unit_name="person")
     page = Reader(release.report().page())
     assert page.open == [] and page.tags.count("svg") == 1
     assert "by site and health?" in page.text and "year = 1" in page.text
@@ -206,7 +206,7 @@ def test_the_bias_of_clamped_counts_is_told(make):
 
 def test_one_number_has_a_page(make):
     page = Reader(make("SELECT COUNT(*) FROM visits", domain=None).report().page())
-    assert page.open == [] and "How many people" in page.text
+    assert page.open == [] and "How many person values" in page.text
 
 
 # ------------------------------------------------------------------------------------------------ reports
@@ -217,7 +217,7 @@ def test_lines_to_type_stay_lines_on_the_page(make):
 
 
 def test_page_and_guarantee_say_the_same_sentences(make):
-    release = make(edition="1")
+    release = make(edition="1", unit_name="person")
     page, markdown = Reader(release.report().page()).text, re.sub(r"\\(.)", r"\1", guarantee_text(release))
     section = markdown.split("## What is not guaranteed")[1].split("##")[0]
     for sentence in [*release.guarantee, *re.findall("^- (.*)$", section, flags=re.M)]:
@@ -251,7 +251,7 @@ def test_a_notebook_shows_the_tables(make):
 
 
 def test_the_plan_has_a_page_in_the_same_frame(make):
-    plan = make().plan
+    plan = make(unit_name="person").plan
     page = plan.report().page()
     text = Reader(page).text
     assert Reader(page).open == [] and "default-src 'none'" in page

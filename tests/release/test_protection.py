@@ -105,7 +105,7 @@ def test_the_odds_between_two_groups_change_by_twice_epsilon_and_the_guarantee_s
 
 def test_in_one_count_and_where_people_are_replaced_epsilon_bounds_every_statement() -> None:
     for said in (guarantee(TOTAL_ONLY), guarantee(TWO_GROUPS, relation="substitution")):
-        assert "the odds of any statement about this person change at most 2.72-fold" in said
+        assert "the odds of any statement about this `person` change at most 2.72-fold" in said
         assert "becomes at most 73.2%." in said and "7.39" not in said
 
 
@@ -128,6 +128,6 @@ def test_a_neighbour_relation_is_one_entry(tmp_path, monkeypatch):
     asked = {"unit": "person", "domain": {"site": range(1, 4)}, "max_groups": 1, "epsilon": 1, "relation": "Removal"}
     sql = "SELECT site, COUNT(*) FROM visits GROUP BY site"
     released = dc.release_counts(sql, data=tmp_path / "visits.csv", ledger=book, out=tmp_path / "out", **asked)
-    assert "neighbouring tables differ by one person removed." in " ".join(released.guarantee)
-    assert "(column person), removed" in book.statement().describe()
+    assert "neighbouring tables differ by one `person` removed." in " ".join(released.guarantee)
+    assert "(all rows with the same person), removed" in book.statement().describe()
     assert released.plan.tables[0].sensitivity == 1 and dc.verify_bundle(tmp_path / "out", book).holds

@@ -255,8 +255,8 @@ def test_levels_cannot_be_taken_away_from_a_request(bundle, tmp_path) -> None:
 
 def test_people_times_groups_is_said_where_it_matters(book) -> None:
     once, often = answered(book, questions=ROLLUP), answered(book, questions=ROLLUP, max_groups=3)
-    assert not any("people times groups" in sentence for sentence in once.guarantee)
-    assert any("people times groups" in sentence for sentence in often.guarantee)
+    assert not any("`person` values times groups" in sentence for sentence in once.guarantee)
+    assert any("`person` values times groups" in sentence for sentence in often.guarantee)
     assert "with totals" in once.describe() and "Total" in once.describe()
     assert "add up and are unbiased" in once.describe()
     assert "by site: " in once.plan.describe()

@@ -35,7 +35,11 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Write without asking.")]
 @app.command()
 def new(
     data: Annotated[str, typer.Argument(help="The data: its file, or the address of a database.")],
-    unit: Annotated[str, typer.Option(help="Who is protected: the column that names a person, or row.")],
+    unit: Annotated[str, typer.Option(help="Who is protected: the column that tells people apart, or row.")],
+    unit_name: Annotated[
+        str | None,
+        typer.Option(help="What texts call it: person, household; by default the column, if it is a word."),
+    ] = None,
     budget: Annotated[
         str | None, typer.Option(help="The epsilon for everything that will ever be released from the data.")
     ] = None,
@@ -73,7 +77,7 @@ def new(
         raise InvalidInput(f"there is no file {read_address(data)}.", "Name the data's file.", argument="data")
     folder = Path() if out is None else out.parent
     columns = _columns(domain, bands, folder)
-    draft = draft_declaration(data, unit=unit, columns=columns, ledger=ledger, name=name, file=out)
+    draft = draft_declaration(data, unit=unit, unit_name=unit_name, columns=columns, ledger=ledger, name=name, file=out)
     declared = draft.declaration
     assert declared.path is not None
     refuse_existing(declared.path)

@@ -39,6 +39,12 @@ def release(
     unit: Annotated[
         str | None, typer.Option(help="Whose data is protected: row, or the column that names the person. Required.")
     ] = None,
+    unit_name: Annotated[
+        str | None,
+        typer.Option(
+            help="What texts call it: person, household, device. With --unit row: every row is a different one."
+        ),
+    ] = None,
     domain: Annotated[
         list[str] | None,
         typer.Option(

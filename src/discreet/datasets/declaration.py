@@ -20,6 +20,7 @@ from ..errors import DiscreetError, InvalidInput, InWords, UnreadableFile, Wrong
 from ..ledger.budget import read_name
 from ..names import nearest
 from ..report import Json, Report, Result, Section, Terms
+from ..unit import read_unit_name
 from ..wording import listed
 from .columns import DeclaredColumn
 from .places import relative_place, resolved_place
@@ -35,7 +36,7 @@ ENDING = ".toml"
 _WHAT = "a dataset file"
 
 #: Keys that are planned and not read yet.
-_NOT_YET = ("unit_name", "encoding")
+_NOT_YET = ("encoding",)
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,7 @@ def _refuse_alike(names: Mapping[str, object], what: str) -> None:
 _KEYS: dict[str, Callable[[object, str], Any]] = {
     "dataset": _dataset,
     "unit": _text,
+    "unit_name": lambda value, _: read_unit_name(value),
     "ledger": _text,
     "tables": _tables,
     "columns": _columns,
@@ -135,6 +137,8 @@ class Declaration(Result):
         The ledger that pays, relative to the file; None where there is none.
     path
         The file; None if it was not read from one.
+    unit_name
+        What texts call the unit; None to call it by its column.
 
     Examples
     --------
@@ -149,6 +153,7 @@ class Declaration(Result):
     columns: Mapping[str, DeclaredColumn] = field(default_factory=dict)
     ledger: str | None = None
     path: Path | None = None
+    unit_name: str | None = None
 
     @classmethod
     def open(cls, path: str | Path) -> Declaration:
@@ -217,6 +222,8 @@ class Declaration(Result):
     def to_json(self) -> dict[str, Json]:
         """What the file says."""
         content: dict[str, Json] = {"format": FORMAT, "dataset": self.dataset, "unit": self.unit}
+        if self.unit_name is not None:
+            content["unit_name"] = self.unit_name
         if self.ledger is not None:
             content["ledger"] = self.ledger
         content["tables"] = {
@@ -230,6 +237,9 @@ class Declaration(Result):
         """Return the file's text; columns that have no public values yet are comments to complete."""
         lines = [f"format = {toml_value(FORMAT)}", f"dataset = {toml_value(self.dataset)}"]
         lines.append(f'unit = {toml_value(self.unit)}    # who is protected: a column, or "{ROW}"')
+        called = toml_value(self.unit_name or "person")
+        note = ": every row is a different one" if self.unit == ROW else ""
+        lines.append(f"{'# ' if self.unit_name is None else ''}unit_name = {called}    # what texts call it{note}")
         if self.ledger is not None:
             lines.append(f"ledger = {toml_value(self.ledger)}")
         for name, table in self.tables.items():
@@ -261,11 +271,13 @@ class Declaration(Result):
         }
         ledger = None if self.ledger_place is None else relative_place(self.ledger_place, "ledger", where, _WHAT)
         columns = {name: column.moved(self.folder, where) for name, column in self.columns.items()}
-        return Declaration(self.dataset, self.unit, tables, columns, ledger, file)
+        return Declaration(self.dataset, self.unit, tables, columns, ledger, file, self.unit_name)
 
     def report(self) -> Report:
         """The declaration for people."""
         pairs = [("dataset", self.dataset), ("unit", self.unit)]
+        if self.unit_name is not None:
+            pairs.append(("called", self.unit_name))
         for name, table in self.tables.items():
             unit = "" if table.unit is None else f" (unit {table.unit})"
             pairs.append(("table", f"{name}: {_shown_address(table.data)}{unit}"))

@@ -1,37 +1,38 @@
-"""Which file an edition is: the ledger keeps it, so that no file gets the recorded answer of another.
-
-The first release of an edition records the name of its file, as an entry of the ledger that costs nothing.
-"""
+"""Which file an edition is: the ledger keeps it, so that no file gets the recorded answer of another."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-from fractions import Fraction
+import os
+from pathlib import Path
 
 from ..addresses import read_address
 from ..errors import InvalidInput, arg
-from ..ledger.ledger import Cost, Ledger, Recorded
+from ..ledger.bindings import bind, bound
+from ..ledger.ledger import Ledger
 
 
-def file_name(data: str) -> str:
-    """Return what an edition is bound to: the file without its folder, or the address without its password."""
+def data_name(ledger: Ledger, data: str) -> str:
+    """Return what an edition is bound to: the file as it is found from the ledger, or the address of a database."""
     address = read_address(data)
-    return address.path.name if address.in_files else str(address)
+    if not address.in_files:
+        return str(address)
+    if ledger.folder is None:
+        return address.path.absolute().as_posix()
+    return Path(os.path.relpath(address.path, ledger.folder)).as_posix()
 
 
 def edition_file(ledger: Ledger, table: str, edition: str) -> str | None:
     """Return the file that an edition of a table is bound to; None if it is not bound."""
-    recorded = ledger.recorded(_key(ledger, table, edition))
-    return None if recorded is None else recorded.answer.decode()
+    return bound(ledger, _what(ledger, table, edition))
 
 
 def refuse_other_file(ledger: Ledger, table: str, edition: str, data: str) -> None:
     """Refuse data that is not the file which an edition is bound to."""
-    bound = edition_file(ledger, table, edition)
-    if bound is not None and bound != file_name(data):
+    kept = edition_file(ledger, table, edition)
+    if kept is not None and kept != data_name(ledger, data):
+        whose = f"the edition {edition!r} of {table}" if edition else f"{table} without an edition"
         raise InvalidInput(
-            f"the edition {edition!r} of {table} is the file {bound}, and this is {file_name(data)}.",
+            f"for {ledger.name}, {whose} is the file {kept}, and this is {data_name(ledger, data)}.",
             f"Name a new edition: {arg('edition', 'NAME')}.",
         )
 
@@ -39,15 +40,11 @@ def refuse_other_file(ledger: Ledger, table: str, edition: str, data: str) -> No
 def bind_edition(ledger: Ledger, table: str, edition: str, data: str) -> None:
     """Record in the ledger that an edition is this file; an edition of another file is refused."""
     refuse_other_file(ledger, table, edition, data)
-    key, file = _key(ledger, table, edition), file_name(data)
-    if ledger.recorded(key) is not None:
-        return
-    said = {"tables": [{"question": f"edition {edition} of {table} is the file {file}"}]}
-    recorded = ledger.answer(key, said, Cost(Fraction(0)), lambda: file.encode())
-    assert isinstance(recorded, Recorded)
+    file = data_name(ledger, data)
+    named = f"edition {edition} of {table}" if edition else f"{table} without an edition"
+    bind(ledger, _what(ledger, table, edition), file, f"{named} is the file {file}")
     refuse_other_file(ledger, table, edition, data)  # of two that bind at once, one is recorded
 
 
-def _key(ledger: Ledger, table: str, edition: str) -> str:
-    content = ["edition", ledger.terms.dataset, table, edition]
-    return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+def _what(ledger: Ledger, table: str, edition: str) -> tuple[str, ...]:
+    return ("edition", ledger.terms.dataset, table, edition)

@@ -15,6 +15,7 @@ from ..errors import InvalidInput, UnreadableFile, arg
 from ..ledger.budget import Terms
 from ..ledger.ledger import Ledger
 from ..names import nearest
+from ..unit import read_unit_name
 from .columns import DeclaredColumn
 from .declaration import ENDING, Declaration, DeclaredTable, refuse_existing, replace_file, write_new_file
 from .places import relative_place
@@ -58,6 +59,7 @@ def draft_declaration(
     data: str,
     *,
     unit: str,
+    unit_name: str | None = None,
     columns: Sequence[DeclaredColumn] = (),
     ledger: str | None = None,
     name: str | None = None,
@@ -71,6 +73,8 @@ def draft_declaration(
         The address of the data.
     unit
         Whose data is protected: a column, or "row".
+    unit_name
+        What texts call it; by default a column is called by its name if that is a word.
     columns
         The public values of columns.
     ledger
@@ -94,6 +98,7 @@ def draft_declaration(
     stored = {table: source.table(table) for table in tables}
     names = tuple(dict.fromkeys(column for table in stored.values() for column in table))
     unit = spelled_column(unit, names, "unit") if unit != ROW else unit
+    unit_name = proposed_name(unit) if unit_name is None else read_unit_name(unit_name)
     declared = {}
     for column in columns:
         own = spelled_column(column.name, names, "domain" if column.bands is None else "bands")
@@ -104,10 +109,19 @@ def draft_declaration(
     book = str(file.with_suffix(".ledger")) if ledger is None else ledger
     declaration = Declaration(
         dataset, unit, {table: DeclaredTable(place) for table in tables},
-        declared, relative_place(book, "ledger", file.parent, "a dataset file"), file,
+        declared, relative_place(book, "ledger", file.parent, "a dataset file"), file, unit_name,
     )  # fmt: skip
     undeclared = tuple(column for column in names if column not in declared and column != unit)
     return NewDataset(declaration, undeclared, _suspicious(source, stored))
+
+
+def proposed_name(unit: str) -> str | None:
+    """Return the name of a unit that its column suggests: a word that is not the name of a code.
+
+    >>> proposed_name("person"), proposed_name("pid"), proposed_name("user_month"), proposed_name("row")
+    ('person', None, None, None)
+    """
+    return unit if re.fullmatch("[a-z]{4,}", unit) and not unit.endswith(("id", "code", "key")) else None
 
 
 def _suspicious(source: Source, stored: Mapping[str, Mapping[str, str]]) -> tuple[str, ...]:

@@ -40,12 +40,10 @@ from ..names import find_table
 from ..questions.conditions import Condition
 from ..questions.groups import Groups
 from ..questions.question import Question
+from ..unit import ROW as ROW
 from .dialect import Dialect
 
 _Read = TypeVar("_Read")
-
-#: The unit when each row is one.
-ROW = "row"
 #: Groups times combinations of conditions: a rank is two such numbers in one 64-bit integer.
 MOST_COMBINATIONS = 2**30
 #: How many hexadecimal digits of md5 the rule of bounding takes: 60 bits, a positive number in every engine.

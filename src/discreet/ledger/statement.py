@@ -11,6 +11,7 @@ from typing import Any
 
 from ..report import Bar, Code, Json, Part, Prose, Report, Result, Section, Table, stamped
 from ..report import Terms as Lines
+from ..unit import Unit
 from .budget import NOTHING, RELATIONS, Cost, Terms, short
 from .chain import Event, time_text
 from .entries import Entry
@@ -135,8 +136,11 @@ def terms_in_words(terms: Terms) -> tuple[tuple[str, str], ...]:
         budget += f", delta = {short(terms.delta, up=False)}"
     if terms.rho is not None:
         budget += f", added up as rho = {short(terms.rho, up=False)} (filter zcdp)"
-    who = "one row" if terms.unit == "row" else f"one person (column {terms.unit})"
-    return (("data", terms.dataset), ("protects", f"{who}, {RELATIONS[terms.relation].change}"), ("budget", budget))
+    return (
+        ("data", terms.dataset),
+        ("protects", f"{Unit(terms.unit).protected}, {RELATIONS[terms.relation].change}"),
+        ("budget", budget),
+    )
 
 
 def release_line(path: str | Path, number: int) -> str:

@@ -20,6 +20,7 @@ from ..engines.sources import Counting, Data, Source, open_source
 from ..errors import InvalidInput, SourceFailed, arg, call
 from ..exact.arrays import IntArray
 from ..exact.bits import Bits, SecureBits
+from ..ledger.bindings import bind_unit_name, refuse_other_unit_name
 from ..ledger.budget import Cost, amount_text
 from ..ledger.chain import time_text
 from ..ledger.ledger import Ledger
@@ -151,7 +152,7 @@ class Outlook(Result):
 
 def foresee(plan: Plan, source: Source, book: Ledger, out: str | Path | None = None) -> Outlook:
     """What a release of this plan would do to its ledger. Whatever would be refused for another reason is refused."""
-    book.check_terms(plan.dataset, plan.protection.unit, plan.protection.relation)
+    _refuse_other_terms(plan, book)
     recorded = recorded_answer(plan, book)
     if out is not None:
         refuse_occupied(out, plan.key if recorded else None)
@@ -170,7 +171,7 @@ def release_plan(plan: Plan, source: Source, book: Ledger, out: str | Path | Non
 
 def _release(plan: Plan, source: Source, book: Ledger, out: str | Path | None, bits: Bits) -> Release:
     """The one path of every release; tests give it bits from a seed."""
-    book.check_terms(plan.dataset, plan.protection.unit, plan.protection.relation)
+    _refuse_other_terms(plan, book)
     recorded = recorded_answer(plan, book)
     if out is not None:
         refuse_occupied(out, plan.key if recorded else None)
@@ -178,6 +179,8 @@ def _release(plan: Plan, source: Source, book: Ledger, out: str | Path | None, b
     if recorded is None:
         counted = plan.canonical
         _rehearse(counted, source, book)
+        if book.quote(plan.cost)[1] is None:
+            bind_unit_name(book, plan.protection.unit_name)
         # everything that can be known without a row is known here: from the next line on it costs
         recorded = book.answer(
             plan.key, counted.request, plan.cost, draw=lambda: _silenced(counted, source, book.terms.key, bits)
@@ -186,6 +189,11 @@ def _release(plan: Plan, source: Source, book: Ledger, out: str | Path | None, b
     if out is not None:
         release.save(out)
     return release
+
+
+def _refuse_other_terms(plan: Plan, book: Ledger) -> None:
+    book.check_terms(plan.dataset, plan.protection.unit, plan.protection.relation)
+    refuse_other_unit_name(book, plan.protection.unit_name)
 
 
 def _rehearse(plan: Plan, source: Source, book: Ledger) -> None:

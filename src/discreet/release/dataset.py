@@ -20,6 +20,7 @@ from ..questions.domains import split_domain
 from ..questions.question import Question, asked_table, read_question
 from ..report import Json, Report, Result
 from ..sources.sql import quoted
+from ..unit import read_unit_name
 from .counts import Outlook, foresee, release_plan
 from .plan.plan import Plan
 from .plan.planning import plan_request
@@ -28,7 +29,7 @@ from .publish.recorded import recorded_answer
 from .publish.released import Release
 
 #: Fields that the declaration and its ledger fix: another value would be another data set, or a second budget.
-FIXED = ("unit", "relation", "dataset")
+FIXED = ("unit", "unit_name", "relation", "dataset")
 
 
 class Budget(NamedTuple):
@@ -50,6 +51,8 @@ class Dataset:
         The data: an address, or a table in memory.
     unit
         Whose data is protected: a column, or ``"row"``.
+    unit_name
+        What texts call it: ``"person"``, ``"household"``; None to call it by its column.
     columns
         The public values of columns: ``{"site": range(1, 7), "age": {"bands": [18, 30, 65]}}``.
     ledger
@@ -70,14 +73,21 @@ class Dataset:
     """
 
     def __init__(
-        self, *, name: str, data: Data, unit: str, columns: Mapping[str, object] | None = None,
-        ledger: str | Path | Ledger | None = None,
+        self, *, name: str, data: Data, unit: str, unit_name: str | None = None,
+        columns: Mapping[str, object] | None = None, ledger: str | Path | Ledger | None = None,
     ) -> None:  # fmt: skip
         declared = {key: DeclaredColumn.from_python(key, value) for key, value in (columns or {}).items()}
         in_files = isinstance(data, str | Path)
         book = None if ledger is None else ledger.name if isinstance(ledger, Ledger) else str(ledger)
         table = DeclaredTable(str(data) if in_files else "")
-        self.declaration = Declaration(name, unit, {name: table}, declared, book)
+        self.declaration = Declaration(
+            name,
+            unit,
+            {name: table},
+            declared,
+            book,
+            unit_name=None if unit_name is None else read_unit_name(unit_name),
+        )
         self._memory = None if in_files else data
         self._book = ledger if isinstance(ledger, Ledger) else None
         self._data: str | None = None
@@ -162,7 +172,7 @@ class Dataset:
         asked = [read_question(text, unit=unit) for text in texts]
         given = dict(fields)
         overrides = self._fill(given, asked)
-        given["unit"] = unit
+        given |= {"unit": unit, "unit_name": declared.unit_name}
         if given.get("sizes") is None and (declared.ledger is not None or self._book is not None):
             given["relation"] = self.ledger.terms.relation
         data, source = self._source(table)
@@ -315,7 +325,7 @@ class BoundPlan(Result):
         """
         book = self._checked_ledger()
         foresee(self.plan, self.source, book, out)  # refuses whatever can be known before the edition is bound
-        if self.plan.edition and self._place is not None and book.quote(self.plan.cost)[1] is None:
+        if self._place is not None and book.quote(self.plan.cost)[1] is None:
             bind_edition(book, self._table, self.plan.edition, self._place)
         return release_plan(self.plan, self.source, book, out)
 
@@ -323,7 +333,7 @@ class BoundPlan(Result):
         """Return the ledger, if no recorded answer of another file would be given."""
         book = self.dataset_object.ledger
         edition = self.plan.edition
-        if edition and self._place is not None:
+        if self._place is not None:
             refuse_other_file(book, self._table, edition, self._place)
             unbound = edition_file(book, self._table, edition) is None
             if self.dataset_object._edition and unbound and recorded_answer(self.plan, book) is not None:

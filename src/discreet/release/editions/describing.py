@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from ...engines.base import ROW
 from ...exact.rationals import exp_bounds
 from ...ledger.budget import NOTHING, RELATIONS, Cost, short
 from ...plots.counts import label
 from ...plots.editions import MOST_LINES, MOST_PANELS
 from ...report import Bullets, Fact, Json, Part, Picture, Prose, Report, Section, Table
+from ...unit import Unit
 from ...wording import listed, percent, plural, rounded
 from ..plan.describing import cost_in_words
 
@@ -52,7 +52,7 @@ def _facts(found: EditionComparison) -> tuple[Fact, ...]:
             f"{beyond:,} of {looked:,}",
             f"changes are larger than the noise explains; up to {chance} would be so by chance, on average",
         ),
-        Fact(f"ε = {short(whole.epsilon, up=True)}", f"for {what}a {_who(found)} that is in every edition{delta}"),
+        Fact(f"ε = {short(whole.epsilon, up=True)}", f"for {what}{_who(found).a} that is in every edition{delta}"),
     )
 
 
@@ -80,8 +80,8 @@ def under_substitution(found: EditionComparison) -> Cost:
     return whole
 
 
-def _who(found: EditionComparison) -> str:
-    return "row" if found.releases[0].plan.protection.unit == ROW else "person"
+def _who(found: EditionComparison) -> Unit:
+    return found.releases[0].plan.protection.who
 
 
 def _beyond_noise(found: EditionComparison) -> tuple[int, int, str]:
@@ -208,19 +208,19 @@ def _reading(found: EditionComparison, level: str) -> Iterator[str]:
         f"Growth is {UNDETERMINED} where the earlier count may be less than half of the published one: a percentage "
         "of so uncertain a number says nothing."
     )
-    if _who(found) == "person":
-        yield (
-            "The contribution bound is the same in every edition. People whom it leaves out are missing from both "
-            "counts."
-        )
     costs, who = costs_by_relation(found), _who(found)
+    if not who.is_row:
+        yield (
+            f"The contribution bound is the same in every edition. Rows of {who.a} that it leaves out are missing from "
+            "both counts."
+        )
     if len(costs) == 1:
         (whole,) = costs.values()
-        yield f"The privacy of the editions adds up: {cost_in_words(whole)} for a {who} that is in every one of them."
+        yield f"The privacy of the editions adds up: {cost_in_words(whole)} for {who.a} that is in every one of them."
     else:
         each = listed([f"{cost_in_words(cost)} under {relation}" for relation, cost in costs.items()])
         yield (
-            f"The editions have different neighbouring tables: {each}. These do not add up as they stand. For a {who} "
+            f"The editions have different neighbouring tables: {each}. These do not add up as they stand. For {who.a} "
             f"that is in every edition they are {cost_in_words(under_substitution(found))} under substitution; under "
             "add-remove nothing is guaranteed for all of them together."
         )

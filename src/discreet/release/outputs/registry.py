@@ -12,7 +12,6 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from ...engines.base import ROW
 from ...exact.rationals import float_up
 from ...ledger.budget import RELATIONS
 from ...report import Json
@@ -119,16 +118,15 @@ def _composition(release: Release) -> str:
 
 def _loss(release: Release) -> dict[str, Json]:
     plan = release.plan
-    unit = plan.protection.unit
-    whose = "one row" if unit == ROW else f"one person: all rows with the same {unit}"
+    who = plan.protection.who
     parameters: dict[str, Json] = {"epsilon": float_up(plan.cost.epsilon)}
     if plan.cost.delta:
         parameters["delta"] = float_up(plan.cost.delta)
     if plan.cost.delta and plan.cost.rho is not None:
         parameters["rho"] = float_up(plan.cost.rho)
     return {
-        "privacy_unit": "Row" if unit == ROW else f"Person (column {unit})",
-        "privacy_unit_details": f"Adjacent tables differ by {whose}, "
+        "privacy_unit": who.protected[0].upper() + who.protected[1:],
+        "privacy_unit_details": f"Adjacent tables differ by one {who.one}, "
         f"{RELATIONS[plan.protection.relation].change} ({plan.protection.relation}). {' '.join(release.guarantee)}",
         "privacy_parameters": parameters,
         "privacy_parameters_details": "For everything in this release together, rounded up.",
@@ -171,11 +169,12 @@ def _post_processing(release: Release) -> str:
 
 def _implementation(release: Release) -> dict[str, Json]:
     noise = [f"{table.title}: {_noise(table.plan)}." for table in release.tables]
-    row = release.plan.protection.unit == ROW
+    who = release.plan.protection.who
+    row = who.is_row
     rule = (
         "Each row is counted once in each table, or not at all."
         if row
-        else f"{release.guarantee[0]} The rule that bounds contributions looks at each person alone."
+        else f"{release.guarantee[0]} The rule that bounds contributions looks at each {who.one} alone."
     )
     return {
         "preprocessing_and_hyperparameter_tuning": f"The question: "

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ...engines.base import ROW
 from ...errors import InvalidInput, WrongType, arg
 from ...questions.bands import BAND, Bands, DeclaredBands, bands_from, in_words, read_bands
 from ...questions.domains import REST, has_rest, split_domain
 from ...questions.groups import Groups, domain_column
 from ...questions.question import Question, find_column
+from .protection import Protection
 from .request import Domain, Rows
 
 
@@ -155,7 +155,7 @@ def banded_notes(question: Question, groups: Groups, stored: Mapping[str, str]) 
     return notes
 
 
-def rest_notes(question: Question, groups: Groups, unit: str, max_groups: int) -> list[str]:
+def rest_notes(question: Question, groups: Groups, protection: Protection) -> list[str]:
     """Whether rows with other values are counted, and what a group for them changes."""
     without = [
         column
@@ -178,10 +178,11 @@ def rest_notes(question: Question, groups: Groups, unit: str, max_groups: int) -
             "the domain to count them together."
         )
     starred = [column for column, values in zip(question.by, groups.values, strict=True) if has_rest(values)]
-    if starred and unit != ROW and max_groups < groups.live:
+    who, most = protection.who, protection.max_groups
+    if starred and not who.is_row and most < groups.live:
         notes.append(
-            f"{REST} of {' and '.join(starred)} takes part in the choice of a person's groups: somebody with rows "
-            f"there and in listed groups is still counted in {max_groups} at most."
+            f"{REST} of {' and '.join(starred)} takes part in the choice of groups: {who.a} with rows there and in "
+            f"listed groups is still counted in {most} at most."
         )
     return notes
 

@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ...engines.base import ROW
 from ...engines.sources import Source
 from ...errors import InvalidInput, arg
 from ...questions import groups as declared
@@ -17,6 +16,7 @@ from ...questions.bands import BAND, DeclaredBands
 from ...questions.domains import listed_values
 from ...questions.groups import Groups
 from ...questions.question import Question
+from ...unit import Unit
 from .banding import refuse_both, with_bands
 from .request import Domain, Rows
 
@@ -112,25 +112,24 @@ def declared_sizes(sizes: Rows, asked: Sequence[Question], cells: Sequence[Group
     return np.repeat(per_group, len(asked[0].aggregates))
 
 
-def contribution_bound(given: int | None, unit: str, asked: Sequence[Question], cells: Sequence[Groups]) -> int:
+def contribution_bound(given: int | None, who: Unit, asked: Sequence[Question], cells: Sequence[Groups]) -> int:
     """The bound on contributions. It changes what the counts mean, so nothing is assumed where it matters."""
     if given is not None:
         return given
     several = [
         groups.live
         for question, groups in zip(asked, cells, strict=True)
-        if groups.live > 1 and set(question.by) != {unit}
+        if groups.live > 1 and set(question.by) != {who.column}
     ]
-    if unit == ROW or not several:
+    if who.is_row or not several:
         return 1
     most = max(several)
     raise InvalidInput(
-        f"say in how many groups one person is counted, since people can have rows in several of the {most:,}:\n"
-        f"  {arg('max_groups', 1)}  each person is counted in one group only and is missing from the others: the "
-        "least noise\n"
-        f"  {arg('max_groups', most)}  each person is counted in every group where they have rows: up to {most:,} "
-        "times the "
-        "noise\nIf everyone has rows in one group only, 1 leaves nobody out."
+        f"say in how many groups one {who.one} is counted, since {who.several} can have rows in several of the "
+        f"{most:,}:\n  {arg('max_groups', 1)}  each {who.one} is counted in one group only and is missing from the "
+        "others: the least noise\n"
+        f"  {arg('max_groups', most)}  each {who.one} is counted in every group where {who.they_have} rows: up to "
+        f"{most:,} times the noise\nIf each has rows in one group only, 1 leaves none out."
     )
 
 

@@ -6,7 +6,6 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ...engines.base import ROW
 from ...exact.rationals import as_fraction, bound_up, text_up
 from ...explanation import Explanation, explain, fold
 from ...ledger.budget import RELATIONS, Cost, exact_text, short
@@ -14,6 +13,7 @@ from ...optimise.families import FAMILIES
 from ...privacy.certificate import Certificate
 from ...questions.question import Question
 from ...report import Fact, Prose, Report, Section, Table, Terms
+from ...unit import Unit
 from ...wording import listed, noun, percent, plural, rounded
 from ..noise.discovered import DiscoveredNoise
 
@@ -118,7 +118,8 @@ def plan_facts(plan: Plan) -> tuple[Fact, ...]:
     """The three or four numbers to take home."""
     words = explained(plan.cost)
     several = _steps_between_values(plan) > 1
-    about = f"that one {_who(plan)} is in the table" if several else f"about one {_who(plan)}"
+    who = plan.protection.who
+    about = f"that one {who.one} is in the table" if several else f"about one {who.one}"
     epsilon = f"ε = {text_up(plan.cost.epsilon, 4)}"
     if plan.cost.delta:
         facts = [Fact(epsilon, f"privacy of the whole release, with δ = {text_up(plan.cost.delta, 3)}")]
@@ -142,21 +143,17 @@ def _how_many(plan: Plan) -> Fact:
     return Fact(f"{plan.cells:,}", noun(plan.cells, "count"))
 
 
-def _who(plan: Plan) -> str:
-    return "row" if plan.protection.unit == ROW else "person"
-
-
 def question_in_words(plan: Plan, question: Question) -> str:
     """What is asked, as a person would."""
-    unit = plan.protection.unit
+    who = plan.protection.who
     where = f" with {question.where.text}" if question.where is not None else ""
     by = f", by {listed(question.by)}{', with totals' if question.levels else ''}" if question.by else ""
-    asked = f"How many {'rows' if unit == ROW else 'people'} are there in {question.table}{where}{by}?"
+    asked = f"How many {who.several} are there in {question.table}{where}{by}?"
     conditions = [(one.name, one.condition) for one in question.aggregates]
     if len(conditions) > 1 or conditions[0][1] is not None:
         measures = [f"{name} ({'all' if condition is None else condition.text})" for name, condition in conditions]
         asked += f" {noun(len(measures), 'Measure')}: {', '.join(measures)}."
-    return asked if unit == ROW else f"{asked} The column {unit} identifies people."
+    return f"{asked} The column {who.column} identifies {who.several}." if who.name and not who.is_row else asked
 
 
 # ------------------------------------------------------------------------------------------------ beliefs
@@ -179,8 +176,8 @@ def _steps_between_values(plan: Plan) -> int:
 
 def odds_in_words(plan: Plan) -> list[str]:
     """What the cost means for one unit: whether it is in the table, and which values it has."""
-    who, present = _who(plan), explained(plan.cost)
-    others = "all other rows" if who == "row" else "everyone else's data"
+    unit, present = plan.protection.who, explained(plan.cost)
+    who = unit.one
     if math.isinf(present.odds_ratio):
         return [text.replace("that person", f"this {who}") for text in present.sentences[1:]]
     values = explained(plan.cost, steps=_steps_between_values(plan))
@@ -195,7 +192,7 @@ def odds_in_words(plan: Plan) -> list[str]:
             )
         return [*said, detection]
     what = f"that this {who} is in the table" if several else f"of any statement about this {who}"
-    said = [f"For a reader who knows {others}, the odds {what} change at most {fold(present.odds_ratio)}-fold."]
+    said = [f"For a reader who knows {unit.others}, the odds {what} change at most {fold(present.odds_ratio)}-fold."]
     belief = f"A belief of 50% becomes at most {text_up(100 * present.posterior, 3)}%"
     if several:
         how = "without a useful limit" if math.isinf(values.odds_ratio) else f"at most {fold(values.odds_ratio)}-fold"
@@ -204,25 +201,25 @@ def odds_in_words(plan: Plan) -> list[str]:
     return [*said, f"{belief}.", detection]
 
 
-#: For so many rows of one person the delta is stated.
-_ROWS_OF_ONE = (2, 5, 10)
+#: For so many units of one person the delta is stated.
+_UNITS_OF_ONE = (2, 5, 10)
 
 
-def several_rows_in_words(cost: Cost) -> str:
-    """What somebody with several rows has where a row is protected: ``k epsilon``, and the delta of k steps.
+def several_units_in_words(cost: Cost, who: Unit) -> str:
+    """What somebody has who is several units: ``k epsilon``, and the delta of k steps.
 
     The delta ``delta (e^(k epsilon) - 1)/(e^epsilon - 1)`` holds for every mechanism (Dwork and Roth 2014, 2.3); that
     of one law of noise may be smaller.
 
     >>> from fractions import Fraction
-    >>> several_rows_in_words(Cost(Fraction(1)))
-    'A person with k rows in the table has k times this epsilon.'
+    >>> several_units_in_words(Cost(Fraction(1)), Unit("row"))
+    'Someone with k rows in the table has k times this epsilon.'
     """
-    several = "A person with k rows in the table has k times this epsilon"
+    several = f"{who.with_several} has k times this epsilon"
     if not cost.delta:
         return f"{several}."
-    deltas = [f"{text_up(explained(cost, steps=rows).delta, 3)} for k = {rows}" for rows in _ROWS_OF_ONE]
-    return f"{several} and a larger delta, at most {listed(deltas)}. With many rows nothing is guaranteed."
+    deltas = [f"{text_up(explained(cost, steps=units).delta, 3)} for k = {units}" for units in _UNITS_OF_ONE]
+    return f"{several} and a larger delta, at most {listed(deltas)}. With a large k nothing is guaranteed."
 
 
 def _factor(words: Explanation) -> str:
@@ -249,7 +246,7 @@ def learning(plan: Plan) -> list[Section]:
     """What a reader can learn, as a section for pages; none where there is no bound."""
     headings, rows = beliefs(plan)
     table = Table(headings, tuple(rows), numbers=tuple(range(len(headings))), compact=True)
-    return [Section(f"What a reader can learn about one {_who(plan)}", (table,), "pages")] if rows else []
+    return [Section(f"What a reader can learn about one {plan.protection.who.one}", (table,), "pages")] if rows else []
 
 
 def _exact(plan: Plan) -> Section:

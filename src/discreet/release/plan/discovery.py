@@ -22,6 +22,7 @@ from ...questions.domains import has_rest
 from ...questions.groups import TOTAL, Groups, Value, domain_column
 from ...questions.question import Question, find_column
 from ...report import Json
+from ...unit import Unit
 from ...wording import listed
 from ..noise.discovered import DiscoveredNoise, discovered_noise
 from .declaring import declared_groups
@@ -178,21 +179,22 @@ def refuse_misfits(request: ReleaseRequest) -> None:
 
 
 def _refuse_unbounded_people(request: ReleaseRequest) -> None:
-    if request.unit == ROW and not request.one_row_each:
+    who = Unit(request.unit, request.unit_name)
+    if who.is_row and not (request.one_row_each or request.unit_name):
         raise InvalidInput(
             "a person with many rows in one group would be named for certain, because each row counts as a person of "
             "its own.",
             f"Name the column of the person: {arg('unit', 'COLUMN')}. If each person has one row, say so: "
-            f"{arg('one_row_each')}.",
+            f"{arg('unit_name', 'person')}.",
             argument="unit",
         )
     if request.unit != ROW and request.one_row_each:
         raise InvalidInput(f"{arg('one_row_each')} goes with {arg('unit', ROW)}.", "Leave it out.")
     if request.unit != ROW and request.max_groups is None:
         raise InvalidInput(
-            "say in how many groups one person is counted: the groups are not known, and a person can have rows in "
+            f"say in how many groups one {who.one} is counted: the groups are not known, and {who.a} can have rows in "
             "several.",
-            f"{arg('max_groups', 1)} counts each person in one group only and names the most groups.",
+            f"{arg('max_groups', 1)} counts each {who.one} in one group only and names the most groups.",
             argument="max_groups",
         )
 
@@ -217,12 +219,12 @@ def read_discovery(request: ReleaseRequest, asked: Question, base: Question, sou
     places.sort()
     if request.unit != ROW and any(asked.by[place] == request.unit for place in places):
         raise InvalidInput(
-            f"the values of {request.unit!r} are people: each has a group of their own, and none could be named.",
+            f"{request.unit!r} is the unit: each of its values has a group of its own, and none could be named.",
             "Group by another column.",
             argument="discover",
         )
     kinds = tuple(_kind(base, place, source) for place in places)
-    return Discovery(tuple(places), tuple(asked.by[place] for place in places), kinds, bool(request.one_row_each))
+    return Discovery(tuple(places), tuple(asked.by[place] for place in places), kinds, request.unit == ROW)
 
 
 def _kind(question: Question, place: int, source: Source | None) -> str:
@@ -330,11 +332,10 @@ def sentences(
     discovery: Discovery, protection: Protection, groups: Groups, noise: DiscoveredNoise, question: Question
 ) -> tuple[str, ...]:
     """Whom the release protects, how groups come to be named, and what a named count is."""
+    who, several = protection.who.one, protection.who.several
     if protection.unit == ROW:
-        who, several = "row", "rows"
         general: tuple[str, ...] = (protection.sentences(1)[0],)
     else:
-        who, several = "person", "people"
         general = protection.sentences(protection.max_groups + 1)[:-1]
     without = [] if protection.unit == ROW else [protection.unit]
     outside = "outside WHERE" + (" or the declared groups" if groups.columns else "")
@@ -354,7 +355,7 @@ def sentences(
     ]
     if protection.unit == ROW:
         said.append(
-            f"This rests on each person having one row. Somebody with {2 * reach + 1:,} rows in one group would be "
-            "named for certain."
+            f"This rests on nobody having more than one row. Somebody with {2 * reach + 1:,} rows in one group would "
+            "be named for certain."
         )
     return (*general, *said)

@@ -26,7 +26,7 @@ from ..levels.shape import Shape
 from ..levels.splitting import best_split
 from ..noise.accuracy import Expected
 from ..noise.cells import CellNoise, takes_sigma2
-from .protection import Change
+from .protection import Change, Protection
 from .request import ReleaseRequest
 
 
@@ -186,12 +186,15 @@ def expected_levels(combination: Combination, level: Fraction) -> Expected:
     return ExpectedLevels(level, math.ceil(width), sd, 0.0, 0.0, 0.0)
 
 
-def totals_in_words(max_groups: int) -> tuple[str, ...]:
+def totals_in_words(protection: Protection) -> tuple[str, ...]:
     """What totals mean."""
     said = "A total is the sum of the counts of its declared groups. Rows outside these are in no total."
-    if max_groups == 1:
+    if protection.max_groups == 1:
         return (said,)
+    who = protection.who
+    they = "they are" if who.is_person else "it is"
     return (
         said,
-        "A total counts a person once for each group they are counted in: it counts people times groups, not people.",
+        f"A total counts {who.a} once for each group {they} counted in: it counts {who.several} times groups, not "
+        f"{who.several}.",
     )

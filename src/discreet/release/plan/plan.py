@@ -30,6 +30,7 @@ from ...questions.groups import Groups, Value
 from ...questions.orders import canonical, places_in
 from ...questions.question import Question, read_question
 from ...report import Json, Report, Result, plain, stamped
+from ...unit import read_unit_name
 from ...wording import plural
 from ..levels.combining import Combination
 from ..levels.shape import Shape
@@ -37,7 +38,7 @@ from ..noise.accuracy import Expected, read_level
 from ..noise.cells import CellNoise
 from ..noise.discovered import DiscoveredNoise
 from .banding import declared_in_words
-from .describing import OUTPUT_IN_WORDS, noise_in_words, odds_in_words, plan_report, several_rows_in_words
+from .describing import OUTPUT_IN_WORDS, noise_in_words, odds_in_words, plan_report, several_units_in_words
 from .discovery import Discovery, price_discovery, sensitivity, sentences, shape_in_words
 from .levels import LevelPlan, combination_of, expected_levels, levels_from_json, levels_json, measure, totals_in_words
 from .pricing import price
@@ -48,6 +49,9 @@ Request: TypeAlias = Mapping[str, Any]
 
 #: What a request says it is.
 FORMAT, VERSION = "discreet request", 1
+
+#: What a request says that does not change its answer.
+_NOT_IN_KEY = ("level", "unit_name")
 
 
 @dataclass(frozen=True)
@@ -247,6 +251,7 @@ class Plan(Result):
             "dataset": self.dataset,
             "edition": self.edition,
             "unit": self.protection.unit,
+            **({} if self.protection.unit_name is None else {"unit_name": self.protection.unit_name}),
             "relation": self.protection.relation,
             "max_groups": self.protection.max_groups,
             "epsilon": str(self.cost.epsilon),
@@ -265,14 +270,15 @@ class Plan(Result):
     def key(self) -> str:
         """The digest of the canonical request: the same question asked again has the same key, whatever the data holds.
 
-        Another order of the same groups is the same question, and so is another level, which needs no new noise.
+        Another order of the same groups is the same question, and so are another level, which needs no new noise, and
+        another name of the unit.
         """
         return self.canonical.declared_key
 
     @cached_property
     def declared_key(self) -> str:
         """The digest of the request as it stands: what older programs recorded the answer under."""
-        asked = {name: value for name, value in self.request.items() if name != "level"}
+        asked = {name: value for name, value in self.request.items() if name not in _NOT_IN_KEY}
         return hashlib.sha256(
             json.dumps(asked, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
         ).hexdigest()
@@ -280,14 +286,14 @@ class Plan(Result):
     @cached_property
     def guarantee(self) -> tuple[str, ...]:
         """What is protected and how well, in plain words."""
-        odds = (*odds_in_words(self), *([several_rows_in_words(self.cost)] if self.protection.unit == ROW else []))
+        odds = (*odds_in_words(self), several_units_in_words(self.cost, self.protection.who))
         first = self.tables[0]
         if first.discovery is not None and isinstance(first.noise, DiscoveredNoise):
             about = sentences(first.discovery, self.protection, first.groups, first.noise, first.question)
             return (*about, self.sensitivity_text, *odds)
         groups = max(table.groups.live for table in self.tables)
         declared = dict.fromkeys(said for table in self.tables for said in declared_in_words(table.groups))
-        totals = totals_in_words(self.protection.max_groups) if any(table.levels for table in self.tables) else ()
+        totals = totals_in_words(self.protection) if any(table.levels for table in self.tables) else ()
         bounded = self.protection.sentences(groups, len(self.tables))
         return (*bounded, *declared, *totals, self.sensitivity_text, *odds)
 
@@ -302,7 +308,7 @@ class Plan(Result):
     @property
     def sensitivity_text(self) -> str:
         """How many cells one unit can move, in words."""
-        who = "row" if self.protection.unit == ROW else "person"
+        who = self.protection.who.one
         many = " + ".join(str(table.sensitivity) for table in self.tables)
         total = sum(table.sensitivity for table in self.tables)
         if total == 1:
@@ -362,7 +368,10 @@ def plan_from_request(request: Request) -> Plan:
         raise InvalidInput(
             f"this is not a request that this version can read (it says {request.get('format')!r}).", argument="request"
         )
-    protection = Protection(request["unit"], request["relation"], request["max_groups"])
+    name = request.get("unit_name")
+    protection = Protection(
+        request["unit"], request["relation"], request["max_groups"], None if name is None else read_unit_name(name)
+    )
     tables = []
     for entry in request["tables"]:
         question = read_question(entry["question"], unit=protection.unit)

@@ -15,6 +15,7 @@ from ...errors import InvalidInput, arg
 from ...ledger.budget import read_name
 from ...questions.question import Question, expand_view, find_column, read_question, read_view
 from ...questions.readings import reading_notes
+from ...unit import Unit
 from ..levels.shape import Shape
 from .banding import banded_notes, declared_bands, rest_notes
 from .declaring import blank_notes, contribution_bound, declared_groups, declared_sizes, refuse_texts_for_numbers
@@ -80,10 +81,11 @@ def plan_request(request: ReleaseRequest, data: Data) -> Plan:
     kinds = [{} if source is None else source.table(question.table) for question in asked]
     banded = declared_bands(asked, request.bands, written, kinds)
     cells = declared_groups(asked, request.domain, request.groups, request.zeros, banded, kinds)
-    protection = Protection(unit, request.relation, contribution_bound(request.max_groups, unit, bases, cells))
+    most = contribution_bound(request.max_groups, Unit(unit, request.unit_name), bases, cells)
+    protection = Protection(unit, request.relation, most, request.unit_name)
     notes = blank_notes(request.domain)
     for question, group in zip(asked, cells, strict=True):
-        notes += rest_notes(question, group, unit, protection.max_groups)
+        notes += rest_notes(question, group, protection)
     if source is not None:
         for question, group, stored in zip(asked, cells, kinds, strict=True):
             notes += banded_notes(question, group, stored)
@@ -122,7 +124,8 @@ def _plan_discovery(
     """The plan of a question whose groups are found in the data."""
     discovery = read_discovery(request, asked, base, source)
     groups = declared_part(request, asked, discovery)
-    protection = Protection(unit, request.relation, 1 if request.max_groups is None else request.max_groups)
+    most = 1 if request.max_groups is None else request.max_groups
+    protection = Protection(unit, request.relation, most, request.unit_name)
     notes = blank_notes(request.domain)
     if source is not None:
         refuse_texts_for_numbers([replace(asked, by=_without(asked.by, discovery.places))], [groups], source)

@@ -58,7 +58,7 @@ def _charged(noise: CellNoise, change: Change, method: str) -> tuple[Mechanism |
     claim = weakest.certificate if isinstance(weakest, Mechanism) else None
     if claim is None or claim.delta or math.isinf(claim.epsilon) or noise.shift_law is None:
         raise InvalidInput(
-            "one person can move a total by more than one, and this noise is judged for steps of one only.",
+            "one unit can move a total by more than one, and this noise is judged for steps of one only.",
             f"Use geometric or discrete-gaussian, or {arg('max_groups', 1)}.",
         )
     return Privacy(epsilon=change.l1 * Fraction(claim.epsilon)), 1

@@ -11,6 +11,7 @@ from ...exact.integers import positive_integer
 from ...ledger.budget import RELATIONS
 from ...questions.groups import Groups
 from ...questions.question import Question
+from ...unit import Unit
 from ..levels.shape import Shape
 
 #: What to say when no unit was named.
@@ -43,11 +44,14 @@ class Protection:
         ``"add-remove"`` (the number of units is private) or ``"substitution"`` (it is public).
     max_groups
         In how many groups a unit counts at most; the rest of its rows are left out by a rule that looks at no one else.
+    unit_name
+        What the curator calls the unit; None to call it by its column.
     """
 
     unit: str
     relation: str
     max_groups: int
+    unit_name: str | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.unit, str) or not self.unit:
@@ -63,6 +67,11 @@ class Protection:
                 f"{arg('unit', 'row')}.",
                 f"Leave it out, or name the person's column with {arg('unit', 'COLUMN')}.",
             )
+
+    @property
+    def who(self) -> Unit:
+        """The unit, for texts."""
+        return Unit(self.unit, self.unit_name)
 
     def sensitivity(self, question: Question, groups: Groups) -> int:
         """The most cells that one change can move, each by one.
@@ -95,50 +104,52 @@ class Protection:
 
     def sentences(self, groups: int, tables: int = 1) -> tuple[str, ...]:
         """In how many of so many groups (of each of the tables) a unit is counted, who is protected, and the rule."""
-        if self.unit == ROW:
+        who = self.who
+        protects = f"This protects {who.protected}. {_hidden(self.relation, who)}"
+        if who.is_row:
             return (
-                f"This protects one row of the table. {_hidden(self.relation, 'row')}",
+                protects,
                 "Each row that matches WHERE and a declared group is counted once. Other rows are not counted.",
             )
         most = min(self.max_groups, groups)
         if groups == 1:
-            first = f"Each person is counted once{' in each table' if tables > 1 else ''}."
+            first = f"Each {who.one} is counted once{' in each table' if tables > 1 else ''}."
         elif most == 1:
             only = "one group only" if tables == 1 else "only one group of each table"
-            first = f"Each person is counted in {only}."
+            first = f"Each {who.one} is counted in {only}."
         else:
-            first = f"Each person is counted in at most {most} groups{' of each table' if tables > 1 else ''}."
+            first = f"Each {who.one} is counted in at most {most} groups{' of each table' if tables > 1 else ''}."
         if most == groups > 1:
-            first = "Each person is counted in every group where they have rows."
+            first = f"Each {who.one} is counted in every group where {who.they_have} rows."
+        several = who.several
         missing = (
-            "People with rows in more groups are missing from the rest, so a count can be far below the number of "
-            "people with rows in its group. Noise and intervals refer to the counts after this rule. A larger "
-            "contribution bound (max_groups) counts people in more groups, and adds more noise."
+            f"{several[0].upper()}{several[1:]} with rows in more groups are missing from the rest, so a count can be "
+            f"far below the number of {several} with rows in its group. Noise and intervals refer to the counts after "
+            f"this rule. A larger contribution bound (max_groups) counts {several} in more groups, and adds more noise."
+        )
+        choice = (
+            f"If {who.a} has rows in more groups than that, a secret key and {who.their} own rows choose which, and "
+            "nothing else."
         )
         return (
             first,
             *([missing] if groups > most else []),
-            f"This protects one person (all rows with the same {self.unit}). {_hidden(self.relation, 'person')}",
-            *([_CHOICE] if groups > most else []),
+            protects,
+            *([choice] if groups > most else []),
             f"Rows without a {self.unit}, and rows outside WHERE or the declared groups, are not counted. We "
             "cannot say how many rows were left out: that number is itself private.",
         )
 
 
-_CHOICE = (
-    "If a person has rows in more groups than that, a secret key and their own rows choose which, and nothing else."
-)
-
-
-#: How a person and a row are spoken of: one of them, several, and what is said of their values.
-_SPOKEN = {"person": ("someone", "people", "their values", "someone's values"),
-           "row": ("a row", "rows", "its values", "the values of a row")}  # fmt: skip
-
-
-def _hidden(name: str, unit: str) -> str:
+def _hidden(name: str, who: Unit) -> str:
     """What readers cannot tell, and how neighbouring tables differ."""
-    relation, (one, several, values, whose) = RELATIONS[name], _SPOKEN[unit]
-    what = f"whether {one} is in the table, or what {values} are" if relation.hides_presence else f"what {whose} are"
-    public = "" if relation.hides_presence else f" How many {several} there are is public."
-    differ = f"neighbouring tables differ by one {unit} {relation.change}"
+    relation = RELATIONS[name]
+    one, whose = ("someone", "someone's values") if who.is_person else (who.a, f"the values of {who.a}")
+    what = (
+        f"whether {one} is in the table, or what {who.their} values are"
+        if relation.hides_presence
+        else f"what {whose} are"
+    )
+    public = "" if relation.hides_presence else f" How many {who.several} there are is public."
+    differ = f"neighbouring tables differ by one {who.one} {relation.change}"
     return f"It limits how well readers can tell {what}: {differ}.{public}"

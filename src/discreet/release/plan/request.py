@@ -15,6 +15,7 @@ from ...losses import Loss
 from ...mechanism import Mechanism
 from ...names import find_name
 from ...ptables.table import PTable
+from ...unit import read_unit_name
 from ..noise.accuracy import read_level
 from ..noise.cells import OUTPUTS, cell_mechanism
 from .protection import WHOSE
@@ -30,6 +31,7 @@ class RequestFields(TypedDict, total=False):
     """What a request is made of, as keywords: :class:`ReleaseRequest` says what each is."""
 
     unit: str
+    unit_name: str | None
     domain: Domain | None
     bands: Domain | None
     groups: Rows
@@ -65,7 +67,11 @@ class ReleaseRequest:
         SQL: one table, WHERE, GROUP BY, COUNT(*), COUNT(DISTINCT unit), COUNT_IF(condition). Several questions make one
         release, whose epsilon is split among them.
     unit
-        ``"row"``, or the column that says which person a row belongs to.
+        ``"row"``, or the column that says whose row it is.
+    unit_name
+        What texts call the unit: ``"person"``, ``"household"``, ``"device"``. Without it they call it by its column.
+        With ``unit="row"`` it is your statement, published as such, that every row is a different one. The ledger
+        keeps the name of its first release.
     domain
         The values of each group column, ``{"site": range(1, 7), "health": ["good", "poor"]}``: the groups are their
         cross product. They are public and never taken from the data. ``None`` among the values stands for missing ones,
@@ -104,8 +110,8 @@ class ReleaseRequest:
     relation
         ``"add-remove"`` or ``"substitution"``; by default what ``sizes`` implies.
     max_groups
-        In how many groups one person is counted at most. There is no default where a person can have rows in several
-        groups: 1 counts each in one group only, the number of groups counts everyone wherever they have rows.
+        In how many groups one unit is counted at most. There is no default where a unit can have rows in several
+        groups: 1 counts each in one group only, the number of groups counts each wherever it has rows.
     totals
         Columns to publish totals over as well, in every combination: ``["sex"]``, or ``"all"``. Like ROLLUP and CUBE in
         the question: people are bounded once, and all counts are combined so that they add up.
@@ -135,6 +141,7 @@ class ReleaseRequest:
 
     questions: tuple[str, ...]
     unit: str
+    unit_name: str | None = None
     domain: Domain | None = None
     bands: Domain | None = None
     groups: Rows = None
@@ -304,6 +311,7 @@ def _read_edition(edition: object) -> str:
 #: Fields that are read as soon as they are given.
 _READERS: dict[str, Callable[[Any], Any]] = {
     "questions": _texts,
+    "unit_name": read_unit_name,
     "discover": _columns,
     "epsilon": read_epsilon,
     "delta": _read_delta,

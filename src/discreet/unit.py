@@ -1,0 +1,111 @@
+"""Who is protected, and what texts call it: a row, a person, a household, or whatever a column tells apart."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from .errors import InvalidInput
+
+#: The unit of a release where each row is protected on its own.
+ROW = "row"
+
+_NAME = re.compile(r"[^\W\d_]+(?:[ -][^\W\d_]+){0,4}")
+
+#: Plurals that no rule gives.
+_PLURALS = {"person": "people", "child": "children", "man": "men", "woman": "women"}
+
+_LONGEST = 40
+
+
+def read_unit_name(name: object) -> str:
+    """Return the name of a unit, as it was given: a noun in the singular.
+
+    >>> read_unit_name("household")
+    'household'
+    >>> read_unit_name("user_month")
+    Traceback (most recent call last):
+    discreet.errors.InvalidInput: unit_name must be a noun such as person or household; got 'user_month'.
+    """
+    if not isinstance(name, str) or len(name) > _LONGEST or not _NAME.fullmatch(name) or name.casefold() == ROW:
+        raise InvalidInput.must_be("unit_name", "a noun such as person or household", name)
+    return name
+
+
+@dataclass(frozen=True)
+class Unit:
+    """The unit of a release: its column (or "row"), and the name that the curator gave it.
+
+    Nothing is assumed of a unit without a name: it is called by its column, and never a person.
+
+    Examples
+    --------
+    >>> Unit("pid", "person").several, Unit("row").one, Unit("row", "person").protected
+    ('people', 'row', 'one person: the curator states that every row is a different person')
+    >>> Unit("user_month").protected
+    'one `user_month` (all rows with the same user_month)'
+    """
+
+    column: str
+    name: str | None = None
+
+    @property
+    def is_row(self) -> bool:
+        """Whether each row is a unit."""
+        return self.column == ROW
+
+    @property
+    def one(self) -> str:
+        """The noun for one of them."""
+        return self.name or (ROW if self.is_row else f"`{self.column}`")
+
+    @property
+    def several(self) -> str:
+        """The noun for several of them."""
+        if self.name is None:
+            return "rows" if self.is_row else f"`{self.column}` values"
+        rest, last = self.name[: (cut := max(self.name.rfind(" "), self.name.rfind("-")) + 1)], self.name[cut:]
+        if last.casefold() in _PLURALS:
+            return rest + _PLURALS[last.casefold()]
+        if re.search(r"[^aeiou]y$", last):
+            return f"{rest}{last[:-1]}ies"
+        return f"{rest}{last}{'es' if last.endswith(('s', 'x', 'z', 'ch', 'sh')) else 's'}"
+
+    @property
+    def a(self) -> str:
+        """One of them, with its article."""
+        return f"{'an' if self.one[0].casefold() in 'aeiou' else 'a'} {self.one}"
+
+    @property
+    def is_person(self) -> bool:
+        """Whether they are people by their name, whom texts call somebody."""
+        return self.several.endswith("people")
+
+    @property
+    def protected(self) -> str:
+        """Who is protected, in full."""
+        if not self.is_row:
+            return f"one {self.one} (all rows with the same {self.column})"
+        if self.name is None:
+            return "one row of the table"
+        return f"one {self.one}: the curator states that every row is a different {self.one}"
+
+    @property
+    def they_have(self) -> str:
+        """The pronoun with its verb."""
+        return "they have" if self.is_person else "it has"
+
+    @property
+    def their(self) -> str:
+        """The pronoun that owns."""
+        return "their" if self.is_person else "its"
+
+    @property
+    def others(self) -> str:
+        """The data of all others."""
+        return "everyone else's data" if self.is_person else f"all other {self.several}"
+
+    @property
+    def with_several(self) -> str:
+        """Somebody who is several units."""
+        return "Someone with k rows in the table" if self.is_row else f"Someone with k values of {self.column}"
