@@ -217,8 +217,8 @@ def _ledger(declared: Declaration) -> Ledger | None:
 def _budget(ledger: Ledger) -> str:
     from ..ledger.budget import amount_text
 
-    spent = "" if ledger.entries() else ", nothing spent"
-    return f"{amount_text(ledger.left())} left of {amount_text(_total(ledger))}{spent}"
+    total = amount_text(_total(ledger))
+    return f"{amount_text(ledger.left())} left of {total}" if ledger.entries() else f"{total} in total, nothing spent"
 
 
 def _total(ledger: Ledger) -> Cost:

@@ -71,10 +71,10 @@ def _run_session(block: str, where: str, namespace: dict[str, Any]) -> None:
     assert not report, "".join(report)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_everything_on_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shutil.copytree(ROOT / "data", tmp_path / "data")
-    monkeypatch.chdir(tmp_path)
+def _run_page(page: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run the blocks of a page from top to bottom, in one folder and one namespace."""
+    shutil.copytree(ROOT / "data", folder / "data")
+    monkeypatch.chdir(folder)
     namespace: dict[str, Any] = {"__name__": "__main__"}
     try:
         for kind, block, line in blocks(page):
@@ -84,20 +84,25 @@ def test_everything_on_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pyte
             elif kind == "pycon":
                 _run_session(block, where, namespace)
             else:
-                _run_commands(block, where, tmp_path)
+                _run_commands(block, where, folder)
     finally:  # a page that stops halfway leaves no service behind
-        for started in tmp_path.glob("*.pid"):
+        for started in folder.glob("*.pid"):
             with suppress(ProcessLookupError):
                 os.kill(int(started.read_text()), signal.SIGTERM)
 
 
-def test_the_commands_of_the_readme_run(tmp_path: Path) -> None:
-    """Its Python is run by test_readme.py."""
-    shutil.copytree(ROOT / "data", tmp_path / "data")
-    for kind, block, line in blocks(README):
-        if kind in ("console", "bash"):
-            prompted = re.sub(r"^(?=discreet )", "$ ", block, flags=re.M)
-            _run_commands(prompted, f"README.md:{line}", tmp_path)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_everything_on_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _run_page(page, tmp_path, monkeypatch)
+
+
+def test_everything_in_the_readme_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    examples = [block for kind, block, _ in blocks(README) if kind == "python"]
+    assert len(examples) == 3  # one for each visitor
+    _run_page(README, tmp_path, monkeypatch)
+    assert "would be refused" not in (shown := capsys.readouterr().out) and "recorded already" in shown
 
 
 # ------------------------------------------------------------------------------------------------ the built pages

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shlex
 import shutil
 import subprocess
@@ -342,30 +341,22 @@ def test_what_is_no_table_is_refused_where_no_library_of_tables_is_installed(
     assert "a table of pandas, polars or pyarrow; got a list. Save it as .csv" in done.stdout, done.stderr
 
 
-def test_the_commands_of_the_readme_run_without_extras(installed: Installed, tmp_path: Path) -> None:
-    """All but pictures, which name the extra."""
+def test_the_readme_runs_without_extras(installed: Installed, tmp_path: Path) -> None:
+    """All but pictures, which name the command that installs what draws them; from top to bottom."""
     shutil.copytree(ROOT / "data", tmp_path / "data")
-    for kind, block, line in blocks(README):
-        if kind not in ("console", "bash"):
-            continue
-        for command, code, _ in commands(re.sub(r"^(?=discreet )", "$ ", block, flags=re.M)):
-            done = installed.run(command, tmp_path)
-            drawn = done.returncode == 2 and INSTALL in done.stderr
-            assert done.returncode == code or drawn, f"README.md:{line}: {command}\n{done.stdout}\n{done.stderr}"
-
-
-def test_the_python_of_the_readme_runs_without_extras(installed: Installed, tmp_path: Path) -> None:
-    """A block stops at a picture at most, with the command that installs what draws it."""
-    shutil.copytree(ROOT / "data", tmp_path / "data")
+    guard = "import sys, discreet\ntry:\n    exec(open(sys.argv[1]).read(), {})\n"
+    guard += "except discreet.errors.MissingExtra as problem:\n    print('MISSING', problem)\n"
+    (tmp_path / "guard.py").write_text(guard, encoding="utf-8")
     for number, (kind, block, line) in enumerate(blocks(README)):
-        if kind != "python":
-            continue
-        script = tmp_path / f"example_{number}.py"
-        guard = "import sys, discreet\ntry:\n    exec(open(sys.argv[1]).read(), {})\n"
-        guard += "except discreet.errors.MissingExtra as problem:\n    print('MISSING', problem)\n"
-        (tmp_path / "guard.py").write_text(guard, encoding="utf-8")
-        script.write_text(block, encoding="utf-8")
-        done = installed.run(f"{shlex.quote(str(installed.python))} guard.py {script.name}", tmp_path)
-        assert done.returncode == 0, f"README.md:{line}\n{done.stderr}"
-        missing = [text for text in done.stdout.splitlines() if text.startswith("MISSING")]
-        assert not missing or (INSTALL in missing[0] and "plots." in block), missing
+        if kind == "python":
+            script = tmp_path / f"example_{number}.py"
+            script.write_text(block, encoding="utf-8")
+            done = installed.run(f"{shlex.quote(str(installed.python))} guard.py {script.name}", tmp_path)
+            assert done.returncode == 0, f"README.md:{line}\n{done.stderr}"
+            missing = [text for text in done.stdout.splitlines() if text.startswith("MISSING")]
+            assert not missing or (INSTALL in missing[0] and "plots." in block), missing
+        else:
+            for command, code, _ in commands(block):
+                done = installed.run(command, tmp_path)
+                drawn = done.returncode == 2 and INSTALL in done.stderr
+                assert done.returncode == code or drawn, f"README.md:{line}: {command}\n{done.stdout}\n{done.stderr}"
