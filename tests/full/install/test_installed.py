@@ -160,6 +160,26 @@ TRIED: dict[str, list[str]] = {
         "--ledger study.ledger -o next_health --plan --write next.toml",
         "release next.toml",
     ],
+    "dataset new": [
+        "dataset new visits.csv --unit person --budget 3 {health} --yes",
+        "release {by_health} --max-groups 1 --epsilon 1 --plan",
+        "release {by_health} --max-groups 1 --epsilon 1 -o by_health",
+        "dataset new visits.parquet --unit row --unit-name person --budget 3 --name rows --yes --json",
+    ],
+    "dataset show": [
+        "dataset new visits.csv --unit person --budget 3 --yes",
+        "dataset show visits.toml",
+        "dataset show visits.toml --json",
+    ],
+    "dataset check": [
+        "dataset new visits.csv --unit person --budget 3 --yes",
+        "dataset check visits.toml",
+        "dataset check visits.toml --json",
+    ],
+    "dataset add-column": [
+        "dataset new visits.csv --unit person --budget 3 --yes",
+        "dataset add-column visits.toml {health} --json",
+    ],
     "editions": [
         "ledger init study.ledger --data visits.csv --unit person --epsilon 3",
         "release {by_health} --data visits.csv --unit person --max-groups 1 {health} --epsilon 1 --edition 1 "
