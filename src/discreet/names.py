@@ -90,6 +90,15 @@ def find_name(
     )
 
 
+def in_sql(name: str) -> str:
+    """A name as a question writes it: in double quotes where it needs them.
+
+    >>> in_sql("visits"), in_sql("clinic.visits"), in_sql("my-data-2024")
+    ('visits', 'clinic.visits', '"my-data-2024"')
+    """
+    return name if re.fullmatch(r"[^\W\d]\w*(\.[^\W\d]\w*)?", name) else '"' + name.replace('"', '""') + '"'
+
+
 def find_table(written: str, tables: Iterable[str], place: str) -> str:
     """The table that is meant, in its own spelling: exactly, or the only one that differs in case.
 
@@ -102,14 +111,15 @@ def find_table(written: str, tables: Iterable[str], place: str) -> str:
     alike = [table for table in known if table.casefold() == written.casefold()]
     if len(alike) == 1:
         return alike[0]
-    shown = ", ".join(sorted(known)[:20]) or "none"
+    shown = ", ".join(map(in_sql, sorted(known)[:20])) or "none"
     behind = written.rpartition(".")[2].casefold()
     if written.count(".") and behind in {table.casefold() for table in known}:
         raise InvalidInput(f"the tables of {place} have no schemas.", f"Write the table's name alone: {behind}.")
     inside = [table for table in known if table.partition(".")[2].casefold() == written.casefold()]
     if inside:
         raise InvalidInput(
-            f"{written!r} stands in a schema of {place}.", f"Name the schema too: {' or '.join(sorted(inside)[:20])}."
+            f"{written!r} stands in a schema of {place}.",
+            f"Name the schema too: {' or '.join(map(in_sql, sorted(inside)[:20]))}.",
         )
     tables_are = "The table is" if len(known) == 1 else "The tables are"
     raise InvalidInput(f"there is no table {written!r} in {place}.", f"{tables_are} {shown}.")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
+from typer.core import TyperCommand, TyperOption
 
 from ..errors import DiscreetError, InvalidInput
 from ..report import Refusal
@@ -80,6 +81,29 @@ app.command()(collector.estimate)
 app.add_typer(planning.app, name="collect")
 app.command()(studies.study)
 app.command()(serving.serve)
+
+
+class _OnceCommand(TyperCommand):
+    """A verb whose options are given once, unless one takes several: a second would replace the first unseen."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        _, _, given = self.make_parser(ctx).parse_args(args=list(args))
+        once = [one for one in given if isinstance(one, TyperOption) and not (one.multiple or one.count or one.is_flag)]
+        for place, one in enumerate(once):
+            if one in once[:place]:
+                raise typer.BadParameter("it is given twice. Give it once.", ctx=ctx, param=one)
+        return super().parse_args(ctx, args)
+
+
+def _take_options_once(program: typer.Typer) -> None:
+    for verb in program.registered_commands:
+        verb.cls = _OnceCommand
+    for group in program.registered_groups:
+        if group.typer_instance is not None:
+            _take_options_once(group.typer_instance)
+
+
+_take_options_once(app)
 
 
 def main() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,6 +15,7 @@ from .datasets import find_dataset, plan_declared, release_declared, show_declar
 from .output import Json, Page, decide, print_json, refuse_unwritable, say
 
 if TYPE_CHECKING:
+    from ..engines.sources import Data
     from ..release.plan.plan import Plan
     from ..release.plan.request import ReleaseRequest
 
@@ -162,7 +163,8 @@ def release(
         show_declared(question_plan, out, page, json)
     with _words_of_a_file(questions):
         request, data, ledger, out = _asked(context, questions)
-        planned = plan_request(request, data) if plan else None
+        source = _called_as_asked(request, data, questions)
+        planned = plan_request(request, source) if plan else None
     unit, edition = request.unit, request.edition
     if page is not None and not plan:
         raise InvalidInput(
@@ -172,7 +174,7 @@ def release(
         raise InvalidInput("--write goes with --plan.", "Look at the plan before it is run.", argument="write")
     if planned is not None:
         refuse_unwritable(page, [".html"], "a page")
-        verdict = _show_plan(planned, data, ledger, out, page, json)
+        verdict = _show_plan(planned, data, source, ledger, out, page, json)
         if write is not None:
             _write(context, write, questions)
             places = f"{'' if ledger else ' --ledger PATH'}{'' if out else ' -o FOLDER'}"
@@ -186,7 +188,7 @@ def release(
     if out is None and not json:
         raise InvalidInput("say where the bundle goes: -o FOLDER (or --json to print the counts).", argument="out")
     with _words_of_a_file(questions):
-        released = release_counts(request, data=data, ledger=ledger, out=out)
+        released = release_counts(request, data=source, ledger=ledger, out=out)
     left = Ledger.open(ledger).left()
     if not released.fresh:
         _warn_of_later_changes(data, str(released.ledger["time"]))
@@ -216,7 +218,7 @@ def _asked(context: typer.Context, questions: list[str]) -> tuple[ReleaseRequest
             if name != "edition":
                 option = f"--{name.replace('_', '-')}"
                 raise InvalidInput(f"{questions[0]} says what is asked.", f"Leave {option} out, or change the file.")
-        file = open_request(questions[0], **given)
+        file = open_request(questions[0], **_of_this_edition(questions[0], given, places))
         request, places = file.request, file.places | places
     else:
         if "unit" not in given:
@@ -226,6 +228,42 @@ def _asked(context: typer.Context, questions: list[str]) -> tuple[ReleaseRequest
         raise InvalidInput(f"say which table is meant: {arg('data', 'FILE')}, or the address of a database.")
     out = places.get("out")
     return request, str(places["data"]), places.get("ledger"), None if out is None else Path(out)
+
+
+def _of_this_edition(file: str, given: dict[str, object], places: Mapping[str, object]) -> dict[str, object]:
+    """What changes in a request file whose data is another file: the same people pay, under the name of the edition."""
+    from ..addresses import read_address
+    from ..errors import InvalidInput
+    from ..release.plan.request_file import open_request
+
+    asked = open_request(file)
+    other = None if places.get("data") is None else str(places["data"])
+    if other is None or asked.data is None or read_address(other).dataset == read_address(asked.data).dataset:
+        return given
+    if "edition" not in given:
+        raise InvalidInput(
+            f"{read_address(other)} is not the file of {file}, so it is an edition of its own.",
+            f"Name it: {arg('edition', '2026-Q2')}.",
+            argument="edition",
+        )
+    return {"dataset": asked.request.dataset or read_address(asked.data).dataset, **given}
+
+
+def _called_as_asked(request: ReleaseRequest, data: str, questions: list[str]) -> Data:
+    """The data; the file of another edition may be called by the data set, or as the file that a request was for."""
+    from ..addresses import read_address
+    from ..engines.sources import open_source
+    from ..questions.question import asked_table
+    from ..release.plan.request_file import is_request_file, open_request
+
+    address = read_address(data)
+    if request.dataset is None or not address.may_be_opened:
+        return data
+    names = {request.dataset.casefold()}
+    if is_request_file(questions) and (own := open_request(questions[0]).data) is not None:
+        names.add(read_address(own).dataset.casefold())
+    table = asked_table(request.questions[0])
+    return open_source(address).call_table(table) if table.casefold() in names else data
 
 
 @contextmanager
@@ -300,7 +338,7 @@ def _warn_of_later_changes(data: str, recorded: str) -> None:
 
 
 def _show_plan(
-    plan: Plan, data: str, ledger: str | None, out: Path | None, page: Path | None, json: bool
+    plan: Plan, data: str, source: Data, ledger: str | None, out: Path | None, page: Path | None, json: bool
 ) -> str | None:
     """The plan, and with a ledger what it would decide: the verdict."""
     from dataclasses import replace
@@ -309,7 +347,7 @@ def _show_plan(
     from ..engines.sources import open_source
     from ..release.counts import foresee, open_ledger
 
-    outlook = None if ledger is None else foresee(plan, open_source(data), open_ledger(ledger, plan), out)
+    outlook = None if ledger is None else foresee(plan, open_source(source), open_ledger(ledger, plan), out)
     report, content = plan.report(), plan.to_json()
     if outlook is not None:
         report = replace(report, sections=(*report.sections, *outlook.report().sections))

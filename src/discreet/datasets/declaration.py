@@ -18,7 +18,7 @@ from ..addresses import Address, read_address
 from ..engines.base import ROW
 from ..errors import DiscreetError, InvalidInput, InWords, UnreadableFile, WrongType
 from ..ledger.budget import read_name
-from ..names import nearest
+from ..names import in_sql, nearest
 from ..report import Json, Report, Result, Section, Terms
 from ..unit import read_unit_name
 from ..wording import listed
@@ -289,7 +289,8 @@ class Declaration(Result):
     def no_table(self, table: str) -> InvalidInput:
         """Return the error of a question about a table that is not declared."""
         return InvalidInput(
-            f"{self.name} declares no table {table!r}.", f"It declares {listed(sorted(self.tables), 'and')}."
+            f"{self.name} declares no table {table!r}.",
+            f"It declares {listed(sorted(map(in_sql, self.tables)), 'and')}.",
         )
 
 

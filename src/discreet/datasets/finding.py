@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ..errors import DiscreetError, InvalidInput, arg, call
+from ..names import in_sql
 from ..wording import listed
 from .declaration import ENDING, FORMAT, Declaration
 
@@ -33,7 +34,7 @@ def find_declaration(table: str, folder: Path) -> Declaration:
             f"the table {table!r} is declared in {names}.", f"Say which is meant: {arg('dataset', fitting[0].name)}."
         )
     if declared:
-        tables = listed(sorted(name for one in declared for name in one.tables), "and")
+        tables = listed(sorted(in_sql(name) for one in declared for name in one.tables), "and")
         known = f"{listed([one.name for one in declared], 'and')} declares {tables}"
         raise InvalidInput(
             f"no dataset here declares the table {table!r}; {known}.",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidInput, InWords
+from ..names import in_sql
 from ..sources.parsing import duckdb_sql, parse_sql
 from .band_expressions import BAND_NODES, BandExpression, no_bands, read_band_expression
 from .conditions import Condition, bare, column_name, only, read_condition, refused, shown
@@ -37,6 +39,9 @@ def only_statement(sql: str, what: str) -> Expression:
         first: dict[str, Any] = (getattr(error, "errors", None) or [{}])[0]
         where = f" at line {first['line']}, column {first['col']}" if first.get("line") else ""
     if where is not None:
+        unquoted = re.search(r"\bFROM\s+(\w+(?:[-.]\w+)*-[-.\w]*)", sql, flags=re.IGNORECASE)
+        if unquoted:
+            raise refused(f"{unquoted[1]} needs quotes", f"Write the table as: FROM {in_sql(unquoted[1])}")
         raise refused(
             f"{what} cannot be read as SQL{where}",
             "Write it like SELECT site, COUNT(*) FROM visits WHERE year = 1 GROUP BY site.",

@@ -12,7 +12,8 @@ from ...addresses import Address, read_address
 from ...engines.base import ROW
 from ...engines.sources import Counting, Data, Source, open_source
 from ...errors import InvalidInput, arg
-from ...ledger.budget import read_name
+from ...exact.rationals import text_up
+from ...ledger.budget import Cost, read_name
 from ...questions.question import Question, expand_view, find_column, read_question, read_view
 from ...questions.readings import reading_notes
 from ...unit import Unit
@@ -111,6 +112,7 @@ def plan_request(request: ReleaseRequest, data: Data) -> Plan:
     tables = noise.tables(drafts)
     cost = price(tables, *noise.stated_cost(tables))
     notes += noise.overpayment_note(tables, cost)
+    notes += _doubtful(asked, unit, cost)
     refuse_unnamed_selection(data, request.edition)
     return Plan(
         _account(request, data, source),
@@ -136,12 +138,30 @@ def _plan_discovery(
     assert epsilon is not None  # what has none was refused
     noise = noise_for(base, protection, epsilon, delta)
     cost = price_discovery(base, protection, noise, epsilon, delta)
+    notes += _doubtful([asked], unit, cost)
     table = TablePlan(base, groups, noise, Fraction(1), sensitivity(base, protection), discovery=discovery)
     refuse_unnamed_selection(data, request.edition)
     return Plan(
         _account(request, data, source),
         protection, (table,), cost, request.level, request.edition, tuple(dict.fromkeys(notes)),
     )  # fmt: skip
+
+
+#: A delta above this is questioned: so often the guarantee may fail altogether.
+_LARGE_DELTA = Fraction(1, 100)
+
+
+def _doubtful(asked: Sequence[Question], unit: str, cost: Cost) -> list[str]:
+    """What is allowed, and hardly meant: groups of one unit each, and a guarantee that may often fail."""
+    notes = []
+    if unit != ROW and any(column.casefold() == unit.casefold() for question in asked for column in question.by):
+        notes.append(f"{unit} is the unit, and is grouped by: each group has one {unit} or none. Is that meant?")
+    if cost.delta > _LARGE_DELTA:
+        notes.append(
+            f"the delta is {text_up(cost.delta, 3)}: so often the guarantee may fail altogether. A delta is far below "
+            "one over the number of people."
+        )
+    return notes
 
 
 def _without(by: Sequence[str], places: Sequence[int]) -> tuple[str, ...]:
