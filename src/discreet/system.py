@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable
-from contextlib import suppress
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import ModuleType
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
 #: The modules ``fcntl`` and ``resource``, or None where they do not exist.
 _locks: ModuleType | None = None
@@ -84,6 +85,35 @@ def limit_memory(size: int) -> bool:
     except (ValueError, OSError):
         return False
     return True
+
+
+#: The part of the machine's memory that a private file may take; a larger one is on the disk.
+_PRIVATE_FILE_SHARE = 4
+
+
+@contextmanager
+def private_file(size: int) -> Iterator[tuple[Path, BinaryIO]]:
+    """Make a file that only this user can open and that is gone afterwards; yield its path and the stream to write to.
+
+    On Linux it has no name, so that nothing is left of it however the process ends: it is in memory, or on the disk if
+    it would take too much of that. Elsewhere it is in a private folder for temporary files.
+
+    Parameters
+    ----------
+    size
+        The expected size in bytes.
+    """
+    descriptors = Path("/proc/self/fd")
+    if hasattr(os, "memfd_create") and descriptors.is_dir():
+        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        in_memory = size <= memory // _PRIVATE_FILE_SHARE
+        with os.fdopen(os.memfd_create("discreet"), "wb") if in_memory else tempfile.TemporaryFile("wb") as stream:
+            yield descriptors / str(stream.fileno()), stream
+        return
+    with tempfile.TemporaryDirectory(prefix="discreet-") as folder:
+        path = Path(folder) / "private"
+        with path.open("wb") as stream:
+            yield path, stream
 
 
 def sync_folder(folder: Path) -> None:

@@ -22,7 +22,7 @@ import pytest
 from discreet.engines.base import Counting
 from discreet.engines.duckdb.counting import count
 from discreet.engines.sources import open_source
-from discreet.sources import files
+from discreet.sources import engine as duckdb_engine
 from discreet.sources.files import open_files
 from support import awkward, independence
 from support.tiers import batches
@@ -72,7 +72,7 @@ def test_a_row_counts_for_itself_alone(batch: int) -> None:
 
 
 def test_the_suite_notices_an_optimiser_that_reads_statistics(monkeypatch) -> None:
-    monkeypatch.setattr(files, "_switch_off_what_reads_statistics", lambda engine: None)
+    monkeypatch.setattr(duckdb_engine, "_switch_off_what_reads_statistics", lambda engine: None)
     assert any(violations(seed) for seed in range(15, 25))
 
 

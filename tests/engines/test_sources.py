@@ -24,7 +24,7 @@ from discreet.engines.sources import Source, open_source
 from discreet.errors import DiscreetError, InvalidInput, SourceFailed, UnreadableFile
 from discreet.questions.groups import TOTAL, Groups
 from discreet.questions.question import expand_view, read_question
-from discreet.sources import files
+from discreet.sources import csv_files
 from discreet.sources.files import open_files
 from support.file_questions import KEY, by_site, counts, csv_source
 from support.refusals import refused
@@ -168,7 +168,7 @@ def test_no_rows_make_a_csv_file_fail(tmp_path, what) -> None:
 
 
 def test_bytes_that_are_no_text(tmp_path) -> None:
-    """The record vanishes where the field is read, and stays where it is not."""
+    """A value that is not text is missing where it is read, and its record stays."""
     source = csv_source(tmp_path, b"site,b\n1,\xff\n2,\xc3\x28\n\xfe,x\n3,y\n")
     assert by_site(source) == [1, 1, 1]
     assert counts(source, "SELECT site, COUNT(b) AS n FROM t GROUP BY site", {"site": range(1, 4)}) == [0, 0, 1]
@@ -206,7 +206,7 @@ def test_a_schema_is_known_without_reading_a_row(tmp_path) -> None:
 
 def test_records_across_the_engines_blocks(tmp_path, monkeypatch) -> None:
     """Large enough for several threads and buffers: quoted newlines and broken records, beside Python's own reader."""
-    monkeypatch.setattr(files, "_CSV_BUFFER", 8 * files._CSV_RECORD)
+    monkeypatch.setattr(csv_files, "_CSV_BUFFER", 8 * csv_files._CSV_RECORD)
     chance = random.Random(4)
     text = io.StringIO()
     out = csv.writer(text, lineterminator="\n")
@@ -274,7 +274,7 @@ def test_tables_of_a_database(database) -> None:
         "person": "text",
     }  # no computed column
     assert list(database.table("other").values()) == ["number", "date", "timestamp", "boolean", "other", "other"]
-    with refused(InvalidInput, token='my "visits ... near, other'):
+    with refused(InvalidInput, token='my ""visits ... near, other'):
         database.table("study")
     sql = 'SELECT site, COUNT(*) FROM "my ""visits" GROUP BY site'
     assert counts(database, sql, {"site": range(1, 4)}) == [1, 2, 0]

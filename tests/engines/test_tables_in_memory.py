@@ -28,7 +28,7 @@ from discreet.engines.sources import Source, open_source
 from discreet.errors import InvalidInput, MissingExtra, SourceFailed, WrongType
 from discreet.questions.groups import TOTAL, groups_from
 from discreet.questions.question import read_question
-from discreet.sources import files
+from discreet.sources import engine as duckdb_engine
 from support import engines as engine_registry
 from support.refusals import Parts, refused
 from support.tiers import batches
@@ -539,8 +539,10 @@ def test_the_suite_notices_a_copy_that_is_read_by_its_statistics(monkeypatch) ->
 
 def test_the_engine_of_a_copy_has_the_settings_of_files(monkeypatch) -> None:
     opened = []
-    switch_off: Any = files._switch_off_what_reads_statistics
-    monkeypatch.setattr(files, "_switch_off_what_reads_statistics", lambda engine: opened.append(switch_off(engine)))
+    switch_off: Any = duckdb_engine._switch_off_what_reads_statistics
+    monkeypatch.setattr(
+        duckdb_engine, "_switch_off_what_reads_statistics", lambda engine: opened.append(switch_off(engine))
+    )
     assert count_where(pl.DataFrame({"x": [50.0] * 500 + [float("nan")] * 20 + [250.0]}), "x > 200") == 21
     assert opened
 

@@ -285,7 +285,7 @@ ANY = {
         "optimise.lp.solver": 1, "pages.html": 2, "pages.pictures": 1,
         "release.outputs.excel": 4, "release.publish.frames": 5, "plots.chart": 6, "plots.counts": 4,
         "web.frame.rendering": 5,
-        "plots.curves": 3, "plots.reconstruction": 1, "release.levels.overlapping": 2, "sources.files": 4,
+        "plots.curves": 3, "plots.reconstruction": 1, "release.levels.overlapping": 2, "sources.engine": 4,
     },
     "options that are handed on, and rows of numbers that programs read": {
         "": 3, "cli.collector": 6, "cli.design": 12, "cli.judge": 1, "cli.main": 2, "cli.ptable": 1, "cli.release": 3,

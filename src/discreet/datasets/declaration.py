@@ -10,7 +10,7 @@ import os
 import tempfile
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,8 @@ from ..errors import DiscreetError, InvalidInput, InWords, UnreadableFile, Wrong
 from ..ledger.budget import read_name
 from ..names import in_sql, nearest
 from ..report import Json, Report, Result, Section, Terms
+from ..sources.encodings import read_encoding
+from ..sources.files import is_csv, refuse_encoding
 from ..unit import read_unit_name
 from ..wording import listed
 from .columns import DeclaredColumn
@@ -35,9 +37,6 @@ ENDING = ".toml"
 #: What the file is, for messages.
 _WHAT = "a dataset file"
 
-#: Keys that are planned and not read yet.
-_NOT_YET = ("encoding",)
-
 
 @dataclass(frozen=True)
 class DeclaredTable:
@@ -49,16 +48,28 @@ class DeclaredTable:
         The address of its data, relative to the declaration.
     unit
         Its column that names the unit, where it differs from that of the data set; None elsewhere.
+    encoding
+        The encoding of its CSV file; None where it is not declared, which is UTF-8.
     """
 
     data: str
     unit: str | None = None
+    encoding: str | None = None
+
+    def to_json(self) -> dict[str, Json]:
+        """What the file says of the table."""
+        own = {"unit": self.unit, "encoding": self.encoding}
+        return {"data": self.data, **{key: value for key, value in own.items() if value is not None}}
 
 
 def _text(value: object, key: str) -> str:
     if not isinstance(value, str) or not value.strip():
         raise WrongType.must_be(key, "a text", InWords(f"a {type(value).__name__}"))
     return value
+
+
+def _encoding(value: object, key: str) -> str:
+    return read_encoding(_text(value, key), key)
 
 
 def _dataset(value: object, key: str) -> str:
@@ -100,15 +111,13 @@ _KEYS: dict[str, Callable[[object, str], Any]] = {
 }
 
 #: The keys of a table, likewise.
-_TABLE_KEYS: dict[str, Callable[[object, str], Any]] = {"data": _text, "unit": _text}
+_TABLE_KEYS: dict[str, Callable[[object, str], Any]] = {"data": _text, "unit": _text, "encoding": _encoding}
 
 
 def _read_keys(
     content: Mapping[str, object], known: Mapping[str, Callable[[object, str], Any]], required: tuple[str, ...]
 ) -> dict[str, Any]:
     for key in content:
-        if key in _NOT_YET:
-            raise InvalidInput(f"{key} is not supported yet.", "Leave it out.", argument=key)
         if key not in known:
             near = nearest(key, known)
             meant = f"Did you mean {near}? " if near else ""
@@ -181,6 +190,8 @@ class Declaration(Result):
                 raise InvalidInput.must_be("version", "1", version)
             declared = cls(**_read_keys(content, _KEYS, ("dataset", "unit", "tables")), path=path)
             declared.data_of(next(iter(declared.tables)))  # an address that cannot be read is refused now
+            for table in declared.tables:
+                declared.refuse_encoding(table)
             _ = declared.ledger_place
         except DiscreetError as problem:
             raise UnreadableFile.because(str(path), problem) from None
@@ -208,6 +219,19 @@ class Declaration(Result):
         """Return the address of a table's data, as it is found from here."""
         return resolved_place(self.tables[table].data, "data", self.folder, _WHAT)
 
+    def encoding_of(self, table: str, data: str | None = None) -> str | None:
+        """Return the declared encoding of a table's CSV file; None where none is declared.
+
+        Other data of the same table (``data``) has that encoding too if it is a CSV file; else it has none.
+        """
+        encoding = self.tables[table].encoding
+        return encoding if data is None or is_csv(read_address(data)) else None
+
+    def refuse_encoding(self, table: str) -> None:
+        """Refuse an encoding of what is not a CSV file."""
+        if (encoding := self.tables[table].encoding) is not None:
+            refuse_encoding(read_address(self.data_of(table)), encoding)
+
     @property
     def ledger_place(self) -> str | None:
         """The address of the ledger, as it is found from here."""
@@ -226,10 +250,7 @@ class Declaration(Result):
             content["unit_name"] = self.unit_name
         if self.ledger is not None:
             content["ledger"] = self.ledger
-        content["tables"] = {
-            name: {"data": table.data, **({} if table.unit is None else {"unit": table.unit})}
-            for name, table in self.tables.items()
-        }
+        content["tables"] = {name: table.to_json() for name, table in self.tables.items()}
         content["columns"] = {name: column.to_toml() for name, column in self.columns.items()}
         return content
 
@@ -246,6 +267,8 @@ class Declaration(Result):
             lines += ["", f"[tables.{toml_key(name)}]", f"data = {toml_value(table.data)}"]
             if table.unit is not None:
                 lines.append(f"unit = {toml_value(table.unit)}")
+            if table.encoding is not None:
+                lines.append(f"encoding = {toml_value(table.encoding)}")
         lines += ["", "# Public values of columns, never taken from the data.", "[columns]"]
         lines += [f"{toml_key(name)} = {toml_value(column.to_toml())}" for name, column in self.columns.items()]
         if undeclared:
@@ -266,7 +289,7 @@ class Declaration(Result):
             return self
         where = file.parent
         tables = {
-            name: DeclaredTable(relative_place(self.data_of(name), "data", where, _WHAT), table.unit)
+            name: replace(table, data=relative_place(self.data_of(name), "data", where, _WHAT))
             for name, table in self.tables.items()
         }
         ledger = None if self.ledger_place is None else relative_place(self.ledger_place, "ledger", where, _WHAT)
@@ -279,8 +302,9 @@ class Declaration(Result):
         if self.unit_name is not None:
             pairs.append(("called", self.unit_name))
         for name, table in self.tables.items():
-            unit = "" if table.unit is None else f" (unit {table.unit})"
-            pairs.append(("table", f"{name}: {_shown_address(table.data)}{unit}"))
+            own = [f"{key} {value}" for key, value in table.to_json().items() if key != "data"]
+            stated = f" ({', '.join(own)})" if own else ""
+            pairs.append(("table", f"{name}: {_shown_address(table.data)}{stated}"))
         pairs += [("column", f"{name}: {toml_value(column.to_toml())}") for name, column in self.columns.items()]
         if self.ledger is not None:
             pairs.append(("ledger", self.ledger))

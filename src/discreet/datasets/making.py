@@ -222,7 +222,7 @@ def check_dataset(declared: Declaration) -> tuple[str, ...]:
     names: list[str] = []
     for table in declared.tables:
         try:
-            source = open_source(declared.data_of(table)).call_table(table)
+            source = open_source(declared.data_of(table), encoding=declared.encoding_of(table)).call_table(table)
             columns = list(source.table(source.spelled(table)))
             names += columns
             unit = declared.unit_of(table)
@@ -250,7 +250,10 @@ def add_columns(path: Path, columns: Sequence[DeclaredColumn]) -> Declaration:
     """Add public values of columns to a declaration; its other lines and comments stay as they are."""
     declared = Declaration.open(path)
     text = path.read_text(encoding="utf-8")
-    sources = [open_source(declared.data_of(table)).call_table(table) for table in declared.tables]
+    sources = [
+        open_source(declared.data_of(table), encoding=declared.encoding_of(table)).call_table(table)
+        for table in declared.tables
+    ]
     names = list(dict.fromkeys(name for source in sources for name in source.column_names()))
     lines = []
     for column in columns:

@@ -24,6 +24,9 @@ group. A declared NULL stands for rows without a value in the column, not for va
 where it is declared, stands for whatever else a row holds, values that cannot be read and missing ones too: it is
 decided column by column and row by row, before anything is bounded, and a structural zero is not part of it. A banded
 column is in the band of its value (``questions.bands``).
+
+**Bytes that are invalid in the encoding of a CSV file** make one value unreadable: it is no unit, it is missing in a
+condition, and of the groups it can be in the rest alone.
 """
 
 from __future__ import annotations
@@ -40,6 +43,7 @@ from ..names import find_table
 from ..questions.conditions import Condition
 from ..questions.groups import Groups
 from ..questions.question import Question
+from ..sources.encodings import UTF8
 from ..unit import ROW as ROW
 from .dialect import Dialect
 
@@ -174,6 +178,11 @@ class Source(ABC):
     """
 
     has_own_name = True
+
+    @property
+    def encoding(self) -> str:
+        """The encoding of a CSV file; what is not one has no other than UTF-8."""
+        return UTF8
 
     def __repr__(self) -> str:
         return f"<the data {self.dataset}>"

@@ -1,7 +1,7 @@
 """The rule of counting in plain Python, on plain rows: what every engine is compared with.
 
 It follows ``base`` and ``questions.conditions`` word by word and shares nothing with any engine. A row is a mapping
-from columns to values: None, bool, int, float, Decimal, str, date or datetime (without a zone).
+from columns to values: None, bool, int, float, Decimal, str, date or datetime (without a zone), or unreadable.
 
 What engines are free to do differently is refused as :class:`~discreet.errors.Unsupported` rather than guessed: the
 text of a float, a fraction as a whole number, a text that looks like a date or a number and is not plainly one.
@@ -31,7 +31,12 @@ from ..questions.groups import Groups
 from .base import HASH_DIGITS, ROW, Counting, Discovering
 from .letters import changed
 
-Value = bool | int | float | Decimal | str | date | datetime | None
+
+class Unreadable:
+    """A value of CSV with bytes that are invalid in the encoding of its file."""
+
+
+Value = bool | int | float | Decimal | str | date | datetime | Unreadable | None
 Row = Mapping[str, Value]
 
 
@@ -227,7 +232,7 @@ def _truth(test: Test, row: Row) -> bool | None:
         return None if None in truths else not decisive
     if isinstance(test, Missing):
         value = row[test.left.column] if test.left.type is None else _value(test.left, test.left.type, row)
-        return (value is None) == test.missing
+        return (value is None or isinstance(value, Unreadable)) == test.missing
     if isinstance(test, Member):
         value = _value(test.left, test.left.type or test.literals[0].type, row)
         return None if value is None else (_order(value) in [_order(one.value) for one in test.literals]) == test.inside
@@ -296,7 +301,9 @@ def read_value(value: Value, type_: str) -> Any:
     >>> read_value("1.50", "DOUBLE"), read_value("one", "DOUBLE"), read_value(True, "VARCHAR")
     (1.5, None, 'true')
     """
-    return None if value is None else _READ[type_ if type_ not in WHOLE else "WHOLE"](value, type_)
+    if value is None or isinstance(value, Unreadable):
+        return None
+    return _READ[type_ if type_ not in WHOLE else "WHOLE"](value, type_)
 
 
 def _differs(value: object, type_: str) -> Unsupported:

@@ -8,6 +8,7 @@ from typing import TypeAlias, cast
 
 from ..addresses import FILE, Address, no_engine, read_address
 from ..errors import InvalidInput, arg
+from ..sources.files import refuse_encoding
 from .arrow.foreign import not_a_table
 from .arrow.source import open_table
 from .arrow.tables import ArrowStream, table_in_memory
@@ -31,13 +32,13 @@ OPENERS: Mapping[str, Callable[[Address], Source]] = {
 }
 
 
-def open_source(data: object, dataset: str | None = None) -> Source:
+def open_source(data: object, dataset: str | None = None, encoding: str | None = None) -> Source:
     """Open the data behind an address (``addresses.py``), or a table in memory; a source passes as it is.
 
     ``.csv`` or ``.tsv`` (also ``.gz``, ``.zst``); ``.parquet``: a file, a folder of such files, or a pattern like
     ``visits_*.parquet``; ``.duckdb`` or ``.db``, or any name behind ``duckdb:``; ``postgresql://user@host/study``;
     ``spark://host:7077?table=visits``. A DataFrame of pandas or polars, a table of pyarrow and the catalogue of a Spark
-    session are called as ``dataset`` says.
+    session are called as ``dataset`` says. A CSV file is read in its ``encoding``, which is UTF-8 where none is given.
 
     >>> open_source("visits.xlsx")
     Traceback (most recent call last):
@@ -47,6 +48,9 @@ def open_source(data: object, dataset: str | None = None) -> Source:
         address = read_address(data)
         if address.scheme not in OPENERS:
             raise no_engine(address)
+        if encoding is not None:
+            refuse_encoding(address, encoding)
+            return open_counted_files(address, encoding)
         return OPENERS[address.scheme](address)
     if hasattr(data, "rehearse"):
         return cast(Source, data)

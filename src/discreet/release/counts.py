@@ -25,6 +25,7 @@ from ..ledger.budget import Cost, amount_text
 from ..ledger.chain import time_text
 from ..ledger.ledger import Ledger
 from ..report import Json, Report, Result, Section, Terms
+from ..sources.encodings import UTF8
 from .noise.discovered import DiscoveredNoise
 from .plan.discovery import name_groups
 from .plan.plan import Plan
@@ -198,6 +199,12 @@ def _refuse_other_terms(plan: Plan, book: Ledger) -> None:
 
 def _rehearse(plan: Plan, source: Source, book: Ledger) -> None:
     """Do all of it once on a table without rows, so that what is missing here is missed before it costs anything."""
+    encoding = getattr(source, "encoding", UTF8)  # a source of one's own may not state one
+    if encoding != plan.encoding:
+        raise InvalidInput(
+            f"the plan is for data in {plan.encoding}, and this data is read as {encoding}.",
+            "Plan and release by the same dataset file.",
+        )
     if book.folder is not None:
         refuse_without_room(book.folder, plan.cells)
     source.rehearse(countings_of(plan, book.terms.key))

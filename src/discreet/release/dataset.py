@@ -19,6 +19,7 @@ from ..ledger.ledger import Ledger
 from ..questions.domains import split_domain
 from ..questions.question import Question, asked_table, read_question
 from ..report import Json, Report, Result
+from ..sources.encodings import UTF8, read_encoding
 from ..sources.sql import quoted
 from ..unit import read_unit_name
 from .counts import Outlook, foresee, release_plan
@@ -29,7 +30,7 @@ from .publish.recorded import recorded_answer
 from .publish.released import Release
 
 #: Fields that the declaration and its ledger fix: another value would be another data set, or a second budget.
-FIXED = ("unit", "unit_name", "relation", "dataset")
+FIXED = ("unit", "unit_name", "relation", "dataset", "encoding")
 
 
 class Budget(NamedTuple):
@@ -57,6 +58,8 @@ class Dataset:
         The public values of columns: ``{"site": range(1, 7), "age": {"bands": [18, 30, 65]}}``.
     ledger
         The ledger that pays: its address, or the ledger itself.
+    encoding
+        The encoding of a CSV file: ``"latin-1"``, ``"windows-1252"``, ``"utf-16"``; UTF-8 where none is given.
 
     Examples
     --------
@@ -75,19 +78,21 @@ class Dataset:
     def __init__(
         self, *, name: str, data: Data, unit: str, unit_name: str | None = None,
         columns: Mapping[str, object] | None = None, ledger: str | Path | Ledger | None = None,
+        encoding: str | None = None,
     ) -> None:  # fmt: skip
         declared = {key: DeclaredColumn.from_python(key, value) for key, value in (columns or {}).items()}
         in_files = isinstance(data, str | Path)
         book = None if ledger is None else ledger.name if isinstance(ledger, Ledger) else str(ledger)
-        table = DeclaredTable(str(data) if in_files else "")
-        self.declaration = Declaration(
-            name,
-            unit,
-            {name: table},
-            declared,
-            book,
-            unit_name=None if unit_name is None else read_unit_name(unit_name),
-        )
+        text = None if encoding is None else read_encoding(encoding)
+        table = DeclaredTable(str(data) if in_files else "", encoding=text)
+        called = None if unit_name is None else read_unit_name(unit_name)
+        self.declaration = Declaration(name, unit, {name: table}, declared, book, unit_name=called)
+        if encoding is not None:
+            if not in_files:
+                raise InvalidInput(
+                    "only CSV files have an encoding.", "Leave it out for a table in memory.", argument="encoding"
+                )
+            self.declaration.refuse_encoding(name)
         self._memory = None if in_files else data
         self._book = ledger if isinstance(ledger, Ledger) else None
         self._data: str | None = None
@@ -186,9 +191,12 @@ class Dataset:
         given["edition"] = edition
         request = read_request(texts, **cast(RequestFields, given))
         plan = plan_request(request, cast(Data, data if source is None else source))
+        encoding = self._encoding(table, data)
+        plan = replace(plan, encoding=encoding or UTF8)
         if self._edition:
             overrides = (f"data: {data}" if isinstance(data, str) else "data in memory", *overrides)
-        return BoundPlan(plan, self, table, source, data if isinstance(data, str) else None, request, overrides)
+        place = data if isinstance(data, str) else None
+        return BoundPlan(plan, self, table, source, place, request, overrides, encoding)
 
     def _sql(self, by: Sequence[str], where: str | None) -> str:
         names = [by] if isinstance(by, str) else list(by)
@@ -248,7 +256,13 @@ class Dataset:
             return self._memory, open_source(self._memory, self.declaration.dataset)
         data = self.declaration.data_of(table) if self._data is None else self._data
         address = read_address(data)
-        return data, open_source(address).call_table(table) if address.may_be_opened else None
+        if not address.may_be_opened:
+            return data, None
+        return data, open_source(address, encoding=self._encoding(table, data)).call_table(table)
+
+    def _encoding(self, table: str, data: object) -> str | None:
+        """Return the encoding that is declared of a table, if its data is a CSV file."""
+        return self.declaration.encoding_of(table, data) if isinstance(data, str) else None
 
 
 def _by_column(given: Domain | None, what: str) -> dict[str, object]:
@@ -281,10 +295,11 @@ class BoundPlan(Result):
 
     def __init__(
         self, plan: Plan, dataset: Dataset, table: str, source: Source | None, data: str | None,
-        request: ReleaseRequest, overrides: tuple[str, ...],
+        request: ReleaseRequest, overrides: tuple[str, ...], encoding: str | None = None,
     ) -> None:  # fmt: skip
         self.plan, self.dataset_object, self.overrides = plan, dataset, overrides
         self._table, self._opened, self._place, self._asked = table, source, data, request
+        self._encoding = encoding
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -298,7 +313,7 @@ class BoundPlan(Result):
     def source(self) -> Source:
         """The data; it must be there."""
         if self._opened is None:
-            self._opened = open_source(self._place).call_table(self._table)
+            self._opened = open_source(self._place, encoding=self._encoding).call_table(self._table)
         return self._opened
 
     @property

@@ -3,12 +3,15 @@
 The names and types of columns are known without reading a row. What is done with the rows is up to the rooms below:
 a release counts them, a collector replaces them by reports.
 
-- CSV is read by a fixed dialect (comma, or tab for ``.tsv``; quotes doubled inside quotes; UTF-8; a heading line),
-  since guessing a dialect reads rows. Every column is text and an empty field is NULL. Fields beyond the heading's are
-  ignored. A line ends with LF, CR or both. A blank line is not a record (in a file of one column a missing value is
-  written as two quotes). A field that begins with a quote ends at the next single quote, however far that is. A
-  record with fewer fields than the heading, a record longer than two million bytes, and a record where a field that
-  is read is not UTF-8 cannot be read: either such records vanish, or the reading stops (``skip_unreadable``).
+- CSV is read by a fixed dialect (comma, or tab for ``.tsv``; quotes doubled inside quotes; UTF-8 unless another
+  encoding is declared; a heading line), since guessing a dialect reads rows. Every column is text and an empty field
+  is NULL. Fields beyond the heading's are ignored. A line ends with LF, CR or both. A blank line is not a record (in a
+  file of one column a missing value is written as two quotes). A field that begins with a quote ends at the next
+  single quote, however far that is. A record with fewer fields than the heading, a record longer than two million
+  bytes (of UTF-8), and a record where a field that is read is not UTF-8 cannot be read: either such records vanish,
+  or the reading stops (``skip_unreadable``).
+- Files opened by :meth:`Files.decoded` hold ``encodings.UNREADABLE`` where bytes are invalid in the encoding, so that
+  one field is unreadable and not its record; in ``.zst`` files such records vanish.
 - In Parquet, bytes that are no UTF-8 are read as question marks.
 - A file that is named twice, by a pattern, a link or another name of the same file, is read once.
 - Rows are read as they are stored: a computed column of a DuckDB table is not offered, since computing it can fail.
@@ -19,23 +22,18 @@ to disk, loads no extensions and opens nothing but the files it was given.
 
 from __future__ import annotations
 
-import codecs
-import csv
 import glob
-import gzip
-from abc import ABC, abstractmethod
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING
 
 from ..addresses import PACKED_ENDINGS, Address, no_engine, read_address
-from ..errors import UnreadableFile
-from ..names import find_table
-from .formats import refuse_foreign_format, refuse_other_separators, refuse_table_with_a_log
-from .packed import check_whole
+from ..errors import InvalidInput, UnreadableFile
+from .csv_files import Csv, Tsv
+from .encodings import UTF8
+from .engine import Files
+from .formats import refuse_foreign_format, refuse_table_with_a_log
 from .parquet import annotations_sql, unsafe_columns
 from .sql import quoted, text_literal
 
@@ -43,7 +41,7 @@ if TYPE_CHECKING:
     import duckdb
 
 
-def open_files(data: str | Path | Address, *, skip_unreadable: bool) -> Files:
+def open_files(data: str | Path | Address, *, skip_unreadable: bool, encoding: str | None = None) -> Files:
     """Open the data behind an address, to be read.
 
     Parameters
@@ -53,6 +51,8 @@ def open_files(data: str | Path | Address, *, skip_unreadable: bool) -> Files:
         ``visits_*.parquet``; ``.duckdb`` or ``.db``, or any name behind ``duckdb:``.
     skip_unreadable
         Whether a record of CSV that cannot be read vanishes; otherwise it stops the reading.
+    encoding
+        The encoding of a CSV file (one of ``encodings.ENCODINGS``); None where it was not declared.
 
     Examples
     --------
@@ -64,6 +64,8 @@ def open_files(data: str | Path | Address, *, skip_unreadable: bool) -> Files:
     if not address.in_files:
         raise no_engine(address)
     path, name = address.path, address.dataset
+    if encoding is not None:
+        refuse_encoding(address, encoding)
     if address.is_folder:
         refuse_table_with_a_log(path)
         found = [file for file in path.rglob("*") if not _set_aside(file.relative_to(path))]
@@ -78,8 +80,30 @@ def open_files(data: str | Path | Address, *, skip_unreadable: bool) -> Files:
     if address.scheme == "duckdb":
         return _Database(name, [path], skip_unreadable)
     ending = _format(path)
-    refuse_foreign_format(path, ending, tuple(_FORMATS))
-    return _FORMATS[ending or ""](name, [path], skip_unreadable)
+    refuse_foreign_format(path, ending, tuple(_FORMATS), encoding or UTF8)
+    files = _FORMATS[ending or ""](name, [path], skip_unreadable)
+    if encoding is not None:
+        files.encoding = encoding
+    return files
+
+
+def is_csv(address: Address) -> bool:
+    """Return whether an address names a CSV file, which alone has an encoding."""
+    return address.in_files and address.scheme != "duckdb" and _format(address.path) in (".csv", ".tsv")
+
+
+def refuse_encoding(address: Address, encoding: str) -> None:
+    """Refuse an encoding for anything but a CSV file that can be decoded."""
+    if not is_csv(address):
+        raise InvalidInput(
+            f"only CSV files have an encoding, and {address} is not one.", "Leave the encoding out.",
+            argument="encoding",
+        )  # fmt: skip
+    if encoding != UTF8 and address.path.suffix.lower() == ".zst":
+        raise InvalidInput(
+            f"{address.path.name} is packed by zstd, and only UTF-8 is read from such files.", "Pack it by gzip.",
+            argument="encoding",
+        )  # fmt: skip
 
 
 def _format(path: Path) -> str | None:
@@ -108,321 +132,7 @@ def _parquet_files(path: Path, found: Iterable[Path]) -> list[Path]:
     return list(distinct.values())
 
 
-# ------------------------------------------------------------------------------------------------ in common
-
-
-class Files(ABC):
-    """Files that DuckDB reads in this process.
-
-    Attributes
-    ----------
-    name
-        The stem of the file, the folder or the pattern.
-    files
-        Where they are.
-    skip_unreadable
-        Whether a record of CSV that cannot be read vanishes.
-    typed
-        Whether columns have types of their own; all of CSV is text.
-    named_tables
-        Whether tables have names of their own; elsewhere there is one, called after the file.
-    shared_names
-        Names that several columns of a table have, in whatever case (here in one). Those columns are not offered.
-    """
-
-    typed = True
-    named_tables = False
-
-    def __init__(self, name: str, files: Sequence[Path], skip_unreadable: bool) -> None:
-        self.name = name
-        self.files = [file.resolve() for file in files]
-        self.skip_unreadable = skip_unreadable
-        self.shared_names: set[str] = set()
-
-    def __repr__(self) -> str:
-        return f"<the data {self.name}>"
-
-    @abstractmethod
-    def _read_schemas(self) -> dict[str, Mapping[str, str]]:
-        """Each table's columns and their types, without those whose name is not theirs alone."""
-
-    @abstractmethod
-    def relation(self, table: str, columns: Sequence[str]) -> str:
-        """SQL that stands after FROM and has these columns under their own names."""
-
-    def _own(self, columns: Sequence[tuple[str, str]]) -> dict[str, str]:
-        """The columns whose name no other has, in whatever case: the engine could not tell the others apart."""
-        times = Counter(name.casefold() for name, _ in columns)
-        self.shared_names |= {name for name, several in times.items() if several > 1}
-        return {name: stored for name, stored in columns if times[name.casefold()] == 1 and name and "\0" not in name}
-
-    @cached_property
-    def _schemas(self) -> dict[str, Mapping[str, str]]:
-        return self._read_schemas()
-
-    def tables(self) -> list[str]:
-        """The names of the tables and views."""
-        return list(self._schemas)
-
-    def spelled(self, name: str) -> str:
-        """The table of that name: exactly, or the only one that differs in case."""
-        return find_table(name, self._schemas, self.name)
-
-    def columns(self, table: str) -> Mapping[str, str]:
-        """The columns of a table or view and DuckDB's type of each; no row is read."""
-        return self._schemas[self.spelled(table)]
-
-    def view(self, name: str) -> str | None:
-        """The definition of a view; None for a table."""
-        self.spelled(name)
-        return None
-
-    def may_stop_at(self, table: str, column: str) -> str | None:
-        """Return why the engine could stop at a value of a column, by how the column is stored; None if it cannot."""
-        self.spelled(table)
-        return None
-
-    def empty(self, table: str, columns: Sequence[str]) -> str:
-        """SQL that stands after FROM: no rows, with these columns of the same names and types."""
-        kinds = self.columns(table)
-        listed = ", ".join(f"CAST(NULL AS {kinds[column]}) AS {quoted(column)}" for column in columns)
-        return f"(SELECT {listed or '0'} LIMIT 0) AS empty"
-
-    def check_whole(self) -> None:
-        """Refuse compressed files that are damaged or cut off."""
-        for file in self.files:
-            check_whole(file)
-
-    def last_changed(self) -> float:
-        """When one of the files was last written to, in seconds since 1970."""
-        return max(file.stat().st_mtime for file in self.files)
-
-    def states(self) -> list[tuple[int, int, int]]:
-        """What changes when a file is replaced or written to while it is read."""
-        return [(state.st_ino, state.st_size, state.st_mtime_ns) for state in (file.stat() for file in self.files)]
-
-    @contextmanager
-    def engine(self, *, ordered: bool = False, watched: bool = False, memory: str = "50%") -> Iterator[Any]:
-        """A connection that can read these files, write nowhere and load nothing.
-
-        Parameters
-        ----------
-        ordered
-            Whether rows come in the order they are stored in.
-        watched
-            Whether the engine keeps account of how far it is, for ``query_progress()``.
-        memory
-            The most memory it takes, of the machine's or in bytes.
-        """
-        with open_engine(self._admit, ordered=ordered, watched=watched, memory=memory) as engine:
-            yield engine
-
-    def _admit(self, engine: duckdb.DuckDBPyConnection) -> None:
-        """Open the files, before everything outside is closed."""
-        names = dict.fromkeys(name for file in self.files for name in (str(file), glob.escape(str(file))))
-        engine.execute(f"SET allowed_paths = [{', '.join(map(text_literal, names))}]")
-
-    def _schema_rows(self, sql: str, file: Path | None = None) -> list[tuple[Any, ...]]:
-        """The answer to a question about the schema, of one file or all; the engine's words are withheld here too."""
-        try:
-            with self.engine() as engine:
-                return list(engine.execute(sql).fetchall())
-        except Exception as problem:
-            reason = _reason(problem)
-        file = file or (self.files[0] if len(self.files) == 1 else None)
-        raise UnreadableFile(f"cannot read {file.name if file else self.name}: {reason}")
-
-
-#: No spilling to disk (rows would be in a file), no extensions, no variables of the calling program as tables.
-_SETTINGS: dict[str, str] = {
-    "temp_directory": "",
-    "autoinstall_known_extensions": "false",
-    "autoload_known_extensions": "false",
-    "python_enable_replacements": "false",
-    "enable_external_file_cache": "false",
-    "allow_persistent_secrets": "false",
-}
-
-
-@contextmanager
-def open_engine(
-    admit: Callable[[Any], None] = lambda engine: None,
-    *,
-    ordered: bool = False,
-    watched: bool = False,
-    memory: str = "50%",
-) -> Iterator[Any]:
-    """A DuckDB connection in memory that writes nowhere, loads nothing and acts on no statistics of rows.
-
-    Parameters
-    ----------
-    admit
-        Opens what the connection may read, before everything outside is closed.
-    ordered, watched, memory
-        As for :meth:`Files.engine`.
-    """
-    import duckdb
-
-    own = {"preserve_insertion_order": str(ordered).lower(), "memory_limit": memory}
-    engine = duckdb.connect(":memory:", config={**_SETTINGS, **own})
-    try:
-        admit(engine)
-        _switch_off_what_reads_statistics(engine)
-        _set_progress(engine, watched)
-        engine.execute("SET enable_external_access = false")
-        engine.execute("SET lock_configuration = true")
-        yield engine
-    finally:
-        engine.close()
-
-
-def _set_progress(engine: duckdb.DuckDBPyConnection, watched: bool) -> None:
-    """Let the engine count how far it is, or not; it prints nothing beside our own output.
-
-    In a notebook these settings need ipywidgets, and the engine refuses even to keep them as they are without it. So
-    they are left alone unless they must change; without them nobody is told how far it is.
-    """
-    import duckdb
-
-    (counting,) = engine.execute("SELECT current_setting('enable_progress_bar')").fetchall()[0]
-    if bool(counting) != watched:
-        with suppress(duckdb.InvalidInputException):
-            engine.execute("SET enable_progress_bar_print = false")
-            engine.execute(f"SET enable_progress_bar = {str(watched).lower()}")
-
-
-#: The rules of the engine's optimiser that stay on: they choose columns and expressions, and look at nothing else.
-_HARMLESS_RULES = ("unused_columns", "column_lifetime", "common_subexpressions")
-
-
-def _switch_off_what_reads_statistics(engine: duckdb.DuckDBPyConnection) -> None:
-    """Let no row's answer depend on the least, largest or missing values among *other* rows.
-
-    The optimiser prunes and folds conditions by the statistics of a file or table, which leave NaN out, compare raw
-    bytes where rows are read as text, and count NULLs wrongly: with 50.0 five thousand times and NaN two hundred
-    times, one row of 250.0 turns ``x > 200`` from 0 rows into 201. So every rule is switched off but those known to
-    read none, also the rules of versions to come. Keys of one byte are counted in an array, for which no statistics
-    are needed.
-    """
-    rules = [name for (name,) in engine.execute("SELECT name FROM duckdb_optimizers()").fetchall()]
-    engine.execute(f"SET disabled_optimizers = {text_literal(','.join(set(rules) - set(_HARMLESS_RULES)))}")
-    engine.execute("SET perfect_ht_threshold = 20")
-
-
-#: What the engine says when it cannot open a file -> what the message says instead.
-_REASONS = {
-    "lock on file": "another program has it open for writing. Close it there, or read a copy.",
-    "permission denied": "this user may not read it.",
-    "with version number": "another version of DuckDB wrote it. Export it there to Parquet, or with EXPORT DATABASE.",
-}
-
-
-def _reason(problem: Exception) -> str:
-    said = str(problem).lower()
-    for sign, words in _REASONS.items():
-        if sign in said:
-            return words
-    return "its content does not fit its name. It may be damaged, or of another format."
-
-
 # ------------------------------------------------------------------------------------------------ the formats
-
-
-class _Csv(Files):
-    """A CSV file: columns are known by place, so that no name of the heading can disturb the reading."""
-
-    delimiter = ","
-    typed = False
-
-    def _read_schemas(self) -> dict[str, Mapping[str, str]]:
-        # a name with a line end may be rows, behind a quote that was never closed: it is not offered, and so not shown
-        return {self.name: self._own([(name, "VARCHAR") for name in self._heading() if name.isprintable()])}
-
-    def _heading(self) -> list[str]:
-        file = self.files[0]
-        names: list[str] | None = None
-        try:
-            if file.name.lower().endswith(".zst"):
-                names = self._first_record_of_zst()
-            else:
-                opener = gzip.open if file.name.lower().endswith(".gz") else open
-                # more than the heading is decoded, and what follows it may be no text
-                with opener(file, "rt", encoding="utf-8-sig", errors="surrogateescape", newline="") as lines:
-                    names = next(csv.reader(_first_lines(lines), delimiter=self.delimiter), None)
-        except UnreadableFile:
-            raise
-        except (OSError, EOFError, ValueError, csv.Error):
-            pass  # their words could quote what follows the heading
-        if not names or any("\ud800" <= letter <= "\udfff" for name in names for letter in name):
-            raise UnreadableFile(
-                f"cannot read {file.name}: it must begin with a heading line of column names, in UTF-8."
-            )
-        refuse_other_separators(file, names, self.delimiter)
-        return names
-
-    def _first_record_of_zst(self) -> list[str] | None:
-        """The heading of a file that Python's own library cannot unpack; it must be one line."""
-        lines = _csv_call(self.files[0], 1, "\x1f", quote="", header=False, skip_unreadable=False)
-        found = self._schema_rows(f"SELECT c0 FROM {lines} LIMIT 1")
-        if not found or found[0][0] is None:
-            return None
-        text = str(found[0][0]).removeprefix(codecs.BOM_UTF8.decode())
-        if text.count('"') % 2:
-            raise UnreadableFile(
-                f"cannot read {self.files[0].name}: its heading goes on after the first line.",
-                "Pack it by gzip, or give the columns names of one line.",
-            )
-        return next(csv.reader([text], delimiter=self.delimiter), None)
-
-    def relation(self, table: str, columns: Sequence[str]) -> str:
-        heading = self._heading()
-        call = _csv_call(self.files[0], len(heading), self.delimiter, skip_unreadable=self.skip_unreadable)
-        if len(heading) == 1:  # here a blank line would be a record; unlike an empty field in quotes it is NULL
-            return f"(SELECT nullif(c0, '') AS {quoted(heading[0])} FROM {call} WHERE c0 IS NOT NULL) AS csv"
-        places = ", ".join(f"c{heading.index(column)} AS {quoted(column)}" for column in columns) or "c0"
-        return f"(SELECT {places} FROM {call}) AS csv"
-
-
-class _Tsv(_Csv):
-    delimiter = "\t"
-
-
-#: The longest record of CSV, and how much is read at once, in bytes. A record that is longer than a buffer can take
-#: others with it; one that is longer than a record may be, and shorter than that, vanishes alone.
-_CSV_RECORD = 2_000_000
-_CSV_BUFFER = 128 * _CSV_RECORD
-
-
-def _first_lines(lines: TextIO) -> Iterator[str]:
-    """Yield lines until they have as many letters as a record may have; few packed bytes can hold an endless one."""
-    left = _CSV_RECORD
-    while line := lines.readline(left + 1):
-        left -= len(line)
-        if left < 0:
-            raise ValueError("a heading is longer than a record may be")
-        yield line
-
-
-def _csv_call(
-    file: Path, fields: int, delimiter: str, quote: str = '"', header: bool = True, skip_unreadable: bool = True
-) -> str:
-    """Reading a file by a fixed dialect, with nothing left to guess.
-
-    Three settings keep one person's row from deciding about others' rows. In strict mode a stray quote makes the
-    records after it vanish. Read in parallel, a block that begins inside quotes is misread, and its records vanish.
-    With any line end but ``\\n`` (which stands for CR as well, the second of two being a blank line) a blank line at
-    the end of a buffer is misread, and its CR or LF becomes part of the next record.
-    """
-    columns = ", ".join(f"'c{place}': 'VARCHAR'" for place in range(fields))
-    packed = {".gz": "gzip", ".zst": "zstd"}.get(file.suffix.lower(), "none")
-    return (
-        f"read_csv({text_literal(glob.escape(str(file)))}, columns = {{{columns}}}, delim = {text_literal(delimiter)}, "
-        f"quote = {text_literal(quote)}, escape = {text_literal(quote)}, header = {str(header).lower()}, "
-        f"compression = '{packed}', auto_detect = false, ignore_errors = {str(skip_unreadable).lower()}, "
-        "strict_mode = false, parallel = false, null_padding = false, encoding = 'utf-8', comment = '', "
-        f"new_line = '\\n', allow_quoted_nulls = {str(fields > 1).lower()}, "
-        f"buffer_size = {_CSV_BUFFER}, max_line_size = {_CSV_RECORD})"
-    )
 
 
 class _Parquet(Files):
@@ -496,5 +206,5 @@ class _Database(Files):
 
 #: One for each of ``addresses.ENDINGS``.
 _FORMATS: dict[str, type[Files]] = {
-    ".csv": _Csv, ".tsv": _Tsv, ".parquet": _Parquet, ".duckdb": _Database, ".db": _Database,
+    ".csv": Csv, ".tsv": Tsv, ".parquet": _Parquet, ".duckdb": _Database, ".db": _Database,
 }  # fmt: skip

@@ -57,10 +57,13 @@ _BY_FIRST_BYTES = {
     b"\xfe\xff": ("text in UTF-16", ".utf16"),
 }
 
-_UTF16 = "Save it as CSV UTF-8; on a terminal: iconv -f UTF-16 -t UTF-8 {name} > {stem}_utf8.csv"
+_UTF16 = (
+    'Name its encoding in a dataset file: encoding = "utf-16"; or save it as CSV UTF-8; on a terminal: '
+    "iconv -f UTF-16 -t UTF-8 {name} > {stem}_utf8.csv"
+)
 
 
-def refuse_foreign_format(path: Path, ending: str | None, readable: Sequence[str]) -> None:
+def refuse_foreign_format(path: Path, ending: str | None, readable: Sequence[str], encoding: str = "utf-8") -> None:
     """Refuse a file that is of another format than those that are read, and say what it is.
 
     Parameters
@@ -71,6 +74,8 @@ def refuse_foreign_format(path: Path, ending: str | None, readable: Sequence[str
         The format its name states, one of those that are read, or None.
     readable
         The endings of the formats that are read.
+    encoding
+        The declared encoding of a CSV file.
     """
     if ending is None:
         found = next((what for endings, what in _BY_NAME.items() if path.name.lower().endswith(endings)), None)
@@ -86,6 +91,8 @@ def refuse_foreign_format(path: Path, ending: str | None, readable: Sequence[str
         raise UnreadableFile(f"cannot read {path}: this user may not read it.") from None
     for sign, (what, should_end) in _BY_FIRST_BYTES.items():
         if first.startswith(sign) and not path.name.lower().endswith(should_end):
+            if encoding != "utf-8" and should_end == ".utf16":
+                continue  # what its first bytes say of the encoding is judged with the heading
             if should_end == ".utf16":
                 raise _refused(path, what, _UTF16)
             known = next((advice for endings, (_, advice) in _BY_NAME.items() if should_end in endings), None)

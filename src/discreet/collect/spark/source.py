@@ -11,7 +11,7 @@ from ... import errors
 from ...addresses import Address
 from ...engines.spark.session import TABLE, logs_withheld, own_session, pyspark_driver, read_place, start_session
 from ...errors import InvalidInput, InWords, SourceFailed, UnreadableFile, Unsupported, WrongType, arg
-from ...sources.files import open_engine
+from ...sources.engine import open_engine
 from ...sources.sql import quoted
 from ...spaces import Space
 from ...strict_json import read_json

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from ...errors import SourceFailed
-from ...sources.files import open_engine
+from ...sources.engine import open_engine
 from ...spaces import Space
 from ..columns import REPORT, Batch, Devices, Tally
 from ..readings import Reading

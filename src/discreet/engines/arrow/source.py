@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import InvalidInput, SourceFailed
 from ...exact.arrays import IntArray
-from ...sources.files import open_engine
+from ...sources.engine import open_engine
 from ...sources.sql import quoted
 from ..base import Counting, Discovering, Found, Snapshot, Source
 from ..duckdb.counting import count, discover

@@ -5,27 +5,31 @@ A record of CSV that cannot be read vanishes: a release must not fail because of
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from ...addresses import Address
 from ...errors import InvalidInput
 from ...exact.arrays import IntArray
-from ...sources.files import Files, open_files
+from ...sources.engine import Files
+from ...sources.files import open_files
 from ..base import Counting, Discovering, Found, Snapshot, Source
 from .counting import count, discover
 from .dialect import DUCKDB, DuckDbDialect
+from .marks import by_marked_columns, marked_rows
 from .types import guarded_reading, guarded_rows, kind_of, refuse_as_unit, refuse_unreadable
 
 if TYPE_CHECKING:
     import duckdb
 
+_Counted = TypeVar("_Counted", bound=Counting)
 
-def open_counted_files(address: Address) -> CountedFiles:
-    """The files behind an address."""
-    return CountedFiles(open_files(address, skip_unreadable=True))
+
+def open_counted_files(address: Address, encoding: str | None = None) -> CountedFiles:
+    """Open the files behind an address; CSV in the encoding that is declared, if one is."""
+    return CountedFiles(open_files(address, skip_unreadable=True, encoding=encoding))
 
 
 class CountedFiles(Source):
@@ -42,6 +46,10 @@ class CountedFiles(Source):
     @property
     def dialect(self) -> DuckDbDialect:
         return DUCKDB
+
+    @property
+    def encoding(self) -> str:
+        return self._files.encoding
 
     def tables(self) -> list[str]:
         return self._files.tables()
@@ -80,8 +88,8 @@ class CountedFiles(Source):
     @contextmanager
     def snapshot(self) -> Iterator[Snapshot]:
         before = self._files.states()
-        with self._files.engine() as engine:
-            yield _OpenFiles(self, self._files, engine, before)
+        with self._files.decoded() as files, files.engine() as engine:
+            yield _OpenFiles(self, files, engine, before)
 
 
 class _OpenFiles(Snapshot):
@@ -93,9 +101,24 @@ class _OpenFiles(Snapshot):
         self._engine = engine
         self._before = before
 
+    def prepare(self, countings: Sequence[Counting]) -> None:
+        self._files.decode()
+
     def _guarded(self, rows: str, counting: Counting) -> str:
         stored = self._files.columns(self._source.spelled(counting.question.table))
-        return guarded_rows(rows, {column: stored[column] for column in counting.columns})
+        rows = guarded_rows(rows, {column: stored[column] for column in counting.columns})
+        return marked_rows(rows, counting) if self._files.may_be_unreadable else rows
+
+    def _counting(self, counting: _Counted) -> _Counted:
+        return by_marked_columns(counting) if self._files.may_be_unreadable else counting
+
+    def _kinds(self, counting: Counting) -> Mapping[str, str]:
+        kinds = self._source.table(self._source.spelled(counting.question.table))
+        return (
+            {**kinds, **dict.fromkeys(self._counting(counting).question.by, "text")}
+            if self._files.may_be_unreadable
+            else kinds
+        )
 
     def _rows(self, counting: Counting) -> str:
         name = self._source.spelled(counting.question.table)
@@ -104,17 +127,17 @@ class _OpenFiles(Snapshot):
     def rehearse(self, counting: Counting) -> None:
         self._engine.execute(f"DESCRIBE SELECT * FROM {self._rows(counting)}").fetchall()
         name = self._source.spelled(counting.question.table)
-        nobody, kinds = self._guarded(self._files.empty(name, counting.columns), counting), self._source.table(name)
+        nobody = self._guarded(self._files.empty(name, counting.columns), counting)
         if isinstance(counting, Discovering):
-            discover(self._engine, counting, nobody, kinds)
+            discover(self._engine, self._counting(counting), nobody, self._kinds(counting))
         else:
-            count(self._engine, counting, nobody, kinds)
+            count(self._engine, self._counting(counting), nobody, self._kinds(counting))
 
     def count(self, counting: Counting) -> IntArray:
-        return count(self._engine, counting, self._rows(counting), self._source.table(counting.question.table))
+        return count(self._engine, self._counting(counting), self._rows(counting), self._kinds(counting))
 
     def discover(self, counting: Discovering) -> Found:
-        return discover(self._engine, counting, self._rows(counting), self._source.table(counting.question.table))
+        return discover(self._engine, self._counting(counting), self._rows(counting), self._kinds(counting))
 
     def unchanged(self) -> bool:
         return self._files.states() == self._before

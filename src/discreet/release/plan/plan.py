@@ -30,6 +30,7 @@ from ...questions.groups import Groups, Value
 from ...questions.orders import canonical, places_in
 from ...questions.question import Question, read_question
 from ...report import Json, Report, Result, plain, stamped
+from ...sources.encodings import ENCODINGS, UTF8
 from ...unit import read_unit_name
 from ...wording import plural
 from ..levels.combining import Combination
@@ -212,6 +213,8 @@ class Plan(Result):
         The coverage of the intervals.
     notes
         What to know about how the question reads the table's columns; no part of the request.
+    encoding
+        The encoding of the CSV file that is counted.
 
     Examples
     --------
@@ -231,6 +234,7 @@ class Plan(Result):
     level: Fraction
     edition: str = ""
     notes: tuple[str, ...] = field(default=(), compare=False)
+    encoding: str = UTF8
 
     @property
     def cells(self) -> int:
@@ -257,6 +261,7 @@ class Plan(Result):
             "epsilon": str(self.cost.epsilon),
             "delta": str(self.cost.delta),
             "level": str(self.level),
+            **({} if self.encoding == UTF8 else {"encoding": self.encoding}),
             "tables": [table.to_json() for table in self.tables],
         }
 
@@ -364,6 +369,16 @@ def plan_from_request(request: Request) -> Plan:
     InvalidInput
         When it is no request, or when the noise does not have the epsilon and delta that it states.
     """
+    plan = _plan_from_request(request)
+    if "encoding" not in request:
+        return plan
+    if (encoding := request["encoding"]) not in ENCODINGS or encoding == UTF8:
+        raise InvalidInput("the encoding of this request is not known.", argument="request")
+    return replace(plan, encoding=encoding)
+
+
+def _plan_from_request(request: Request) -> Plan:
+    """Rebuild a plan from all of its request but the encoding."""
     if request.get("format") != FORMAT or request.get("version") != VERSION:
         raise InvalidInput(
             f"this is not a request that this version can read (it says {request.get('format')!r}).", argument="request"

@@ -18,6 +18,7 @@ from ..plan.describing import learning, plan_facts, question_in_words
 from .cross import count_and_interval, cross_table
 from .discovered import named_counts_in_words
 from .levelled import GROUPING_MEANING, LevelledTable
+from .near_zero import near_zero_notes
 from .tables import IMPOSSIBLE, NORMAL, STATUS_MEANING, SUPPRESSED, ReleasedTable, error_meanings
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ def release_report(release: Release, most: int = MOST_CELLS) -> Report:
             *_reading(release),
             *_checking(release),
         ),
+        notes=near_zero_notes(release),
     )
 
 
