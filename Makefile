@@ -2,7 +2,8 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-# One environment, which grows with what is asked of it: discreet alone, with what Python can test, with everything.
+# One environment, which grows with what is asked of it: discreet alone, with its studies and what Python can test, with
+# everything.
 ALONE  := $(VENV)/.alone
 TESTED := $(VENV)/.tested
 READY  := $(VENV)/.ready
@@ -14,19 +15,20 @@ help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
 
 INSTALL = @test -x $(BIN)/python || $(PYTHON) -m venv $(VENV); \
-  echo "installing $(1) into $(VENV)"; $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '$(1)'; touch $@
+  echo "installing $(1) into $(VENV)"; $(BIN)/python -m pip install --quiet --disable-pip-version-check \
+  $(foreach project,$(1),--editable '$(project)') && touch $@
 
 $(ALONE): pyproject.toml
 	$(call INSTALL,.)
 
-$(TESTED): pyproject.toml
-	$(call INSTALL,.[test])
+$(TESTED): pyproject.toml studies/pyproject.toml
+	$(call INSTALL,.[test] studies)
 
-$(READY): pyproject.toml
-	$(call INSTALL,.[dev])
+$(READY): pyproject.toml studies/pyproject.toml
+	$(call INSTALL,.[dev] studies)
 	@touch $(TESTED)
 
-setup: $(READY)  ## create the environment in .venv and install discreet into it, with all its tools
+setup: $(READY)  ## create the environment in .venv and install discreet and its studies into it, with all tools
 
 demo: $(ALONE)  ## release private counts from real data, from the question to the page
 	$(BIN)/discreet demo
@@ -67,8 +69,8 @@ screenshots: $(READY) packages  ## take the pictures of the pages for the docume
 	DISCREET_SCREENSHOTS=$(CURDIR)/docs/_static/pages $(BIN)/python -m pytest -q -k accessible tests/full/browser/test_pages_in_a_browser.py
 
 lint: $(READY)  ## style
-	$(BIN)/ruff check src tests benchmarks
-	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/ruff check src studies/src tests benchmarks
+	$(BIN)/ruff format --check src studies/src tests benchmarks
 
 types: $(READY)  ## static types, strictly
 	$(BIN)/mypy
@@ -76,8 +78,8 @@ types: $(READY)  ## static types, strictly
 check: lint types  ## style and types
 
 format: $(READY)  ## rewrite the code in the project's style
-	$(BIN)/ruff check --fix src tests benchmarks
-	$(BIN)/ruff format src tests benchmarks
+	$(BIN)/ruff check --fix src studies/src tests benchmarks
+	$(BIN)/ruff format src studies/src tests benchmarks
 
 bench: $(READY)  ## measure speed side by side with peers (makes an environment of their own)
 	$(BIN)/python benchmarks/run.py
@@ -87,4 +89,4 @@ docs: $(READY)  ## build the documentation into docs/_build/html (offline, warni
 	@echo "docs/_build/html/index.html"
 
 clean:  ## remove what the other targets made
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache build dist src/*.egg-info benchmarks/.peers docs/_build docs/_generated
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache build dist src/*.egg-info studies/build studies/src/*.egg-info benchmarks/.peers docs/_build docs/_generated

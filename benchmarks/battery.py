@@ -17,7 +17,7 @@ import numpy as np
 
 import discreet as dc
 import measure
-from discreet.studies.results.populations import N, counted, mechanisms, not_tuned_on, shares, tuned_on
+from discreet_studies.results.populations import N, counted, mechanisms, not_tuned_on, shares, tuned_on
 from estimation import UPDATES, updates
 from measure import FULL, Line, Scale
 

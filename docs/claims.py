@@ -11,9 +11,9 @@ import sys
 from pathlib import Path
 
 from discreet.plots import Chart
-from discreet.studies.claims import Verdict
-from discreet.studies.registry import STUDIES
-from discreet.studies.study import Exhibit, Study
+from discreet_studies.claims import Verdict
+from discreet_studies.registry import STUDIES
+from discreet_studies.study import Exhibit, Study
 
 HERE = Path(__file__).resolve().parent
 PICTURES = HERE / "_static" / "studies"

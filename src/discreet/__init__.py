@@ -60,7 +60,6 @@ _ROOMS = {
     ".release.plan.request_file": ("open_request", "write_request", "RequestFile"),
     ".collect.client": ("perturb",),
     ".collect.planning.planner": ("plan_collection",),
-    ".studies.running": ("study", "StudyResult"),
     ".collect.planning.plan": ("CollectionPlan",),
     ".estimation.methods": ("estimate",),
     ".estimation.result": ("Estimate",),
@@ -78,7 +77,9 @@ _ROOMS = {
     ),
     ".utility": ("cost", "expected_loss", "bias", "variance", "tail", "probability_of_truth", "kantorovich"),
 }
-_MODULES = ("errors", "losses", "papers", "plots", "properties", "requirements", "utility")
+_MODULES = ("errors", "losses", "plots", "properties", "requirements", "utility")
+#: Names of the distribution discreet-studies. They are there once it is installed, and so in no ``import *``.
+_OF_STUDIES = ("study", "StudyResult", "papers")
 _HOME = {name: room for room, names in _ROOMS.items() for name in names}
 
 __all__ = [
@@ -109,10 +110,8 @@ __all__ = [
     "random_rounding", "suppression",
     # tables of noise of statistics offices
     "PTable", "read_ptable", "design_ptable",
-    # the papers
-    "study", "StudyResult",
     # rooms
-    "errors", "losses", "papers", "plots", "properties", "requirements", "utility",
+    "errors", "losses", "plots", "properties", "requirements", "utility",
 ]  # fmt: skip
 
 __version__: str
@@ -140,6 +139,8 @@ def __getattr__(name: str) -> Any:
         value = getattr(import_module(_HOME[name], __name__), name)
     elif name in _MODULES:
         value = import_module(f".{name}", __name__)
+    elif name in _OF_STUDIES:
+        value = import_module(".studies", __name__).load(name)
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = value

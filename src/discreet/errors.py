@@ -438,17 +438,18 @@ class NotCertified(DiscreetError):
 
 
 class MissingExtra(DiscreetError, ImportError):
-    """An optional dependency is absent.
+    """An optional dependency is absent. It is installed as an extra, or by a command of its own.
 
     >>> print(MissingExtra("vl-convert-python", "plots"))
     this needs the package 'vl-convert-python'. Install it with: pip install 'discreet[plots]'
     """
 
-    def __init__(self, package: str, extra: str) -> None:
-        super().__init__(f"this needs the package {package!r}.", f"Install it with: pip install 'discreet[{extra}]'")
-        self._needs = package, extra
+    def __init__(self, package: str, extra: str = "", command: str = "") -> None:
+        command = command or f"pip install 'discreet[{extra}]'"
+        super().__init__(f"this needs the package {package!r}.", f"Install it with: {command}")
+        self._needs = package, extra, command
 
-    def __reduce__(self) -> tuple[type[MissingExtra], tuple[str, str]]:
+    def __reduce__(self) -> tuple[type[MissingExtra], tuple[str, str, str]]:
         return type(self), self._needs
 
 

@@ -13,13 +13,14 @@ from typing import NamedTuple
 import pytest
 
 from support.paths import DOCS, ROOT
-from support.source import MODULES, PACKAGE, text, tree
+from support.source import MODULES, PACKAGE, STUDIES, text, tree
 
 # The sources are parsed once, not once in each process.
 pytestmark = pytest.mark.xdist_group("source")
 
-#: From top to bottom. A room imports only rooms above it. The documentation draws its picture from the same list.
-ROOMS = list(runpy.run_path(str(DOCS / "rooms.py"))["ORDER"])
+#: From top to bottom. A room imports only rooms above it. The documentation draws its picture from the same list. The
+#: studies are another distribution, below all of them: they may import everything, and nothing may import them.
+ROOMS = [*runpy.run_path(str(DOCS / "rooms.py"))["ORDER"], STUDIES]
 
 
 def running_nodes(module: ast.AST) -> Iterator[ast.AST]:
@@ -38,8 +39,8 @@ def imports_among(nodes: Iterable[ast.AST], name: str) -> frozenset[str]:
     targets: set[str] = set()
     for node in nodes:
         if isinstance(node, ast.Import):
-            absolute = [alias.name for alias in node.names if alias.name.split(".")[0] == "discreet"]
-            targets |= {target.removeprefix("discreet").strip(".") for target in absolute}
+            absolute = [alias.name for alias in node.names if alias.name.split(".")[0] in ("discreet", STUDIES)]
+            targets |= {target if room(target) == STUDIES else target[len("discreet.") :] for target in absolute}
         if not isinstance(node, ast.ImportFrom):
             continue
         stem = (node.module or "").split(".")
@@ -47,7 +48,7 @@ def imports_among(nodes: Iterable[ast.AST], name: str) -> frozenset[str]:
             stem = [*package[: len(package) - node.level + 1], *stem]
         elif stem[0] == "discreet":
             stem = stem[1:]
-        else:
+        elif stem[0] != STUDIES:
             continue
         target = ".".join(part for part in stem if part)
         # `from . import views` names modules; `from .views import View` names what is in one
@@ -97,6 +98,8 @@ def test_the_reader_of_imports_reads_imports() -> None:
     assert "privacy.views" in imports("privacy.pairs") and "exact.rationals" in imports("privacy.pairs")
     assert "privacy.certificate" in imports("mechanism") and "mechanisms.families" in imports("files")
     assert "exact.kernels" in imports("mechanisms.geometric")
+    from_studies = imports(f"{STUDIES}.bounded.numbers")
+    assert {"wording", f"{STUDIES}.claims"} <= from_studies and f"{STUDIES}.registry" in imports(f"{STUDIES}.running")
     assert len(MODULES) > 30
 
 
@@ -155,6 +158,17 @@ def test_the_judge_shares_no_code_with_those_it_judges() -> None:
 
 def test_exact_numbers_know_no_spaces() -> None:
     assert foreign_imports("exact", EXACT, every_import()) == []
+
+
+def test_nothing_in_the_library_imports_the_studies() -> None:
+    library = {name: targets for name, targets in every_import().items() if room(name) != STUDIES}
+    assert [name for name, targets in library.items() if STUDIES in map(room, targets)] == []
+    for line in (
+        f"import {STUDIES}.laws",
+        f"from {STUDIES} import laws",
+        f"def f():\n    from {STUDIES}.laws import a",
+    ):
+        assert STUDIES in map(room, imports_among(ast.walk(ast.parse(line)), "exact.laws"))
 
 
 def test_imports_in_the_wrong_direction_are_found() -> None:
@@ -288,12 +302,12 @@ ANY = {
         "plots.curves": 3, "plots.reconstruction": 1, "release.levels.overlapping": 2, "sources.engine": 4,
     },
     "options that are handed on, and rows of numbers that programs read": {
-        "": 3, "cli.collector": 6, "cli.design": 12, "cli.judge": 1, "cli.main": 2, "cli.ptable": 1, "cli.release": 3,
-        "demonstration": 1, "estimation.fit": 1, "estimation.methods": 3, "estimation.simulation": 3,
+        "": 3, "cli.collector": 6, "cli.design": 12, "cli.judge": 1, "cli.main": 4, "cli.ptable": 1, "cli.release": 3,
+        "demonstration": 1, "studies": 1, "estimation.fit": 1, "estimation.methods": 3, "estimation.simulation": 3,
         "estimation.strata": 1, "estimation.describing.summary": 6, "mechanisms.families": 1,
         "optimise.design.chooser": 1,
         "optimise.design.designing": 11, "optimise.improve.calibration": 8, "optimise.improve.remapping": 1,
-        "optimise.improve.structure": 2, "optimise.noise.bounded": 3, "optimise.noise.figures": 5,
+        "optimise.improve.structure": 2, "optimise.noise.bounded": 3, "discreet_studies.papers": 1,
         "optimise.noise.key_rounding": 1, "optimise.noise.ptable": 1, "optimise.noise.tradeoff": 6,
         "web.frame.jobs": 6, "web.pages.designing": 2, "web.pages.release_form": 2, "web.pages.releasing": 1,
         "web.pages.tradeoff": 1,

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 import discreet as dc
+import discreet_studies
 from support.grids import every_case
 from support.pages import README, blocks
 from support.paths import DOCS, ROOT
@@ -24,7 +25,7 @@ TUTORIALS = ("tutorial_curator", "tutorial_collector", "tutorial_researcher")
 
 # ------------------------------------------------------------------------------------------------ public names
 
-ROOMS = ("errors", "losses", "papers", "plots", "properties", "requirements", "utility")
+ROOMS = ("errors", "losses", "plots", "papers", "properties", "requirements", "utility")
 
 
 def room_names(room: str) -> list[str]:
@@ -33,7 +34,7 @@ def room_names(room: str) -> list[str]:
     return list(getattr(module, "__all__", errors))
 
 
-PUBLIC = [*dc.__all__, *(f"{room}.{name}" for room in ROOMS for name in room_names(room))]
+PUBLIC = [*dc.__all__, "study", "StudyResult", *(f"{room}.{name}" for room in ROOMS for name in room_names(room))]
 
 
 def find(name: str) -> Any:
@@ -57,7 +58,7 @@ def test_every_public_name_has_an_example() -> None:
 
 def test_every_public_name_is_in_the_reference() -> None:
     text = (DOCS / "api.md").read_text(encoding="utf-8")
-    documented = {id(find(name)) for name in re.findall(r"(?:auto\w+|py:data):: discreet\.([\w.]+)", text)}
+    documented = {id(find(name)) for name in re.findall(r"(?:auto\w+|py:data):: discreet(?:_studies)?\.([\w.]+)", text)}
     assert [name for name in PUBLIC if id(find(name)) not in documented] == []
     assert id(doctest) not in documented and len(documented) > 100
 
@@ -65,7 +66,10 @@ def test_every_public_name_is_in_the_reference() -> None:
 # ------------------------------------------------------------------------------------------------ examples
 
 MODULES = sorted(
-    module.name for module in pkgutil.walk_packages(dc.__path__, "discreet.") if not module.name.endswith("__main__")
+    module.name
+    for package in (dc, discreet_studies)
+    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
+    if not module.name.endswith("__main__")
 )
 
 

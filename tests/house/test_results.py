@@ -25,7 +25,9 @@ from support.paths import VISITS
 from support.refusals import refused
 
 SCHEMAS = {
-    file.name.removesuffix(".json"): json.loads(file.read_text()) for file in files("discreet.schemas").iterdir()
+    file.name.removesuffix(".json"): json.loads(file.read_text())
+    for package in ("discreet", "discreet_studies")
+    for file in (files(package) / "schemas").iterdir()
 }
 
 SQL = "SELECT site, COUNT(*) FROM doctor_visits GROUP BY site"

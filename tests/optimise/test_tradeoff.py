@@ -8,8 +8,8 @@ import pytest
 
 import discreet as dc
 from discreet.errors import InvalidInput
-from discreet.optimise.noise import figures as figures
 from discreet.optimise.noise.tradeoff import KINDS, knee_of
+from discreet_studies import papers as figures
 from support.golden import golden_rows
 from support.grids import every_case
 from support.refusals import refused

@@ -19,8 +19,8 @@ from discreet import plots
 from discreet.errors import DiscreetError, ForeignValue, InvalidInput, MissingExtra, Unsupported, WrongType
 from discreet.plots.chart import CONFIG, INK, PALETTE, RAMP, Chart
 from discreet.plots.panels import Axis, panels
-from discreet.plots.repetitions import MeanPoint, mean_lines
 from discreet.utility import bias, expected_loss, tail, variance
+from discreet_studies.repetitions import MeanPoint, mean_lines
 from support.refusals import Parts, refused
 
 BLOOD = dc.Labels(["A", "B", "AB", "O, which is the most common of all"])

@@ -8,7 +8,7 @@ import re
 import pytest
 
 import discreet as dc
-from discreet.studies.registry import STUDIES
+from discreet_studies.registry import STUDIES
 from support.paths import DOCS
 
 PAGE = DOCS / "claims.md"

@@ -9,10 +9,10 @@ import pytest
 
 import discreet as dc
 from discreet.mechanisms.bounded import PaperFormulas, paper_formulas
-from discreet.studies.bounded import numbers, over_truth
-from discreet.studies.bounded.wording import prints_as
-from discreet.studies.claims import Claim, Verdict
-from discreet.studies.running import StudyResult
+from discreet_studies.bounded import numbers, over_truth
+from discreet_studies.bounded.wording import prints_as
+from discreet_studies.claims import Claim, Verdict
+from discreet_studies.running import StudyResult
 from support.exhibit_checks import check
 from support.golden import golden_rows
 

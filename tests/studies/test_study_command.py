@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 import discreet as dc
 from discreet.cli.main import app
 from discreet.errors import InvalidInput, MissingExtra
-from discreet.studies.registry import STUDIES
-from discreet.studies.running import FORMATS, find_study
-from discreet.studies.study import Setting
+from discreet_studies.registry import STUDIES
+from discreet_studies.running import FORMATS, find_study
+from discreet_studies.study import Setting
 from support.refusals import refused
 
 

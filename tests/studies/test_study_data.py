@@ -15,8 +15,8 @@ import pytest
 
 import discreet as dc
 from discreet.errors import InvalidInput, SourceFailed, UnreadableFile
-from discreet.studies import datasets
-from discreet.studies.datasets import Datasets, download_adult
+from discreet_studies import datasets
+from discreet_studies.datasets import Datasets, download_adult
 from support.refusals import refused
 
 DATA = os.environ.get("DISCREET_DATA")

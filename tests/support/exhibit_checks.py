@@ -9,8 +9,8 @@ from collections.abc import Mapping
 import pytest
 import vl_convert
 
-from discreet.studies.claims import Verdict
-from discreet.studies.study import Drawn
+from discreet_studies.claims import Verdict
+from discreet_studies.study import Drawn
 
 
 def check(drawn: Mapping[str, Drawn], capfd: pytest.CaptureFixture[str]) -> None:

@@ -16,7 +16,7 @@ from discreet import system
 from discreet.collect.service import limits
 from support.journeys import drop_file
 from support.serving_pages import release_form, start_pages
-from support.source import MODULES, tree
+from support.source import MODULES, import_name, tree
 
 pytestmark = pytest.mark.xdist_group("pages")
 
@@ -88,7 +88,7 @@ def test_only_one_module_knows_what_systems_do_differently() -> None:
 
 def test_every_module_can_be_imported_there(without_posix: Path) -> None:
     # those that need an extra that is not installed are left out: what they need is not there on any system
-    names = [f"discreet.{name}".rstrip(".") for name in MODULES if not name.startswith("collect.spark")]
+    names = [import_name(name) for name in MODULES if not name.startswith("collect.spark")]
     program = """
 import importlib, sys
 try:

@@ -11,15 +11,28 @@ from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
-from typer.core import TyperCommand, TyperOption
+from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from ..errors import DiscreetError, InvalidInput
 from ..report import Refusal
 from . import collector, datasets, design, judge, ledger, planning, publishing, release, serving, studies
 from .output import in_options, print_json, writer
 
+
+class _Verbs(TyperGroup):
+    """The verbs of the program. That of the studies is looked up when it is needed, among what is installed."""
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name == "study" and (installed := studies.verb()) is not None:
+            program = typer.Typer(rich_markup_mode="markdown")
+            program.command(cmd_name, cls=_OnceCommand)(installed)
+            return typer.main.get_group(program).commands[cmd_name]
+        return super().get_command(ctx, cmd_name)
+
+
 app = typer.Typer(
     name="discreet",
+    cls=_Verbs,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -79,7 +92,7 @@ app.add_typer(ledger.app, name="ledger")
 app.command()(collector.perturb)
 app.command()(collector.estimate)
 app.add_typer(planning.app, name="collect")
-app.command()(studies.study)
+app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(studies.study)
 app.command()(serving.serve)
 
 
@@ -196,7 +209,7 @@ def _options_of_the_verb() -> dict[str, str]:
     """The arguments of what was asked for on this command line -> their options."""
     command: Any = typer.main.get_command(app)
     for word in sys.argv[1:]:
-        inner = getattr(command, "commands", {}).get(word)
+        inner = command.get_command(typer.Context(command), word) if isinstance(command, TyperGroup) else None
         if inner is None:
             break
         command = inner

@@ -1,96 +1,25 @@
-"""The verb of the papers: study."""
+"""The verb of the papers: study. It comes with the distribution discreet-studies."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterable, Sequence
-from pathlib import Path
-from typing import Annotated, TypeVar
+from collections.abc import Callable
 
-import typer
-
-from .output import Json, print_json, refuse_no_folder, say
-
-T = TypeVar("T")
+from ..errors import MissingExtra
+from ..studies import load
 
 
-def study(
-    name: Annotated[
-        str,
-        typer.Argument(
-            help="The paper: reconstruction [F], bounded [S], places [A], constrained [C]; or results (new); or all."
-        ),
-    ],
-    figure: Annotated[str | None, typer.Option(help="One figure or table only, such as 3.")] = None,
-    out: Annotated[Path, typer.Option(help="The folder for charts, data, claims and the page.")] = Path("studies"),
-    quick: Annotated[
-        bool, typer.Option("--quick/--full", help="A few repetitions, or as many as the papers made and more.")
-    ] = False,
-    seed: Annotated[int, typer.Option(help="Where all random numbers start.", min=0)] = 2026,
-    data: Annotated[
-        Path | None, typer.Option(help="A folder with Adult and Gowalla; by default what DISCREET_DATA names.")
-    ] = None,
-    download: Annotated[
-        bool, typer.Option("--download", help="Fetch Adult into the folder of --data first, and check what arrived.")
-    ] = False,
-    formats: Annotated[str, typer.Option(help="Of the charts, comma separated: png, svg, pdf, html, json.")] = (
-        "png,svg,pdf,html"
-    ),
-    list_: Annotated[
-        bool, typer.Option("--list", help="Say which figures and tables there are, and draw none.")
-    ] = False,
-    json: Json = False,
-) -> None:
+def study() -> None:
     """Reproduce a paper: its figures and tables computed again, and a verdict for each of its claims.
 
-    Examples: `discreet study bounded --quick` · `discreet study constrained --figure 8 --out figures` ·
-    `discreet study all --full --data FOLDER`
+    This verb is installed apart: `pip install discreet-studies`, or from a checkout `pip install -e studies`.
     """
-    from ..errors import InvalidInput
-    from ..plots.chart import refuse_undrawable
-    from ..studies import running
-    from ..studies.datasets import download_adult
-    from ..studies.registry import STUDIES
-
-    chosen = STUDIES if name == "all" else (running.find_study(name),)
-    if list_:
-        _list(running.listing(chosen), json)
-        return
-    if name == "all" and figure is not None:
-        raise InvalidInput("a figure belongs to one paper.", "Name the paper instead of all.", argument="figure")
-    wanted = running.read_formats(formats)
-    if set(wanted) - {"json"}:  # specifications need nothing to draw with
-        refuse_undrawable()
-    refuse_no_folder(out)
-    if download:
-        if data is None:
-            raise InvalidInput("there is no folder to fetch Adult into.", "Name one: --data FOLDER.", argument="data")
-        download_adult(data)
-    results = []
-    for one in chosen:
-        found = running.study(one.name, figure, quick=quick, seed=seed, data=data, progress=_track)
-        page = found.save(out / one.name, wanted)
-        results.append(found)
-        if not json:
-            say(found.describe())
-            say(f"page      {page}")
-    if json:
-        print_json({"studies": [found.to_json() for found in results]} if name == "all" else results[0].to_json())
+    load("verb")
 
 
-def _list(rows: Sequence[tuple[str, str, str]], as_json: bool) -> None:
-    if as_json:
-        print_json({"exhibits": [{"study": study, "figure": key, "title": title} for study, key, title in rows]})
-        return
-    for study, key, title in rows:
-        say(f"{study:15} {key:20} {title}")
-
-
-def _track(steps: Sequence[T], words: str) -> Iterable[T]:
-    """A bar on a terminal, nothing in a pipe."""
-    if not sys.stderr.isatty():
-        return steps
-    from rich.console import Console
-    from rich.progress import track
-
-    return track(steps, words, console=Console(stderr=True), transient=True)
+def verb() -> Callable[..., None] | None:
+    """Return the verb that the installed distribution brings, or None."""
+    try:
+        installed: Callable[..., None] = load("verb")
+    except MissingExtra:
+        return None
+    return installed

@@ -36,7 +36,7 @@ def test_what_it_copies_builds_the_package_with_all_its_files(tmp_path):
     (wheel,) = tmp_path.glob("*.whl")
     with zipfile.ZipFile(wheel) as content:
         inside = set(content.namelist())
-    needed = {"collect/browser/discreet.js", "studies/data/doctor_visits.csv.gz", "collect/service/app.py"}
+    needed = {"collect/browser/discreet.js", "schemas/plan.json", "collect/service/app.py"}
     assert {f"discreet/{name}" for name in needed} <= inside
 
 

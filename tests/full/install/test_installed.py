@@ -1,7 +1,8 @@
 """The package as a stranger has it: a wheel in a fresh environment, without extras. Every verb works or says why not.
 
 Nothing of the development environment is there: no pandas, polars, pyarrow or drawing program. A verb that needs an
-extra names the command that installs it, and has then written nothing and spent nothing.
+extra names the command that installs it, and has then written nothing and spent nothing. The studies are a wheel of
+their own, which brings their verb.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,6 +30,7 @@ pytestmark = pytest.mark.xdist_group("installed")
 
 #: What a missing extra is called, and how it is installed.
 INSTALL = "pip install 'discreet[plots]'"
+INSTALL_STUDIES = "pip install discreet-studies"
 
 #: Of other extras, and of the tools of development.
 ABSENT = (
@@ -36,10 +40,11 @@ ABSENT = (
 
 
 class Installed(NamedTuple):
-    """The environment: its Python, and its folder of programs."""
+    """The environment: its Python, its folder of programs, and the wheel that it was made with."""
 
     python: Path
     programs: Path
+    wheel: Path
 
     def run(self, command: str, folder: Path) -> subprocess.CompletedProcess[str]:
         """A line of the shell; ``discreet`` is the installed one."""
@@ -52,23 +57,45 @@ class Installed(NamedTuple):
         return done
 
 
+PIP = ("-m", "pip", "--quiet", "--disable-pip-version-check")
+
+
+def _wheel(project: Path, folder: Path) -> Path:
+    """Build a wheel from a copy of a project: its sources and what its ``pyproject.toml`` names."""
+    source = folder / "source"
+    shutil.copytree(project / "src", source / "src", ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(project / name, source / name)
+    _do(sys.executable, *PIP, "wheel", "--no-deps", "--wheel-dir", str(folder), str(source))
+    (wheel,) = folder.glob("*.whl")
+    return wheel
+
+
 @pytest.fixture(scope="session")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     """A wheel of this very tree in an environment of its own. Downloads are kept by pip."""
     folder = tmp_path_factory.mktemp("installed")
-    source = folder / "source"
-    shutil.copytree(ROOT / "src", source / "src", ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
-        shutil.copy(ROOT / name, source / name)
-    pip = ["-m", "pip", "--quiet", "--disable-pip-version-check"]
-    _do(sys.executable, *pip, "wheel", "--no-deps", "--wheel-dir", str(folder), str(source))
-    (wheel,) = folder.glob("*.whl")
+    wheel = _wheel(ROOT, folder)
     _do(sys.executable, "-m", "venv", str(folder / "env"))
     paths = sysconfig.get_paths(vars={"base": str(folder / "env"), "platbase": str(folder / "env")}, scheme="venv")
     programs = Path(paths["scripts"])
     python = programs / "python"
-    _do(str(python), *pip, "install", str(wheel))
-    return Installed(python, programs)
+    _do(str(python), *PIP, "install", str(wheel))
+    return Installed(python, programs, wheel)
+
+
+@pytest.fixture(scope="session")
+def studies_wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A wheel of the studies."""
+    return _wheel(ROOT / "studies", tmp_path_factory.mktemp("studies"))
+
+
+@pytest.fixture
+def with_studies(installed: Installed, studies_wheel: Path) -> Iterator[Installed]:
+    """The environment while the studies are installed in it too."""
+    _do(str(installed.python), *PIP, "install", "--no-index", str(studies_wheel))
+    yield installed
+    _do(str(installed.python), *PIP, "uninstall", "--yes", "discreet-studies")
 
 
 def _do(*command: str) -> None:
@@ -196,11 +223,7 @@ TRIED: dict[str, list[str]] = {
         "export by_health --to counts.csv-metadata.json --to registry.yaml",
         "export by_health --to registry.yaml --json",
     ],
-    "study": [
-        "study bounded --list",
-        "study bounded --figure numbers --quick --formats json --json",
-        "study constrained --figure 10-visits --quick --formats json --json",
-    ],
+    "study": [],  # it comes with the studies: see below
     "perturb": [
         "perturb doctor_visits --data visits.csv --mechanism m.json -o a.csv",
         "perturb doctor_visits --data visits.parquet --mechanism m.json -o a.parquet --json",
@@ -280,6 +303,59 @@ _WORDS = {
     "by_health": shlex.quote("SELECT health, COUNT(*) FROM visits GROUP BY health"),
     "health": "--domain health=excellent,good,fair,poor",
 }
+
+
+#: What is tried of the studies once they are installed.
+STUDIES = (
+    "study bounded --list",
+    "study bounded --figure numbers --quick --formats json --json",
+    "study constrained --figure 10-visits --quick --formats json --json",
+)
+
+
+def packed(wheel: Path) -> set[str]:
+    """Return the names of the files in a wheel."""
+    with zipfile.ZipFile(wheel) as content:
+        return set(content.namelist())
+
+
+def test_the_librarys_wheel_carries_no_studies(installed: Installed) -> None:
+    files = packed(installed.wheel)
+    assert [name for name in files if "studies/" in name or "papers" in name or "doctor_visits" in name] == []
+    assert {"discreet/studies.py", "discreet/schemas/plan.json"} <= files and "discreet/schemas/study.json" not in files
+
+
+def test_the_wheel_of_the_studies_has_their_data_and_nothing_of_the_library(studies_wheel: Path) -> None:
+    files = packed(studies_wheel)
+    assert {
+        f"discreet_studies/{name}" for name in ("running.py", "data/doctor_visits.csv.gz", "schemas/study.json")
+    } <= files
+    assert {name.split("/")[0].split("-")[0] for name in files} == {"discreet_studies"}
+
+
+@pytest.mark.parametrize("line", ["study", "study --help", "study bounded --figure 1 --quick", "study all --json"])
+def test_without_the_studies_their_verb_says_how_to_install_them(
+    line: str, installed: Installed, tmp_path: Path
+) -> None:
+    done = installed.run(f"discreet {line}", tmp_path)
+    if line.endswith("--help"):
+        assert done.returncode == 0 and INSTALL_STUDIES in done.stdout
+        return
+    assert done.returncode == 2 and done.stderr.count("\n") == 1 and INSTALL_STUDIES in done.stderr
+    assert (INSTALL_STUDIES in json.loads(done.stdout)["advice"]) if line.endswith("--json") else not done.stdout
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_wheel_of_the_studies_brings_their_verb_and_their_names(with_studies: Installed, desk: Path) -> None:
+    for line in STUDIES:
+        done = with_studies.run(f"discreet {line}", desk)
+        assert done.returncode == 0 and done.stdout, f"{line}\n{done.stdout}\n{done.stderr}"
+        assert not line.endswith(" --json") or isinstance(json.loads(done.stdout), dict)
+    drawn = with_studies.run("discreet study bounded --figure 1 --quick", desk)
+    assert drawn.returncode == 2 and INSTALL in drawn.stderr  # of what draws charts, as for every verb
+    names = "import discreet as dc; print(dc.study.__name__, dc.StudyResult.__name__, len(dc.papers.figure_1()))"
+    done = with_studies.run(f"{shlex.quote(str(with_studies.python))} -c {shlex.quote(names)}", desk)
+    assert done.stdout.split() == ["study", "StudyResult", "7"]
 
 
 def test_every_verb_is_tried_and_has_help(installed: Installed, tmp_path: Path) -> None:

@@ -13,12 +13,12 @@ import pytest
 
 import discreet as dc
 from discreet.properties import PROPERTIES
-from discreet.studies.claims import Verdict
-from discreet.studies.constrained import derivability, heatmaps, lattice, structure, theorems
-from discreet.studies.constrained.choosing import REQUESTS, flowchart
-from discreet.studies.constrained.exhibits import OF_MECHANISMS
-from discreet.studies.constrained.named import SEVEN, named, raw, rescaled, solved
-from discreet.studies.study import Drawn, Setting
+from discreet_studies.claims import Verdict
+from discreet_studies.constrained import derivability, heatmaps, lattice, structure, theorems
+from discreet_studies.constrained.choosing import REQUESTS, flowchart
+from discreet_studies.constrained.exhibits import OF_MECHANISMS
+from discreet_studies.constrained.named import SEVEN, named, raw, rescaled, solved
+from discreet_studies.study import Drawn, Setting
 from support.oracles import linear_minimum
 
 #: One process draws the exhibits, and all tests look at them.

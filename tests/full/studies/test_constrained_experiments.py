@@ -12,9 +12,9 @@ import pytest
 
 import discreet as dc
 from discreet import losses
-from discreet.studies.constrained.named import named
-from discreet.studies.experiments.small_groups import NAMES, group_counts, law_of, outcome
-from discreet.studies.laws import binomial
+from discreet_studies.constrained.named import named
+from discreet_studies.experiments.small_groups import NAMES, group_counts, law_of, outcome
+from discreet_studies.laws import binomial
 
 #: One process draws the exhibits, and all tests look at them.
 pytestmark = pytest.mark.xdist_group("study of experiments")

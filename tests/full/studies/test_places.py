@@ -12,14 +12,14 @@ import pytest
 
 import discreet as dc
 from discreet.errors import InvalidInput
-from discreet.studies.datasets import Datasets
-from discreet.studies.places import losses, mechanisms
-from discreet.studies.places.exhibits import PLACES
-from discreet.studies.places.growing import DEFAULT, INVERSE, MAXIMUM, grow
-from discreet.studies.places.mechanisms import GEOMETRIC, LAPLACE, RESPONSE
-from discreet.studies.places.radius import LOG_RATIO, RADIUS, at_radius, reach
-from discreet.studies.places.square import EVENT_LEVEL, GRID, Square, square
-from discreet.studies.study import Drawn, Setting
+from discreet_studies.datasets import Datasets
+from discreet_studies.places import losses, mechanisms
+from discreet_studies.places.exhibits import PLACES
+from discreet_studies.places.growing import DEFAULT, INVERSE, MAXIMUM, grow
+from discreet_studies.places.mechanisms import GEOMETRIC, LAPLACE, RESPONSE
+from discreet_studies.places.radius import LOG_RATIO, RADIUS, at_radius, reach
+from discreet_studies.places.square import EVENT_LEVEL, GRID, Square, square
+from discreet_studies.study import Drawn, Setting
 from support.exhibit_checks import check, verdicts
 from support.refusals import refused
 

@@ -11,12 +11,12 @@ from scipy import stats
 
 import discreet as dc
 from discreet.estimation.solvers import em
-from discreet.studies.means import Mean
-from discreet.studies.reconstruction import distances, likelihoods, surveys
-from discreet.studies.reconstruction.convergence import draw_convergence
-from discreet.studies.reconstruction.exhibits import RECONSTRUCTION
-from discreet.studies.reconstruction.likelihoods import draw_likelihoods, largest_ratios
-from discreet.studies.reconstruction.surveys import (
+from discreet_studies.means import Mean
+from discreet_studies.reconstruction import distances, likelihoods, surveys
+from discreet_studies.reconstruction.convergence import draw_convergence
+from discreet_studies.reconstruction.exhibits import RECONSTRUCTION
+from discreet_studies.reconstruction.likelihoods import draw_likelihoods, largest_ratios
+from discreet_studies.reconstruction.surveys import (
     BINOMIAL,
     DEFAULT,
     GEOMETRIC,
@@ -25,8 +25,8 @@ from discreet.studies.reconstruction.surveys import (
     RESPONSE,
     UPDATES,
 )
-from discreet.studies.reconstruction.visits import draw_visits, first_year
-from discreet.studies.study import Drawn, Setting
+from discreet_studies.reconstruction.visits import draw_visits, first_year
+from discreet_studies.study import Drawn, Setting
 from support.exhibit_checks import check, verdicts
 
 #: One process draws the exhibits, and all tests look at them.

@@ -19,10 +19,10 @@ from discreet.estimation.model.models import Geometric
 from discreet.exact.tables import Table
 from discreet.mechanisms import bounded
 from discreet.optimise.design.closed import fair_diagonal, weakly_honest_cost, weakly_honest_share
-from discreet.studies.claims import Verdict
-from discreet.studies.results import battery, partition_selection, weak_honesty
-from discreet.studies.results.growth import GAP, Sample
-from discreet.studies.running import StudyResult
+from discreet_studies.claims import Verdict
+from discreet_studies.results import battery, partition_selection, weak_honesty
+from discreet_studies.results.growth import GAP, Sample
+from discreet_studies.running import StudyResult
 from support.exhibit_checks import check
 from support.oracles import linear_minimum
 
