@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 import discreet as dc
 from discreet.errors import InvalidInput, NotPrivate
 from discreet.mechanisms import bounded as formulas
-from discreet.mechanisms.bounded import growth, mixture_law, moment, paper_formulas, two_point_law, two_point_shares
+from discreet.mechanisms.bounded import growth, moment, paper_formulas
 from discreet.mechanisms.gaussian import law_variance
 from discreet.optimise.noise.bounded import KINDS
 from discreet.optimise.noise.programs import NoiseRequirements, least_delta
+from discreet_studies.papers import mixture_law, two_point_law, two_point_shares
 from support.golden import golden_rows
 from support.grids import every_case
 from support.paths import PUBLISHED
