@@ -39,6 +39,11 @@ ABSENT = (
 )  # fmt: skip
 
 
+def _of_a_stranger() -> dict[str, str]:
+    """Return the environment without what leads Python to this project's sources."""
+    return {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
+
+
 class Installed(NamedTuple):
     """The environment: its Python, its folder of programs, and the wheel that it was made with."""
 
@@ -48,7 +53,7 @@ class Installed(NamedTuple):
 
     def run(self, command: str, folder: Path) -> subprocess.CompletedProcess[str]:
         """A line of the shell; ``discreet`` is the installed one."""
-        environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
+        environment = _of_a_stranger()
         environment |= {"PATH": f"{self.programs}{os.pathsep}{environment.get('PATH', '')}", "COLUMNS": "120"}
         done = subprocess.run(
             command, shell=True, cwd=folder, env=environment, capture_output=True, text=True, timeout=300
@@ -99,7 +104,7 @@ def with_studies(installed: Installed, studies_wheel: Path) -> Iterator[Installe
 
 
 def _do(*command: str) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, timeout=1200)
+    done = subprocess.run(command, env=_of_a_stranger(), capture_output=True, text=True, timeout=1200)
     assert done.returncode == 0, f"{shlex.join(command)}\n{done.stdout}\n{done.stderr}"
 
 
@@ -223,7 +228,7 @@ TRIED: dict[str, list[str]] = {
         "export by_health --to counts.csv-metadata.json --to registry.yaml",
         "export by_health --to registry.yaml --json",
     ],
-    "study": [],  # it comes with the studies: see below
+    "study": ["study --help"],  # it comes with the studies: see STUDIES
     "perturb": [
         "perturb doctor_visits --data visits.csv --mechanism m.json -o a.csv",
         "perturb doctor_visits --data visits.parquet --mechanism m.json -o a.parquet --json",
