@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import pickle
 import tomllib
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 import pytest
 
 import discreet as dc
 from discreet.errors import MissingExtra
-from discreet.studies import GROUP
+from discreet.studies import GROUP, load
 from support.command_line import run
 from support.paths import ROOT
 from support.refusals import refused
@@ -54,6 +54,14 @@ def test_without_it_the_verb_says_how_to_install_it(without_studies: None) -> No
     told = json.loads(run("study", "bounded", "--json", code=2).stdout)
     assert told["format"] == "discreet error" and INSTALL in json.dumps(told)
     assert "pip install discreet-studies" in run("study", "--help").stdout
+
+
+def test_one_that_does_not_fit_leaves_the_other_verbs_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = EntryPoint("verb", "discreet_studies.no_such_module:study", GROUP)
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda **_: (broken,))
+    assert "study" in run("--help").stdout
+    with pytest.raises(ModuleNotFoundError, match="no_such_module"):
+        load("verb")
 
 
 def test_without_it_the_names_in_python_say_how_to_install_it(without_studies: None) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..errors import MissingExtra
 from ..studies import load
 
 
@@ -20,6 +19,6 @@ def verb() -> Callable[..., None] | None:
     """Return the verb that the installed distribution brings, or None."""
     try:
         installed: Callable[..., None] = load("verb")
-    except MissingExtra:
+    except ImportError:  # it is not there, or does not fit: the verb above says so when it is asked for
         return None
     return installed
