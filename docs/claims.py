@@ -20,9 +20,9 @@ PICTURES = HERE / "_static" / "studies"
 
 HEAD = """# Every claim of the papers, judged
 
-`discreet` grew from four papers. `discreet study` computes their figures and tables again and judges every claim;
-this page is what a full run said. [How to run it](howto_studies.md) takes a line. The papers are cited as in the
-[formulas](formulas.md); our own results, marked [R], have [pages of their own](results.md).
+`discreet` implements four papers. `discreet study` computes their figures and tables again and judges every claim; this page
+has the verdicts of a full run ([how to run it](howto_studies.md)). The papers are cited as in the [formulas](formulas.md); [R] marks
+[new results](results.md).
 
 | study | paper | holds | with correction | does not hold |
 | --- | --- | ---: | ---: | ---: |

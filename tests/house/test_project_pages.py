@@ -1,0 +1,45 @@
+"""What a project says about itself: limits, changes, versions and how to cite it."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+
+import yaml
+
+import discreet as dc
+from support.paths import DOCS, ROOT
+
+CHANGES = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+def slugs(level: int, text: str) -> set[str]:
+    headings = re.findall(rf"^{'#' * level} (.*)$", text, flags=re.M)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+
+
+def test_every_known_limit_is_linked_from_the_summary() -> None:
+    details = slugs(3, (DOCS / "limits_details.md").read_text(encoding="utf-8"))
+    summary = (ROOT / "KNOWN_LIMITS.md").read_text(encoding="utf-8")
+    assert details - set(re.findall(r"docs/limits_details\.md#([\w-]+)", summary)) == set()
+    assert len(details) > 50
+
+
+def test_the_version_is_the_same_everywhere() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    first = re.findall(r"^## (\d+\.\d+\.\d+)", CHANGES, flags=re.M)[0]
+    assert project["version"] == citation["version"] == first == dc.__version__
+
+
+def test_the_citation_has_the_required_keys_of_its_format() -> None:
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert {"cff-version", "message", "title", "authors"} <= set(citation)
+    assert citation["cff-version"] == "1.2.0" and all(set(author) == {"name"} for author in citation["authors"])
+
+
+def test_changes_are_listed_by_version_and_kind() -> None:
+    kinds = set(re.findall(r"^### (.*)$", CHANGES, flags=re.M))
+    assert kinds <= {"Added", "Changed", "Deprecated", "Removed", "Fixed"} and {"Added", "Fixed"} <= kinds
+    entries = CHANGES.split("\n## ")[1:]
+    assert len(entries) >= 3 and all("\n### " in entry for entry in entries)
