@@ -8,7 +8,6 @@ leaves a weaker claim true; it is not a signature, and the judge does not rely o
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 import re
@@ -30,11 +29,12 @@ from .exact.lattice import Lattice
 from .exact.projective import Projective
 from .exact.rationals import claimed
 from .exact.tables import MOST_PLACES, Table
+from .matrix_text import matrix_from_text
 from .mechanism import FORMAT, VERSION, Mechanism, fingerprint
 from .mechanisms.building import rebuild_saved
 from .mechanisms.families import CLOSED_FORMS
 from .privacy.certificate import Certificate, certify
-from .privacy.matrices import Names, read_matrix
+from .privacy.matrices import read_matrix
 from .ptables.reading import ptable_from_text, read_ptable, recognise
 from .ptables.table import PTable
 from .spaces import Counts, Integers, Space, space_from
@@ -283,10 +283,7 @@ def _differing(stated: Mapping[str, object], proved: Mapping[str, object]) -> li
 def read_csv(path: str | Path) -> tuple[Table, tuple[str, ...]]:
     """A matrix of probabilities from a text file, exactly: a line for each truth, a column for each report.
 
-    Decimals ("0.25", "1e-9") and fractions ("1/3") are taken as they are written. A first line without any number, or
-    with the numbers 0, 1, 2, ... of the reports behind a word or an empty cell, is a heading; names of truths in the
-    first column need such a heading; names other than consecutive numbers are labels. Commas, semicolons and tabs
-    separate, or blanks where there is none of these. Anything else that is not a number is refused.
+    What may be in it, see :func:`discreet.matrix_text.matrix_from_text`.
 
     Returns
     -------
@@ -303,71 +300,6 @@ def read_csv(path: str | Path) -> tuple[Table, tuple[str, ...]]:
     except UnicodeDecodeError:
         raise UnreadableFile(f"{path} is not text; a matrix is a CSV file of probabilities.") from None
     return matrix_from_text(text, str(path))
-
-
-def matrix_from_text(text: str, path: str) -> tuple[Table, tuple[str, ...]]:
-    """The same from the text of such a file; ``path`` is what errors call it."""
-    lines = _cells(text)
-    numbered = [(number, line) for number, line in enumerate(lines, 1) if any(line)]
-    if not numbered:
-        raise UnreadableFile(f"{path} is empty; a matrix has a line of probabilities for each true value.")
-    notes = []
-    rows: tuple[str, ...] = ()
-    columns: tuple[str, ...] = ()
-    heading = numbered[0][1]
-    counted = [str(k) for k in range(len(heading))]
-    numbers_reports = not _is_number(heading[0]) and heading[1:] == counted[: len(heading) - 1]
-    if not any(map(_is_number, heading)) or numbers_reports:
-        notes.append(f"line {numbered[0][0]} was taken as a heading")
-        numbered = numbered[1:]
-        if numbers_reports or not any(_is_number(line[0]) for _, line in numbered):
-            notes.append("the first column was taken as names")
-            rows, columns = tuple(line[0] for _, line in numbered), tuple(heading[1:])
-            numbered = [(number, line[1:]) for number, line in numbered]
-    elif heading == counted:
-        notes.append("line 1 reads 0, 1, ...: it was taken as a row of probabilities; if it is a heading, delete it")
-    width = len(numbered[0][1]) if numbered else 0
-    for number, line in numbered:
-        wrong = next((k for k, cell in enumerate(line, 1) if not _is_number(cell)), None)
-        if wrong is not None or len(line) != width:
-            what = f"{len(line)} cells instead of {width}"
-            if wrong is not None:
-                comma = re.fullmatch(r"-?\d*,\d+", line[wrong - 1])
-                what = f"cell {wrong} {'has a decimal comma: write a point' if comma else 'is not a number'}"
-            raise UnreadableFile(f"{path}, line {number}: {what}; a matrix has a line of probabilities for each truth.")
-    try:
-        table, more = read_matrix([line for _, line in numbered])
-    except InvalidInput as problem:
-        raise UnreadableFile.because(str(path), problem) from None
-    if len(columns) != width:  # a heading without a cell above the names, or with more
-        columns = ()
-    return replace(table, names=Names(rows, columns)), (*notes, *more)
-
-
-#: A probability with more letters than this is a mistake.
-LONGEST_NUMBER = 4000
-
-
-def _cells(text: str) -> list[list[str]]:
-    """The cells of each line, separated by tabs, semicolons or commas, or by blanks where there is none of these."""
-    separator = next((mark for mark in ("\t", ";", ",") if mark in text), None)
-    if separator is None:
-        return [line.split() for line in text.splitlines()]
-    try:
-        return [[cell.strip() for cell in line] for line in csv.reader(text.splitlines(), delimiter=separator)]
-    except csv.Error:
-        raise UnreadableFile("a cell is too long to be a probability.", "Write numbers alone.") from None
-
-
-def _is_number(cell: str) -> bool:
-    """Whether a cell is a number that can be worked with: writing out 1e99999999 would take forever."""
-    if len(cell) > LONGEST_NUMBER or re.search(r"[eE][+-]?0*\d{4,}\s*$", cell):
-        return False
-    try:
-        Fraction(cell)
-    except (ValueError, ZeroDivisionError):
-        return False
-    return True
 
 
 def read_subject(path: str | Path) -> tuple[Mechanism | Table | PTable, tuple[str, ...]]:

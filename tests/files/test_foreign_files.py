@@ -20,7 +20,8 @@ import pytest
 
 import discreet as dc
 from discreet.errors import UnreadableFile, WrongType
-from discreet.files import load, matrix_from_text, read_subject, subject_from_text
+from discreet.files import load, read_subject, subject_from_text
+from discreet.matrix_text import matrix_from_text
 from support.command_line import run
 from support.refusals import Parts, refused
 
@@ -219,3 +220,42 @@ def test_a_whole_table_is_not_taken_for_one_column(make: Any) -> None:
             dc.estimate(mechanism=m, **given)
     e = dc.estimate(dict(zip(PEOPLE["site"][:2], [1, 2], strict=True)), m)
     assert e.people == 3
+
+
+ROWS = [["0.7", "0.2", "0.1"], ["0.2", "0.6", "0.2"], ["0.1", "0.2", "0.7"]]
+WORDS, NUMBERS, LATER, ODD = ("red", "green", "blue"), ("0", "1", "2"), ("5", "6", "7"), ("1", "3", "7")
+
+
+@pytest.mark.parametrize("corner", ["truth", "", None], ids=["word", "empty", "none"])
+@pytest.mark.parametrize(
+    ("columns", "rows", "notion", "said"),
+    [
+        (WORDS, NUMBERS, "central", ["columns are named red, green, blue: they were taken as 0, 1, 2"]),
+        (WORDS, LATER, "central", ["rows are named 5, 6, 7: they were taken as 0, 1, 2", "columns are named red"]),
+        (WORDS, ODD, "local", ["rows are named 1, 3, 7: they were judged as labels"]),
+        (NUMBERS, WORDS, "local", ["judged as labels", "columns are named 0, 1, 2: they were taken as red, green"]),
+        (LATER, WORDS, "local", ["judged as labels", "columns are named 5, 6, 7: they were taken as red, green"]),
+        (NUMBERS, NUMBERS, "central", []),
+    ],
+)
+def test_numbers_and_words_name_rows_and_columns_and_verdicts_say_how_they_were_taken(
+    columns: tuple[str, ...], rows: tuple[str, ...], notion: str, said: list[str], corner: str | None, tmp_path: Path
+) -> None:
+    heading = columns if corner is None else (corner, *columns)
+    lines = [heading, *([name, *row] for name, row in zip(rows, ROWS, strict=True))]
+    (tmp_path / "m.csv").write_text("\n".join(map(",".join, lines)))
+    if corner is None and columns != WORDS:  # a line of numbers alone may be one of probabilities
+        with refused(UnreadableFile, token="m.csv, line 2"):
+            dc.verify(tmp_path / "m.csv")
+        return
+    verdict = dc.verify(tmp_path / "m.csv")
+    assert verdict.notion == notion and verdict.ratio == (7 if notion == "local" else Fraction(7, 2))
+    about_names = [note for note in verdict.notes if note.startswith(("rows", "columns"))]
+    assert len(about_names) == len(said) and all(map(str.__contains__, about_names, said))
+
+
+def test_a_column_of_probabilities_is_not_taken_as_names() -> None:
+    """Even one that reads 0, 1, or a report that is never made."""
+    for text in ("a,b\n0,1\n1,0\n", "a,b,c\n0,0.5,0.5\n0,0.1,0.9\n", "a,b\n1,0\n0,1\n"):
+        table, notes = matrix_from_text(text, "m.csv")
+        assert table.shape == (2, text.index("\n") // 2 + 1) and notes == ("line 1 was taken as a heading",)

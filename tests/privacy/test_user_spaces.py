@@ -330,3 +330,23 @@ def test_no_mechanism_for_counts_is_certified_on_a_space_that_says_what_is_adjac
     with refused(Unsupported, "inputs"):
         dc.from_matrix(rows, inputs=Fewer(2))
     assert dc.from_matrix(rows[:2], inputs=dc.Counts(1)).certificate.notion == "central"
+
+
+@pytest.mark.parametrize("unit", [10**400, Fraction(1, 10**400), Fraction(10**201), Fraction(1, 10**320)], ids=str)
+@pytest.mark.parametrize("exact", [True, False])
+def test_a_unit_beyond_doubles_is_refused(unit, exact):
+    with refused(InvalidInput, "unit", token="1e200"):
+        dc.verify(BY_GROUP, "metric", inputs=Values(tree(), SIBLINGS, unit), exact=exact)
+
+
+@pytest.mark.parametrize("unit", [Fraction(10**200), Fraction(1, 10**200)], ids=["large", "small"])
+def test_the_largest_and_smallest_units_are_judged(unit):
+    verdict = dc.verify(BY_GROUP, "metric", inputs=Values(tree(), SIBLINGS, unit))
+    assert verdict.epsilon * float(unit) == pytest.approx(math.log(97) / 3) and verdict.describe()
+
+
+@pytest.mark.parametrize("far", [10**400, Fraction(10**400), "far", None], ids=["integer", "fraction", "text", "none"])
+def test_a_distance_that_no_float_holds_is_refused(far, monkeypatch):
+    monkeypatch.setattr(Values, "distance", lambda space, a, b: far)
+    with refused(InvalidInput, "inputs", token="distance(a, b)"):
+        dc.verify(BY_GROUP, "metric", inputs=Values(tree(), SIBLINGS))

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import discreet as dc
-from discreet.ledger.budget import RELATIONS, Relation
+from discreet.privacy.relations import RELATIONS, Relation
 from discreet.questions.groups import TOTAL, groups_from
 from discreet.questions.question import read_question
 from discreet.release.plan.protection import Protection

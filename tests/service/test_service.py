@@ -439,7 +439,7 @@ def test_the_digest_of_a_batch_of_one_report_cannot_be_guessed_without_its_key(w
 
 
 def test_a_second_service_on_the_same_file_is_refused(service):
-    assert "another process" in run("serve", service.store, code=2).stderr
+    assert "another process" in run("serve", service.store, "--port", 0, code=2).stderr
     assert service.report([1]).status == 201
 
 

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from urllib.error import HTTPError
 
 import numpy as np
 import pytest
@@ -146,6 +147,13 @@ def test_anything_else_that_arrives_is_refused_and_not_kept(content: bytes | Non
     with refused(SourceFailed, token="Adult"):
         download_adult(tmp_path / "new", f"{address}/adult.data")
     assert not (tmp_path / "new").exists()
+
+
+def test_a_server_that_refuses_leaves_no_connection_open(server, tmp_path: Path) -> None:
+    with pytest.raises(SourceFailed) as refusal:
+        download_adult(tmp_path, f"{server[0]}/adult.data")
+    answer = refusal.value.__cause__
+    assert isinstance(answer, HTTPError) and answer.code == 404 and answer.closed
 
 
 def test_no_server_is_an_error_in_words(tmp_path: Path) -> None:

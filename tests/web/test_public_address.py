@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import socket
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -110,6 +111,25 @@ def test_a_public_address_is_an_origin_over_tls(text: str) -> None:
         read_public_url(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "origin"),
+    [
+        ("https://büro.example", "https://xn--bro-hoa.example"),
+        ("https://STRAẞE.example/", "https://xn--strae-oqa.example"),
+        ("https://faß.de:8443", "https://xn--fa-hia.de:8443"),
+        ("https://βόλος.com", "https://xn--nxasmm1c.com"),
+        ("https://βόλοσ.com", "https://xn--nxasmq6b.com"),
+        ("https://ΒΌΛΟΣ.com", "https://xn--nxasmq6b.com"),
+        ("https://例え。テスト", "https://xn--r8jz45g.xn--zckzah"),
+        ("https://[::1]:8443", "https://[::1]:8443"),
+    ],
+)
+def test_a_public_address_in_any_script_is_the_one_that_browsers_state(text: str, origin: str) -> None:
+    """The examples of UTS #46 for letters that the rules of 2003 write as others."""
+    assert read_public_url(text) == origin
+    assert Visit(public_url=origin).post_token(origin).status == 204
+
+
 def test_links_name_the_public_address_and_a_file_keeps_them_out_of_the_log(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -189,6 +209,32 @@ def test_a_public_address_that_is_none_is_refused_before_anything_starts(tmp_pat
     with refused(InvalidInput, "public_url", given="http://survey.example"):
         serve(Settings(store=str(tmp_path / "reports.db")), public_url="http://survey.example")
     assert not (tmp_path / "reports.db").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "token"),
+    [
+        (("--data", "missing.csv"), "missing.csv"),
+        (("--data", "missing_*.parquet"), "missing_*.parquet"),
+        (("--data", "visits.csv", "--ledger", "missing.ledger"), "missing.ledger --data visits.csv"),
+    ],
+)
+def test_missing_files_are_refused_before_anything_listens(
+    words: tuple[str, ...], token: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("visits.csv").write_text("person,site\n1,2\n")
+    assert token in run("serve", "reports.db", "--pages", *words, code=2).stderr
+    assert [one.name for one in tmp_path.iterdir()] == ["visits.csv"]
+
+
+@pytest.mark.parametrize("pages", ["--pages", "--no-pages"])
+def test_a_port_in_use_is_refused_with_another_to_type(pages: str, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        ended = run("serve", tmp_path / "reports.db", "--port", port, pages, code=2)
+    assert f"port {port} is in use" in ended.stderr and "--port" in ended.stderr
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_public_address_is_for_the_pages(tmp_path: Path) -> None:

@@ -25,35 +25,10 @@ from ..errors import InvalidInput, InWords, named
 from ..exact.rationals import as_fraction, log_bounds, read_integer, show_integer
 from ..names import find_name
 from ..privacy.bounds import pure_rho
+from ..privacy.relations import RELATIONS
 from ..report import Json
 
 FILTERS = ("sum", "zcdp")
-
-
-@dataclass(frozen=True)
-class Relation:
-    """A neighbour relation: how two tables differ that must look alike.
-
-    Attributes
-    ----------
-    change
-        What happened to one unit: "added or removed".
-    moves
-        How often one change moves what a unit counts in: 1 where it joins or leaves, 2 where it does both.
-    hides_presence
-        Whether readers cannot tell that a unit is in the table; otherwise how many there are is public.
-    """
-
-    change: str
-    moves: int
-    hides_presence: bool
-
-
-#: The neighbour relations by name.
-RELATIONS = {
-    "add-remove": Relation("added or removed", moves=1, hides_presence=True),
-    "substitution": Relation("replaced by another", moves=2, hides_presence=False),
-}
 
 #: A budget beyond this protects nobody.
 LARGEST_BUDGET = 10_000

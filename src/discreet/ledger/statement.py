@@ -9,10 +9,11 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from ..privacy.relations import RELATIONS
 from ..report import Bar, Code, Json, Part, Prose, Report, Result, Section, Table, stamped
 from ..report import Terms as Lines
 from ..unit import Unit
-from .budget import NOTHING, RELATIONS, Cost, Terms, short
+from .budget import NOTHING, Cost, Terms, short
 from .chain import Event, time_text
 from .entries import Entry
 

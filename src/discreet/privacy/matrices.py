@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -39,7 +40,7 @@ class Names:
     @cached_property
     def labels(self) -> tuple[str | int, ...]:
         """The names of the rows, unless there are none or they are consecutive numbers."""
-        return () if not self.rows or _are_consecutive(self.rows) else self.rows
+        return () if not self.rows or are_consecutive(self.rows) else self.rows
 
     def inputs(self, rows: int, asked: Space | None = None) -> Space:
         """Return the space of the rows: the one asked for, whose order names must have, or else labels or counts."""
@@ -51,18 +52,22 @@ class Names:
 
     def outputs(self, columns: int, inputs: Space) -> Space:
         """Return the space of the columns: labels where the rows are, else that of the rows if it fits, else counts."""
-        if self.labels and self.columns and not _are_consecutive(self.columns):
+        if self.labels and self.columns and not are_consecutive(self.columns):
             return Labels(self.columns)
         return inputs if inputs.size == columns else Counts(columns - 1)
 
-    def notes(self) -> tuple[str, ...]:
-        """Say how the names of the rows were understood, where they are labels."""
-        if not self.labels:
-            return ()
-        return (
-            f"rows are named {first_of([str(name) for name in self.labels])}: they were judged as labels, any two of "
-            "which are compared; rows named 0, 1, 2, ... are counts",
-        )
+    def notes(self, inputs: Space, outputs: Space | None) -> tuple[str, ...]:
+        """Say how the names of rows and columns were understood, where that is not as they read."""
+        rows: tuple[str, ...] = ()
+        if self.labels:
+            rows = (
+                f"rows are named {first_of([str(name) for name in self.labels])}: they were judged as labels, any two "
+                "of which are compared; rows named 0, 1, 2, ... are counts",
+            )
+        elif renamed := _renamed(self.rows, inputs):
+            rows = (f"rows are {renamed}, in this order",)
+        renamed = _renamed(self.columns, outputs)
+        return (*rows, f"columns are {renamed}, in this order") if renamed else rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,12 +162,22 @@ def _names(labels: Any, size: int) -> tuple[str | int, ...]:
     return tuple(int(name) if is_integer(name) else str(name) for name in labels)
 
 
-def _are_consecutive(names: tuple[str | int, ...]) -> bool:
+def are_consecutive(names: Sequence[str | int]) -> bool:
     """Return whether names are whole numbers, each one above the one before: 0, 1, 2 or "5", "6", "7.0"."""
     texts = [str(name).strip() for name in names]
     if not all(re.fullmatch(r"-?\d{1,18}(\.0+)?", text) for text in texts):
         return False
     return all(int(b.split(".")[0]) - int(a.split(".")[0]) == 1 for a, b in pairwise(texts))
+
+
+def _renamed(names: tuple[str | int, ...], space: Space | None) -> str:
+    """Say what names stand for, unless they are those of the values of a space."""
+    if space is None or space.size != len(names):
+        return ""
+    given, taken = [str(name) for name in names], [str(space.value(place)) for place in range(len(names))]
+    if given == taken:
+        return ""
+    return f"named {first_of(given)}: they were taken as {first_of(taken)}"
 
 
 def names_of(table: Table) -> Names:

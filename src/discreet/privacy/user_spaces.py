@@ -33,6 +33,9 @@ MAX_VALUES = 5000
 #: Squared distances stay below this, so that their roots are doubles.
 LARGEST_SQUARE = 2**200
 
+#: Units lie between this and its inverse, so that distances and epsilons per unit of distance are doubles.
+LARGEST_UNIT = 10**200
+
 #: A stated distance may differ from unit * sqrt(squared distance) by this share: doubles are rounded.
 ROUNDING = 1e-9
 
@@ -99,6 +102,11 @@ def distances(space: Space, size: int) -> tuple[Fraction, list[tuple[int, IntArr
     unit = as_fraction(getattr(space, "unit", 1), "unit")
     if unit <= 0:
         raise InvalidInput.must_be("unit", "positive", unit, meaning="the length of one unit of distance")
+    if not Fraction(1, LARGEST_UNIT) <= unit <= LARGEST_UNIT:
+        raise InvalidInput.must_be(
+            "unit", "between 1e-200 and 1e200", InWords("another number"), "Measure distances in another unit.",
+            meaning="the length of one unit of distance",
+        )  # fmt: skip
     _refuse_renumbering(space, size)
     first, second = np.triu_indices(size, 1)
     squares, reverse = np.split(_squared(space, np.r_[first, second], np.r_[second, first]), 2)
@@ -145,7 +153,10 @@ def _refuse_contradiction(space: Space, unit: Fraction, first: IntArray, second:
         return
     values = [space.value(i) for i in range(int(second.max()) + 1)]
     pairs = ((values[i], values[j]) for i, j in zip(first.tolist(), second.tolist(), strict=True))
-    stated = np.array([float(far) for far in starmap(space.distance, pairs)])
+    try:
+        stated = np.array([float(far) for far in starmap(space.distance, pairs)])
+    except (OverflowError, TypeError, ValueError):
+        raise _wrong_answer("distance(a, b)", "a number that a float can hold", "something else") from None
     exact = np.sqrt(squares.astype(float)) * float(unit)
     if not np.allclose(stated, exact, rtol=ROUNDING, atol=0):
         raise _wrong_answer("distance(a, b)", "unit * sqrt(squared_distance(i, j))", "another number for some pair")

@@ -6,9 +6,12 @@ import os
 import socket
 from dataclasses import replace
 
+from ..addresses import read_address
 from ..collect.service.running import Settings
 from ..collect.service.running import serve as serve_application
 from ..errors import InvalidInput, MissingExtra, arg
+from ..ledger.ledger import Ledger
+from ..sources.files import open_files
 from .frame.settings import PageSettings, host_names, read_public_url
 
 
@@ -38,11 +41,23 @@ def serve(
         import python_multipart  # noqa: F401
     except ImportError as missing:
         raise MissingExtra(missing.name or "python_multipart", "server") from None
+    _refuse_missing(data, ledgers)
     settings = replace(settings, port=settings.port or _free_port(settings.host))
     hosts = host_names(settings.host, settings.port, public_url)
     pages = PageSettings(hosts, ledgers, data, out, public_url, link_file)
     os.environ.update(pages.to_environment())
     serve_application(settings, "discreet.web.site:from_environment")
+
+
+def _refuse_missing(data: tuple[str, ...], ledgers: tuple[str, ...]) -> None:
+    """Refuse files that do not exist; whether a server answers is seen when a page asks it."""
+    for one in data:
+        address = read_address(one)
+        if address.in_files and not address.is_file:
+            open_files(address, skip_unreadable=True)
+    for one in ledgers:
+        if read_address(one, "ledger").in_files:
+            Ledger.open(one, hint={"data": data[0]} if data else {})
 
 
 def _free_port(host: str) -> int:

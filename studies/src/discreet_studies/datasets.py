@@ -10,6 +10,7 @@ import csv
 import hashlib
 import io
 import os
+import urllib.error
 import urllib.request
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -167,6 +168,8 @@ def download_adult(folder: Path, address: str = ADULT_ADDRESS, seconds: float = 
         with urllib.request.urlopen(address, timeout=seconds) as answer:
             content = answer.read(ADULT_BYTES + 1)
     except (OSError, ValueError) as problem:
+        if isinstance(problem, urllib.error.HTTPError):
+            problem.close()  # it is an answer as well, and its connection stays open with it
         raise SourceFailed(
             f"Adult could not be fetched from {address}: {problem}",
             f"Fetch it by other means, and name its folder by {FOLDER}.",

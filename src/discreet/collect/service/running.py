@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import socket
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Literal, TypedDict
@@ -92,7 +94,7 @@ def serve(settings: Settings, application: str = APPLICATION) -> None:
     MissingExtra
         Without the extra ``server``.
     InvalidInput
-        For several workers on a store that one process writes.
+        For several workers on a store that one process writes, or a port that another program has.
     """
     try:
         import fastapi  # noqa: F401
@@ -105,6 +107,7 @@ def serve(settings: Settings, application: str = APPLICATION) -> None:
             f"a SQLite store has one writer; got {arg('workers', settings.workers)}.",
             "Take one worker, or keep reports in PostgreSQL: postgresql://user@host/study.",
         )
+    refuse_taken_port(settings.host, settings.port)
     store.open()  # what is wrong with it should be said here, once
     store.close()
     os.environ.update(settings.to_environment())
@@ -116,6 +119,34 @@ def serve(settings: Settings, application: str = APPLICATION) -> None:
         timeout_graceful_shutdown=settings.shutdown_seconds,
         **server_options(settings),
     )
+
+
+def refuse_taken_port(host: str, port: int) -> None:
+    """Refuse to listen where another program does, before anything is made; port 0 is any that is free."""
+    if not port:
+        return
+    try:
+        for family, kind, protocol, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+            with socket.socket(family, kind, protocol) as probe:
+                if os.name == "posix":  # as servers do: a port whose last connections are just ending is free
+                    probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                if family == socket.AF_INET6:
+                    probe.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+                probe.bind(address)
+    except OSError as problem:
+        if problem.errno == errno.EADDRINUSE:
+            other = port + 1 if port < 65535 else port - 1
+            raise InvalidInput(
+                f"port {port} is in use, perhaps by a service that runs already.",
+                f"Stop that one, or take another port: {arg('port', other)}.",
+                argument="port", given=port,
+            ) from None  # fmt: skip
+        raise InvalidInput(
+            f"cannot listen at port {port} of {host}: {problem.strerror or problem}.",
+            f"Name an address of this computer, and a port from 1024 on: {arg('host', '127.0.0.1')}, "
+            f"{arg('port', 8571)}.",
+            argument="port", given=port,
+        ) from None  # fmt: skip
 
 
 class ServerOptions(TypedDict):

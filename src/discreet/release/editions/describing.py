@@ -7,9 +7,10 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from ...exact.rationals import exp_bounds
-from ...ledger.budget import NOTHING, RELATIONS, Cost, short
+from ...ledger.budget import NOTHING, Cost, short
 from ...plots.counts import label
 from ...plots.editions import MOST_LINES, MOST_PANELS
+from ...privacy.relations import RELATIONS
 from ...report import Bullets, Fact, Json, Part, Picture, Prose, Report, Section, Table
 from ...unit import Unit
 from ...wording import listed, percent, plural, rounded

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from ...exact.rationals import float_up
-from ...ledger.budget import RELATIONS
+from ...privacy.relations import RELATIONS
 from ...report import Json
 from ...wording import listed, plural
 from ..noise.discovered import DiscoveredNoise

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from ...exact.rationals import as_fraction, bound_up, text_up
 from ...explanation import Explanation, explain, fold
-from ...ledger.budget import RELATIONS, Cost, exact_text, short
+from ...ledger.budget import Cost, exact_text, short
 from ...optimise.families import FAMILIES
 from ...privacy.certificate import Certificate
+from ...privacy.relations import RELATIONS
 from ...questions.question import Question
 from ...report import Fact, Prose, Report, Section, Table, Terms
 from ...unit import Unit

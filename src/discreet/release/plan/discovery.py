@@ -15,9 +15,10 @@ from ...errors import InvalidInput, arg
 from ...exact.arrays import Array, IntArray
 from ...exact.bits import Bits
 from ...exact.rationals import bound_up, claimed, read_alpha, text_up
-from ...ledger.budget import RELATIONS, Cost
+from ...ledger.budget import Cost
 from ...privacy.compose import compose
 from ...privacy.partition_selection import lost_by_any
+from ...privacy.relations import RELATIONS
 from ...questions.domains import has_rest
 from ...questions.groups import TOTAL, Groups, Value, domain_column
 from ...questions.question import Question, find_column

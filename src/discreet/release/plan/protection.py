@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ...engines.base import ROW
 from ...errors import InvalidInput, arg
 from ...exact.integers import positive_integer
-from ...ledger.budget import RELATIONS
+from ...privacy.relations import RELATIONS
 from ...questions.groups import Groups
 from ...questions.question import Question
 from ...unit import Unit

@@ -10,10 +10,10 @@ from typing import Any, TypeAlias, TypedDict, Unpack
 from ...errors import InvalidInput, InWords, WrongType, arg, named
 from ...exact.integers import is_integer
 from ...exact.rationals import Number, as_fraction, read_epsilon
-from ...ledger.budget import RELATIONS
 from ...losses import Loss
 from ...mechanism import Mechanism
 from ...names import find_name
+from ...privacy.relations import RELATIONS
 from ...ptables.table import PTable
 from ...unit import read_unit_name
 from ..noise.accuracy import read_level

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from ipaddress import ip_address
@@ -83,12 +84,12 @@ def host_names(host: str, port: int, public_url: str | None = None) -> tuple[str
 def read_public_url(text: str) -> str:
     """Read the address at which browsers see the pages; returns it as a browser states it in ``Origin``.
 
-    >>> read_public_url("https://Survey.example:443/"), read_public_url("https://büro.example:8443")
+    >>> read_public_url("https://Survey.example:443/"), read_public_url("https://Büro.example:8443")
     ('https://survey.example', 'https://xn--bro-hoa.example:8443')
     """
     try:
-        parts = urlsplit(text)
-        name, port = (parts.hostname or "").encode("idna").decode(), parts.port
+        parts = urlsplit(text.replace("Σ", "σ"))  # at the end of a word Python's lower case is ς
+        name, port = _ascii_name(parts.hostname or ""), parts.port
     except ValueError:  # what cannot be a port or a name
         name, port = "", None
     if not re.fullmatch(r"https://[^/?#@\s]+/?", text, re.IGNORECASE) or not re.fullmatch(r"[\w.:-]+", name):
@@ -99,6 +100,24 @@ def read_public_url(text: str) -> str:
         )  # fmt: skip
     host = f"[{name}]" if ":" in name else name
     return f"https://{host}" if port in (None, 443) else f"https://{host}:{port}"
+
+
+def _ascii_name(name: str) -> str:
+    """Return a host's name as browsers write it in ``Origin``.
+
+    They follow the newer rules for international names (UTS #46), by which ß and ς are letters of their own; Python's
+    codec follows those of 2003, which write them as ss and σ: the name of another host.
+
+    >>> _ascii_name("straße.example"), _ascii_name("strasse.example")
+    ('xn--strae-oqa.example', 'strasse.example')
+    """
+    labels = [_ascii_label(label) if set(label) & set("ßς") else label for label in re.split("[.。．｡]", name)]
+    return ".".join(labels).encode("idna").decode()
+
+
+def _ascii_label(label: str) -> str:
+    normal = unicodedata.normalize("NFKC", label)  # lower case already
+    return f"xn--{normal.encode('punycode').decode()}"
 
 
 def is_loopback(host: str) -> bool:
