@@ -14,11 +14,9 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 import discreet as dc
-from discreet.cli.main import app
 from discreet.errors import InvalidInput, UnreadableFile, WrongType
-from discreet.release.plan.request import RequestFields
-from discreet.release.plan.request_file import PLACES, as_line, request_text
-from discreet.release.plan.toml_text import COMMENTS, toml_text
+from discreet.release.plan.request_file import as_line, request_text
+from discreet.release.plan.toml_text import toml_text
 from support.command_line import invoke, run
 from support.refusals import Parts, refused
 from support.tiers import examples
@@ -129,25 +127,6 @@ def test_numbers_are_what_was_typed(tmp_path):
         dc.open_request(tmp_path / "y.toml").request.epsilon
         == dc.ReleaseRequest(questions=("q",), unit="row", epsilon="1/10").epsilon
     )
-
-
-# ------------------------------------------------------------------------------------------------ every field
-
-
-def test_the_schema_has_every_field_of_a_request():
-    known = {"format", "version", "questions", *PLACES, *RequestFields.__annotations__}
-    missing, unknown = known - set(SCHEMA["properties"]), set(SCHEMA["properties"]) - known
-    assert not missing, f"describe {sorted(missing)} in schemas/request-file.json"
-    assert not unknown
-    assert set(COMMENTS) <= known
-
-
-def test_every_option_of_a_request_is_written(tmp_path):
-    """The options of ``discreet release`` are collected by their names: a new one comes along by itself."""
-    from typer.main import get_command
-
-    options = {parameter.name for parameter in get_command(app).commands["release"].params}
-    assert set(RequestFields.__annotations__) <= options, "a field of the request has no option"
 
 
 # ------------------------------------------------------------------------------------------------ places

@@ -84,7 +84,7 @@ app.command()(judge.check)
 app.command()(judge.explain)
 app.command()(design.compare)
 app.command()(design.calibrate)
-app.command()(release.release)
+app.command(cls=release.RequestCommand)(release.release)
 app.command()(publishing.editions)
 app.command()(publishing.export)
 app.add_typer(datasets.app, name="dataset")
@@ -110,7 +110,8 @@ class _OnceCommand(TyperCommand):
 
 def _take_options_once(program: typer.Typer) -> None:
     for verb in program.registered_commands:
-        verb.cls = _OnceCommand
+        own = verb.cls or TyperCommand
+        verb.cls = _OnceCommand if own is TyperCommand else type("Command", (_OnceCommand, own), {})
     for group in program.registered_groups:
         if group.typer_instance is not None:
             _take_options_once(group.typer_instance)

@@ -5,123 +5,70 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
+from typer.core import TyperArgument, TyperCommand, TyperOption
 
-from ..errors import arg
-from ..optimise.families import FAMILIES
+from ..errors import Mention, arg
 from .datasets import find_dataset, plan_declared, release_declared, show_declared
 from .output import Json, Page, decide, print_json, refuse_unwritable, say
 
 if TYPE_CHECKING:
     from ..engines.sources import Data
     from ..release.plan.plan import Plan
-    from ..release.plan.request import ReleaseRequest
+    from ..release.plan.request import ReleaseRequest, RequestFields
+
+
+class RequestCommand(TyperCommand):
+    """A verb whose options are the fields of a request, which state what their help says."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        from ..release.plan.toml_text import FILE_WORDS
+
+        for parameter in self.params:
+            words = FILE_WORDS.get(str(parameter.name))
+            if words is not None and isinstance(parameter, TyperOption | TyperArgument):
+                parameter.help = words.written_help(_as_option)
+        return super().get_params(ctx)
+
+
+def _as_option(mention: Mention) -> str:
+    """Write a field as its option."""
+    return f"--{mention.name.replace('_', '-')} {mention.value}".rstrip()
 
 
 def release(
     context: typer.Context,
-    questions: Annotated[
-        list[str],
-        typer.Argument(
-            help="SQL: SELECT groups, COUNT(*) FROM table WHERE ... GROUP BY groups. Or a request file that says "
-            "everything: request.toml.",
-            metavar="SQL...|FILE.toml",
-        ),
-    ],
-    data: Annotated[
-        str | None,
-        typer.Option(
-            help="The table: .csv, .tsv (.gz), .parquet or .duckdb. Its name is the file's stem. Required, unless a "
-            "request file says it."
-        ),
-    ] = None,
-    unit: Annotated[
-        str | None, typer.Option(help="Whose data is protected: row, or the column that names the person. Required.")
-    ] = None,
-    unit_name: Annotated[
-        str | None,
-        typer.Option(
-            help="What texts call it: person, household, device. With --unit row: every row is a different one."
-        ),
-    ] = None,
-    domain: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Public values of a group column: site=1..6, health=good,poor, town=@towns.txt; * adds all others."
-        ),
-    ] = None,
-    bands: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Edges of a group column that is counted in bands: age=18,30,65, visit=month:2024-01..2024-12."
-        ),
-    ] = None,
-    groups: Annotated[
-        Path | None, typer.Option(help="Instead of --domain: a CSV file with one row per public group.")
-    ] = None,
-    zeros: Annotated[
-        Path | None, typer.Option(help="Structural zeros: a CSV file of groups that cannot exist.")
-    ] = None,
-    discover: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="A group column whose values are found in the data; only groups whose noisy count passes are named. "
-            "Needs --delta."
-        ),
-    ] = None,
-    one_row_each: Annotated[
-        bool, typer.Option("--one-row-each", help="With --discover and --unit row: each person has one row.")
-    ] = False,
-    epsilon: Annotated[str | None, typer.Option(help="The privacy of the whole release, per unit.")] = None,
-    delta: Annotated[str, typer.Option(help="The delta of the whole release, per unit.")] = "0",
-    error: Annotated[
-        int | None, typer.Option(help="Instead of --epsilon: how far off a count may be, with probability --level.")
-    ] = None,
-    mechanism: Annotated[
-        str,
-        typer.Option(help=f"{', '.join(FAMILIES.written('release'))}, or a file."),
-    ] = "geometric",
-    properties: Annotated[
-        str | None, typer.Option(help="Instead of --mechanism: design the best one that has these, such as WH+CM.")
-    ] = None,
-    loss: Annotated[str | None, typer.Option(help="With a design: what to minimise, L0 (default), L1, L2.")] = None,
-    counts: Annotated[
-        str | None,
-        typer.Option(
-            help="clamped (never negative, the default), signed (unbiased), or in-range (with a bound or sizes)."
-        ),
-    ] = None,
-    bound: Annotated[int | None, typer.Option(help="The largest count of any cell, a public fact.")] = None,
-    sizes: Annotated[
-        Path | None, typer.Option(help="Public sizes of the groups: a CSV file with the group columns and size.")
-    ] = None,
-    relation: Annotated[str | None, typer.Option(help="add-remove, or substitution (as --sizes implies).")] = None,
-    max_groups: Annotated[
-        int | None,
-        typer.Option(help="In how many groups one person is counted at most. Required with a unit that is a person."),
-    ] = None,
-    totals: Annotated[
-        str | None,
-        typer.Option(help="Publish totals over these columns too, in counts that add up: sex,age, or all."),
-    ] = None,
-    split: Annotated[
-        str | None,
-        typer.Option(help="The parts of epsilon of several questions, or of the levels of one with totals: 2,1."),
-    ] = None,
-    suppress_below: Annotated[int | None, typer.Option(help="Withhold noisy counts below this.")] = None,
-    level: Annotated[str, typer.Option(help="The coverage of the intervals.")] = "0.95",
-    edition: Annotated[str, typer.Option(help="Your name for the state of the data, such as 2026-11.")] = "",
-    dataset: Annotated[
-        str | None,
-        typer.Option(
-            help="A dataset file: FILE.toml; by default the one in this folder that declares the table. Or the data "
-            "set these people belong to, where the file has another name; it needs --edition."
-        ),
-    ] = None,
-    ledger: Annotated[str | None, typer.Option(help="The ledger that pays; made by: discreet ledger init.")] = None,
-    out: Annotated[Path | None, typer.Option("-o", "--out", help="The folder to write the bundle into.")] = None,
+    questions: Annotated[list[str], typer.Argument(metavar="SQL...|FILE.toml")],
+    data: str | None = None,
+    unit: str | None = None,
+    unit_name: str | None = None,
+    domain: list[str] | None = None,
+    bands: list[str] | None = None,
+    groups: Path | None = None,
+    zeros: Path | None = None,
+    discover: list[str] | None = None,
+    one_row_each: Annotated[bool, typer.Option("--one-row-each")] = False,
+    epsilon: str | None = None,
+    delta: str = "0",
+    error: int | None = None,
+    mechanism: str = "geometric",
+    properties: str | None = None,
+    loss: str | None = None,
+    counts: str | None = None,
+    bound: int | None = None,
+    sizes: Path | None = None,
+    relation: str | None = None,
+    max_groups: int | None = None,
+    totals: str | None = None,
+    split: str | None = None,
+    suppress_below: int | None = None,
+    level: str = "0.95",
+    edition: str = "",
+    dataset: str | None = None,
+    ledger: str | None = None,
+    out: Annotated[Path | None, typer.Option("-o", "--out")] = None,
     plan: Annotated[
         bool,
         typer.Option(
@@ -154,7 +101,7 @@ def release(
     if declared is not None:
         if (page is not None and not plan) or write is not None:
             raise InvalidInput("a question to a dataset has a page with --plan, and no request file.", argument="write")
-        given = {name: _read(name, value) for name, value in _fields(context).items()}
+        given = _fields(context)
         question_plan = plan_declared(declared, questions, data, ledger, given)
         if not plan:
             release_declared(question_plan, out, yes, json)
@@ -207,9 +154,10 @@ def release(
 def _asked(context: typer.Context, questions: list[str]) -> tuple[ReleaseRequest, str, str | None, Path | None]:
     """The request that a file or the options make, and where the data, the ledger and the bundle are."""
     from ..errors import InvalidInput
+    from ..release.plan.fields import PLACES
     from ..release.plan.protection import WHOSE
     from ..release.plan.request import read_request
-    from ..release.plan.request_file import PLACES, is_request_file, open_request
+    from ..release.plan.request_file import is_request_file, open_request
 
     given = _fields(context)
     places = {name: context.params[name] for name in PLACES if context.params[name] is not None}
@@ -223,14 +171,14 @@ def _asked(context: typer.Context, questions: list[str]) -> tuple[ReleaseRequest
     else:
         if "unit" not in given:
             raise InvalidInput(WHOSE, argument="unit")
-        request = read_request(questions, **{name: _read(name, value) for name, value in given.items()})
+        request = read_request(questions, **given)
     if "data" not in places:
         raise InvalidInput(f"say which table is meant: {arg('data', 'FILE')}, or the address of a database.")
     out = places.get("out")
     return request, str(places["data"]), places.get("ledger"), None if out is None else Path(out)
 
 
-def _of_this_edition(file: str, given: dict[str, object], places: Mapping[str, object]) -> dict[str, object]:
+def _of_this_edition(file: str, given: Mapping[str, object], places: Mapping[str, object]) -> Mapping[str, object]:
     """What changes in a request file whose data is another file: the same people pay, under the name of the edition."""
     from ..addresses import read_address
     from ..errors import InvalidInput
@@ -269,7 +217,7 @@ def _called_as_asked(request: ReleaseRequest, data: str, questions: list[str]) -
 @contextmanager
 def _words_of_a_file(questions: list[str]) -> Iterator[None]:
     """Where a request file asks, a mistake mentions its fields as the file writes them, and not as options."""
-    from ..errors import InvalidInput, Mention
+    from ..errors import InvalidInput
     from ..release.plan.request import RequestFields
     from ..release.plan.request_file import as_line, is_request_file
 
@@ -288,36 +236,43 @@ def _words_of_a_file(questions: list[str]) -> Iterator[None]:
         raise type(problem)(problem.written(write), argument=problem.argument) from None
 
 
-def _fields(context: typer.Context) -> dict[str, Any]:
-    """The fields of a request that were given on this command line, by their names: every option that is called so."""
-    from ..release.plan.request import RequestFields
+def _typed(context: typer.Context) -> dict[str, object]:
+    """Return the fields of a request as they were typed: every option that is called as a field is."""
+    from ..release.plan.request import WORDS
 
     source = context.get_parameter_source
     return {
         name: value
         for name, value in context.params.items()
-        if name in RequestFields.__annotations__ and getattr(source(name), "name", "") == "COMMANDLINE"
+        if name != "questions" and name in WORDS and getattr(source(name), "name", "") == "COMMANDLINE"
     }
 
 
-def _read(name: str, value: Any) -> Any:
+def _fields(context: typer.Context) -> RequestFields:
+    """Return the fields of a request that were given, as they take them."""
+    return cast("RequestFields", {name: _read(name, value) for name, value in _typed(context).items()})
+
+
+def _read(name: str, value: object) -> object:
     """An option as its field takes it."""
     from ..release.plan.request_file import mechanism_named
 
-    if name == "mechanism":
+    if name == "mechanism" and isinstance(value, str):
         return mechanism_named(value)
-    return value.split(",") if name == "split" else value
+    return value.split(",") if name == "split" and isinstance(value, str) else value
 
 
 def _write(context: typer.Context, file: Path, questions: list[str]) -> None:
     """Write the request of this command line to a file, as it was typed."""
     from ..errors import InvalidInput
-    from ..release.plan.request_file import PLACES, is_request_file, write_request
+    from ..release.plan.fields import PLACES
+    from ..release.plan.request_file import is_request_file, write_request
 
     if is_request_file(questions):
         raise InvalidInput(f"{questions[0]} is a request file already.", f"Leave {arg('write')} out.")
-    fields = {name: value if name == "mechanism" else _read(name, value) for name, value in _fields(context).items()}
-    write_request(file, questions, **{name: context.params[name] for name in PLACES}, **fields)
+    places = {name: context.params[name] for name in PLACES}
+    fields = {name: value if name == "mechanism" else _read(name, value) for name, value in _typed(context).items()}
+    write_request(file, questions, **places, **cast("RequestFields", fields))
 
 
 def _warn_of_later_changes(data: str, recorded: str) -> None:

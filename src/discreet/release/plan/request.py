@@ -3,21 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from typing import Any, TypeAlias, TypedDict, Unpack
 
-from ...errors import InvalidInput, InWords, WrongType, arg, named
-from ...exact.integers import is_integer
+from ...errors import InvalidInput, InWords, WrongType, arg
 from ...exact.rationals import Number, as_fraction, read_epsilon
 from ...losses import Loss
 from ...mechanism import Mechanism
 from ...names import find_name
+from ...optimise.families import FAMILIES
 from ...privacy.relations import RELATIONS
 from ...ptables.table import PTable
 from ...unit import read_unit_name
 from ..noise.accuracy import read_level
-from ..noise.cells import OUTPUTS, cell_mechanism
+from ..noise.cells import OUTPUTS
+from .fields import (
+    BY_COLUMN,
+    NAMES,
+    NUMBER,
+    ROWS,
+    TEXT,
+    TEXTS,
+    WHOLE,
+    FieldWords,
+    field_words,
+    read_columns,
+    read_delta,
+    read_edition,
+    read_mechanism,
+    read_questions,
+    read_suppression,
+    read_totals,
+)
 from .protection import WHOSE
 
 #: Values of group columns: by name, or as text ("site=1..6"). What they hold is read against the question.
@@ -30,14 +48,12 @@ Rows: TypeAlias = Any
 class RequestFields(TypedDict, total=False):
     """What a request is made of, as keywords: :class:`ReleaseRequest` says what each is."""
 
+    dataset: str | None
+    edition: str
     unit: str
     unit_name: str | None
-    domain: Domain | None
-    bands: Domain | None
-    groups: Rows
-    zeros: Rows
-    discover: str | Sequence[str] | None
-    one_row_each: bool
+    max_groups: int | None
+    relation: str | None
     epsilon: Number | None
     delta: Number
     error: int | None
@@ -47,14 +63,16 @@ class RequestFields(TypedDict, total=False):
     counts: str | None
     bound: int | None
     sizes: Rows
-    relation: str | None
-    max_groups: int | None
-    totals: str | Sequence[str] | None
     split: Sequence[Number] | None
     suppress_below: int | None
     level: Number
-    edition: str
-    dataset: str | None
+    groups: Rows
+    zeros: Rows
+    totals: str | Sequence[str] | None
+    bands: Domain | None
+    discover: str | Sequence[str] | None
+    one_row_each: bool
+    domain: Domain | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,32 +157,204 @@ class ReleaseRequest:
     (Fraction(1, 10), 'signed', 'add-remove')
     """
 
-    questions: tuple[str, ...]
-    unit: str
-    unit_name: str | None = None
-    domain: Domain | None = None
-    bands: Domain | None = None
-    groups: Rows = None
-    zeros: Rows = None
-    discover: tuple[str, ...] = ()
-    one_row_each: bool = False
-    epsilon: Fraction | None = None
-    delta: Fraction = Fraction(0)
-    error: int | None = None
-    mechanism: str | Mechanism = "geometric"
-    properties: str | Sequence[Any] | None = None
-    loss: str | Loss | None = None
-    counts: str | None = None
-    bound: int | None = None
-    sizes: Rows = None
-    relation: str = ""
-    max_groups: int | None = None
-    totals: tuple[str, ...] | None = None
-    split: tuple[Fraction, ...] = ()
-    suppress_below: int | None = None
-    level: Fraction = Fraction(95, 100)
-    edition: str = ""
-    dataset: str | None = None
+    questions: tuple[str, ...] = field(
+        metadata=field_words(
+            "Questions",
+            "SQL: SELECT groups, COUNT(*) FROM table WHERE ... GROUP BY groups. Or a request file that says "
+            "everything: request.toml.",
+            {
+                "description": "SQL: one question, or several that share epsilon.",
+                "anyOf": [TEXT, TEXTS | {"minItems": 1}],
+            },
+            "What is asked.",
+        )
+    )
+    dataset: str | None = field(
+        default=None,
+        metadata=field_words(
+            "Data set",
+            "A dataset file: FILE.toml; by default the one in this folder that declares the table. Or the data set "
+            f"these people belong to, where the file has another name; it needs {arg('edition')}.",
+            TEXT | {"description": "The data set whose people these are, where the file has another name."},
+            "Whose people these are, and the state of their data.",
+        ),
+    )
+    edition: str = field(
+        default="", metadata=field_words("Edition", "Your name for the state of the data, such as 2026-11.", TEXT)
+    )
+    unit: str = field(
+        metadata=field_words(
+            "Who is protected",
+            "Whose data is protected: row, or the column that names the person. Required, unless a dataset or a "
+            "request file says it.",
+            TEXT | {"description": "row, or the column that names the person."},
+            "Whose data is protected: a column that tells them apart, or row.",
+        )
+    )
+    unit_name: str | None = field(
+        default=None,
+        metadata=field_words(
+            "What one is called",
+            f"What texts call it: person, household, device. With {arg('unit', 'row')}: every row is a different one.",
+            TEXT,
+            "What texts call it; of a row: every row is a different one.",
+        ),
+    )
+    max_groups: int | None = field(
+        default=None,
+        metadata=field_words(
+            "Groups per person",
+            "In how many groups one person is counted at most. Required with a unit that is a person.",
+            WHOLE,
+            "In how many groups one of them is counted at most.",
+        ),
+    )
+    relation: str = field(
+        default="",
+        metadata=field_words("Neighbour relation", f"add-remove, or substitution (as {arg('sizes')} implies).", TEXT),
+    )
+    epsilon: Fraction | None = field(
+        default=None,
+        metadata=field_words(
+            "Epsilon",
+            "The privacy of the whole release, per unit.",
+            NUMBER,
+            "The privacy of the whole release, per unit; or the error that is allowed.",
+        ),
+    )
+    delta: Fraction = field(
+        default=Fraction(0), metadata=field_words("Delta", "The delta of the whole release, per unit.", NUMBER)
+    )
+    error: int | None = field(
+        default=None,
+        metadata=field_words(
+            "Largest error",
+            f"Instead of {arg('epsilon')}: how far off a count may be, with probability {arg('level')}.",
+            WHOLE,
+        ),
+    )
+    mechanism: str | Mechanism = field(
+        default="geometric",
+        metadata=field_words(
+            "Noise",
+            f"{', '.join(FAMILIES.written('release'))}, or a file.",
+            TEXT,
+            "The noise, and the form of the counts.",
+        ),
+    )
+    properties: str | Sequence[Any] | None = field(
+        default=None,
+        metadata=field_words(
+            "Properties", f"Instead of {arg('mechanism')}: design the best one that has these, such as WH+CM.", NAMES
+        ),
+    )
+    loss: str | Loss | None = field(
+        default=None, metadata=field_words("Loss", "With a design: what to minimise, L0 (default), L1, L2.", TEXT)
+    )
+    counts: str | None = field(
+        default=None,
+        metadata=field_words(
+            "Counts",
+            "clamped (never negative, the default), signed (unbiased), or in-range (with a bound or sizes).",
+            TEXT,
+        ),
+    )
+    bound: int | None = field(
+        default=None,
+        metadata=field_words(
+            "Largest count", "The largest count of any cell, a public fact.", WHOLE, "Public facts about the counts."
+        ),
+    )
+    sizes: Rows = field(
+        default=None,
+        metadata=field_words(
+            "Sizes of the groups", "Public sizes of the groups: a CSV file with the group columns and size.", ROWS
+        ),
+    )
+    split: tuple[Fraction, ...] = field(
+        default=(),
+        metadata=field_words(
+            "Parts of epsilon",
+            "The parts of epsilon of several questions, or of the levels of one with totals: 2,1.",
+            {"type": "array", "items": NUMBER},
+            "The parts of epsilon of the questions.",
+        ),
+    )
+    suppress_below: int | None = field(
+        default=None,
+        metadata=field_words(
+            "Withhold below", "Withhold noisy counts below this.", WHOLE, "What is withheld, by the noisy count alone."
+        ),
+    )
+    level: Fraction = field(
+        default=Fraction(95, 100),
+        metadata=field_words(
+            "Coverage of intervals", "The coverage of the intervals.", NUMBER, "How often intervals cover."
+        ),
+    )
+    groups: Rows = field(
+        default=None,
+        metadata=field_words(
+            "Groups",
+            f"Instead of {arg('domain')}: a CSV file with one row per public group.",
+            ROWS,
+            "The public groups, one row each; never taken from the data.",
+        ),
+    )
+    zeros: Rows = field(
+        default=None,
+        metadata=field_words(
+            "Groups that cannot exist",
+            "Structural zeros: a CSV file of groups that cannot exist.",
+            ROWS,
+            "Groups that cannot exist.",
+        ),
+    )
+    totals: tuple[str, ...] | None = field(
+        default=None,
+        metadata=field_words(
+            "with totals that add up",
+            "Publish totals over these columns too, in counts that add up: sex,age, or all.",
+            NAMES,
+            "Columns to publish totals over as well.",
+        ),
+    )
+    bands: Domain | None = field(
+        default=None,
+        metadata=field_words(
+            "Bands",
+            "Edges of a group column that is counted in bands: age=18,30,65, visit=month:2024-01..2024-12.",
+            {"anyOf": [BY_COLUMN, TEXTS, TEXT]},
+            "Edges of the columns that are counted in bands.",
+        ),
+    )
+    discover: tuple[str, ...] = field(
+        default=(),
+        metadata=field_words(
+            "found in the data",
+            "A group column whose values are found in the data; only groups whose noisy count passes are named. Needs "
+            f"{arg('delta')}.",
+            NAMES,
+            "Columns whose values are found in the data, where enough people have them.",
+        ),
+    )
+    one_row_each: bool = field(
+        default=False,
+        metadata=field_words(
+            "each person has one row",
+            f"With {arg('discover')} and {arg('unit', 'row')}: each person has one row.",
+            {"type": "boolean"},
+        ),
+    )
+    domain: Domain | None = field(
+        default=None,
+        metadata=field_words(
+            "Values",
+            "Public values of a group column: site=1..6, health=good,poor, town=@towns.txt; * adds all others.",
+            {"anyOf": [BY_COLUMN, TEXTS]},
+            "The public values of each group column; never taken from the data.",
+        ),
+    )
 
     def __post_init__(self) -> None:
         for name, read in _READERS.items():
@@ -203,6 +393,10 @@ class ReleaseRequest:
         return self.properties is not None or self.loss is not None
 
 
+#: What people read of each field, by its name, in the order in which people read them.
+WORDS: dict[str, FieldWords] = {one.name: one.metadata["words"] for one in fields(ReleaseRequest)}
+
+
 def read_request(questions: str | Sequence[str] | ReleaseRequest, **fields: Unpack[RequestFields]) -> ReleaseRequest:
     """The request that these keywords make, or a request that is one already.
 
@@ -224,13 +418,6 @@ def read_request(questions: str | Sequence[str] | ReleaseRequest, **fields: Unpa
     if "unit" not in fields:
         raise WrongType(WHOSE, argument="unit")
     return ReleaseRequest(questions=questions, **fields)  # type: ignore[arg-type]  # they are read when it is made
-
-
-def _texts(questions: str | Sequence[str]) -> tuple[str, ...]:
-    texts = [questions] if isinstance(questions, str) else list(questions)
-    if not texts or not all(isinstance(text, str) for text in texts):
-        raise InvalidInput("give the question as SQL text, or a list of several.", argument="questions")
-    return tuple(texts)
 
 
 def _relation(written: str | None, sizes: object) -> str:
@@ -256,69 +443,17 @@ def _shares(split: Sequence[Number] | None, number: int) -> tuple[Fraction, ...]
     return tuple(part / sum(parts) for part in parts)
 
 
-def _read_totals(totals: object) -> tuple[str, ...]:
-    """The names of columns, as a list or with commas."""
-    names = totals.split(",") if isinstance(totals, str) else totals
-    if (
-        not isinstance(names, Sequence)
-        or not names
-        or not all(isinstance(name, str) and name.strip() for name in names)
-    ):
-        raise InvalidInput.must_be("totals", "columns of GROUP BY, such as sex,age, or all", totals)
-    return tuple(name.strip() for name in names)
-
-
-def _mechanism(mechanism: str | Mechanism | PTable) -> str | Mechanism:
-    """The mechanism that was named or given."""
-    if getattr(mechanism, "composes", True) is False:
-        raise InvalidInput(
-            f"this cannot be priced: {getattr(mechanism, 'why', 'it does not compose')}.", argument="mechanism"
-        )
-    if isinstance(mechanism, PTable):
-        return mechanism.mechanism()
-    return cell_mechanism(mechanism) if isinstance(mechanism, str) else mechanism
-
-
-def _suppress_below(value: object) -> int:
-    if not is_integer(value):
-        raise InvalidInput.must_be("suppress_below", "a whole number", value)
-    return int(value)  # type: ignore[call-overload,no-any-return]
-
-
-def _read_delta(delta: Number) -> Fraction:
-    value = as_fraction(delta, "delta")
-    if not 0 <= value < 1:
-        raise InvalidInput.must_be("delta", "a probability, far below one over the number of people", delta)
-    return value
-
-
-def _columns(discover: str | Sequence[str] | None) -> tuple[str, ...]:
-    """The columns to discover: a text with commas, or a list of names."""
-    names = discover.split(",") if isinstance(discover, str) else () if discover is None else discover
-    if not isinstance(names, Sequence) or not all(isinstance(name, str) and name.strip() for name in names):
-        raise WrongType.must_be("discover", "names of GROUP BY columns, such as job", discover)
-    return tuple(name.strip() for name in names)
-
-
-def _read_edition(edition: object) -> str:
-    if not isinstance(edition, str) or len(edition) > 200 or not edition.isprintable():
-        raise InvalidInput(
-            f"{named('edition')} is a short name for the state of the data, of printable characters: 2026-11."
-        )
-    return edition
-
-
 #: Fields that are read as soon as they are given.
 _READERS: dict[str, Callable[[Any], Any]] = {
-    "questions": _texts,
+    "questions": read_questions,
     "unit_name": read_unit_name,
-    "discover": _columns,
+    "discover": read_columns,
     "epsilon": read_epsilon,
-    "delta": _read_delta,
-    "mechanism": _mechanism,
+    "delta": read_delta,
+    "mechanism": read_mechanism,
     "counts": lambda written: find_name(written, OUTPUTS, "a form of counts", argument="counts"),
-    "totals": _read_totals,
-    "suppress_below": _suppress_below,
+    "totals": read_totals,
+    "suppress_below": read_suppression,
     "level": read_level,
-    "edition": _read_edition,
+    "edition": read_edition,
 }

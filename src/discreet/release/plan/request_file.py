@@ -28,22 +28,21 @@ from ...ptables.table import PTable
 from ...questions.bands import bands_from
 from ...questions.domains import split_domain
 from ...report import Json, Report, Result, Section, Terms, stamped
-from .request import ReleaseRequest, RequestFields, read_request
-from .toml_text import toml_text
+from .fields import NUMBER, PLACES, ROWS
+from .request import WORDS, ReleaseRequest, RequestFields, read_request
+from .toml_text import FILE_WORDS, STAMP, toml_text
 
 #: What a file is called that holds a request.
 ENDING = ".toml"
 
-#: Where things are, beside what is asked: these may be given anew for every run.
-PLACES = ("data", "ledger", "out")
-
 #: Fields whose text is the name of a file.
-_FILES = ("groups", "zeros", "sizes")
+_FILES = tuple(name for name, words in WORDS.items() if words.schema == ROWS)
+
+#: Fields that are numbers, kept as they were typed.
+_NUMBERS = tuple(name for name, words in WORDS.items() if words.schema == NUMBER)
 
 #: What the file is, for messages.
 _WHAT = "a request"
-
-_STAMP: dict[str, Json] = {"format": "discreet request-file", "version": 1}
 
 _HEADING = (
     "A release of private counts. Nothing is read or spent before it is run:",
@@ -92,12 +91,12 @@ class RequestFile(Result):
 
     def to_json(self) -> dict[str, Json]:
         """What the file says."""
-        said = {name: value for name, value in self.content.items() if name not in _STAMP}
+        said = {name: value for name, value in self.content.items() if name not in STAMP}
         return stamped("request-file", 1, said)
 
     def report(self) -> Report:
         """The fields, as the file has them."""
-        pairs = tuple((name, _shown(value)) for name, value in self.to_json().items() if name not in _STAMP)
+        pairs = tuple((name, _shown(value)) for name, value in self.to_json().items() if name not in STAMP)
         return Report(f"The request in {self.path.name}", "A request", sections=(Section(parts=(Terms(pairs),)),))
 
     def __str__(self) -> str:
@@ -162,7 +161,7 @@ def open_request(path: str | Path, **changed: object) -> RequestFile:
         questions = fields.pop("questions", None)
         if not isinstance(questions, str | list):
             raise InvalidInput("the question is missing.", 'Write it as: questions = "SELECT ..."')
-        asked = {name: value for name, value in fields.items() if name not in _STAMP}
+        asked = {name: value for name, value in fields.items() if name not in STAMP}
         request = read_request(questions, **asked)  # type: ignore[arg-type]  # every field is read there
     except DiscreetError as problem:
         raise UnreadableFile.because(str(file), problem) from None
@@ -184,15 +183,14 @@ def _read(file: Path) -> dict[str, Any]:
 
 
 def _refuse_unknown(content: Mapping[str, object]) -> None:
-    known = ["questions", *PLACES, *RequestFields.__annotations__]
     for name in content:
-        if name in _STAMP:
-            if content[name] != _STAMP[name]:
-                raise InvalidInput.must_be(name, f"{_STAMP[name]!r}", content[name])
-        elif name not in known:
-            near = nearest(name, known)
+        if name in STAMP:
+            if content[name] != STAMP[name]:
+                raise InvalidInput.must_be(name, f"{STAMP[name]!r}", content[name])
+        elif name not in FILE_WORDS:
+            near = nearest(name, FILE_WORDS)
             meant = f"Did you mean {near}? " if near else ""
-            raise InvalidInput(f"a request has no field {name!r}.", f"{meant}It has {', '.join(known)}.")
+            raise InvalidInput(f"a request has no field {name!r}.", f"{meant}It has {', '.join(FILE_WORDS)}.")
 
 
 def _field(name: str, value: object, folder: Path) -> object:
@@ -283,7 +281,7 @@ def write_request(
 def request_text(file: Path, questions: str | Sequence[str], fields: Mapping[str, Any]) -> str:
     """What a request file says that will stand there; None is left out."""
     asked = [questions] if isinstance(questions, str) else list(questions)
-    content: dict[str, Json] = {**_STAMP, "questions": asked[0] if len(asked) == 1 else asked}
+    content: dict[str, Json] = {**STAMP, "questions": asked[0] if len(asked) == 1 else asked}
     for name, value in fields.items():
         if value is not None:
             content[name] = _written(name, value, file.parent)
@@ -344,7 +342,7 @@ def _json(name: str, value: Any) -> Json:
     """A value as a file has it: numbers as numbers where nothing is lost, everything else as text."""
     if isinstance(value, Fraction):
         value = str(value)
-    if isinstance(value, str) and name in ("epsilon", "delta", "level"):
+    if isinstance(value, str) and name in _NUMBERS:
         return _number(value)
     if isinstance(value, Mapping):
         return {str(key): _json(name, one) for key, one in value.items()}

@@ -1,50 +1,26 @@
-"""A request as TOML: one field a line, a comment over each."""
+"""A request as TOML, one field a line with a comment over it; and the schema of such files."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
 from ...datasets.toml_values import toml_key, toml_value
+from ...errors import Mention
 from ...report import Json
+from .fields import PLACES, FieldWords
+from .request import WORDS
 
-#: Fields in the order in which people read them, and what is said of each. Others follow, without a comment.
-COMMENTS: dict[str, str] = {
-    "questions": "What is asked.",
-    "data": "The table, relative to this file, or the address of a database. A password never stands here.",
-    "ledger": "The budget that pays, and the folder that the bundle is written to.",
-    "out": "",
-    "dataset": "Whose people these are, and the state of their data.",
-    "edition": "",
-    "unit": "Whose data is protected: a column that tells them apart, or row.",
-    "unit_name": "What texts call it; of a row: every row is a different one.",
-    "max_groups": "In how many groups one of them is counted at most.",
-    "relation": "",
-    "epsilon": "The privacy of the whole release, per unit; or the error that is allowed.",
-    "delta": "",
-    "error": "",
-    "mechanism": "The noise, and the form of the counts.",
-    "properties": "",
-    "loss": "",
-    "counts": "",
-    "bound": "Public facts about the counts.",
-    "sizes": "",
-    "split": "The parts of epsilon of the questions.",
-    "suppress_below": "What is withheld, by the noisy count alone.",
-    "level": "How often intervals cover.",
-    "groups": "The public groups, one row each; never taken from the data.",
-    "zeros": "Groups that cannot exist.",
-    "totals": "Columns to publish totals over as well.",
-    "bands": "Edges of the columns that are counted in bands.",
-    "discover": "Columns whose values are found in the data, where enough people have them.",
-    "one_row_each": "",
-    "domain": "The public values of each group column; never taken from the data.",
-}
+#: What a request file is stamped with.
+STAMP: dict[str, Json] = {"format": "discreet request-file", "version": 1}
+
+#: The words of everything a request file says, in the order in which people read it.
+FILE_WORDS: dict[str, FieldWords] = {"questions": WORDS["questions"], **PLACES, **WORDS}
 
 
 def toml_text(content: Mapping[str, Json], heading: Sequence[str]) -> str:
     """The content of a request file, under comments that say what it is."""
-    names = [*(name for name in COMMENTS if name in content), *(name for name in content if name not in COMMENTS)]
-    stamps = [name for name in ("format", "version") if name in names]
+    names = [*(name for name in FILE_WORDS if name in content), *(name for name in content if name not in FILE_WORDS)]
+    stamps = [name for name in STAMP if name in names]
     tables = [name for name in names if isinstance(content[name], Mapping)]
     lines = [f"# {line}" for line in heading]
     lines += [f"{name} = {toml_value(content[name])}" for name in stamps]
@@ -62,6 +38,30 @@ def toml_text(content: Mapping[str, Json], heading: Sequence[str]) -> str:
 
 
 def _comment(name: str) -> Iterator[str]:
-    if COMMENTS.get(name):
+    if name in FILE_WORDS and FILE_WORDS[name].comment:
         yield ""
-        yield f"# {COMMENTS[name]}"
+        yield f"# {FILE_WORDS[name].comment}"
+
+
+def request_schema() -> dict[str, Json]:
+    """Return the JSON schema of request files, which ``schemas/request-file.json`` holds."""
+    described = {
+        name: {"description": words.written_help(_in_files), **words.schema} for name, words in FILE_WORDS.items()
+    }
+    stamp = {name: {"const": value} for name, value in STAMP.items()}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": "discreet/request-file/1",
+        "title": "A request file",
+        "description": "Everything of a release, as a TOML file says it. Files are named relative to it; a password is "
+        "refused.",
+        "type": "object",
+        "properties": stamp | described,
+        "required": ["questions", "unit"],
+        "additionalProperties": False,
+    }
+
+
+def _in_files(mention: Mention) -> str:
+    """Write a field as a request file does."""
+    return f"{mention.name} = {mention.value}" if mention.value else mention.name

@@ -11,6 +11,7 @@ from ...errors import DiscreetError, Mention
 from ...pages.html import environment, pictures_of
 from ...pages.pictures import chart_of
 from ...plots.chart import drawable
+from ...release.plan.toml_text import FILE_WORDS
 from ...report import Picture, Report
 
 if TYPE_CHECKING:
@@ -93,14 +94,10 @@ def field_name(mention: Mention) -> str:
     return f"“{title}” {mention.value}".strip() if mention.kind == "argument" and mention.value else f"“{title}”"
 
 
-#: Arguments of Python -> the titles of fields where they differ.
-TITLES = {
-    "n": "Largest count", "epsilon": "Epsilon", "delta": "Delta", "loss": "Loss", "properties": "Properties",
-    "prior": "Prior", "worst_case": "Worst case", "reach": "Largest noise", "stay": "Chance of the truth",
-    "max_groups": "Groups per person", "unit": "Who is protected", "domain": "Values", "bands": "Bands",
-    "level": "Coverage of intervals", "discover": "found in the data", "one_row_each": "each person has one row",
-    "totals": "with totals that add up", "where": "Only rows where", "ledger": "Ledger that pays", "edition": "Edition",
-    "mechanism": "Noise", "counts": "Counts", "out": "Name of the bundle",
+#: Arguments of Python -> the titles of fields where they differ. Those of a release are stated by its request.
+TITLES = {name: words.title for name, words in FILE_WORDS.items()} | {
+    "n": "Largest count", "prior": "Prior", "worst_case": "Worst case", "reach": "Largest noise",
+    "stay": "Chance of the truth", "where": "Only rows where",
 }  # fmt: skip
 
 

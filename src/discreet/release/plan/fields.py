@@ -1,0 +1,145 @@
+"""The fields of a request: what people read of each (help, comment, title, schema), and how values are read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from ...errors import InvalidInput, Writer, WrongType, named, written
+from ...exact.integers import is_integer
+from ...exact.rationals import Number, as_fraction
+from ...mechanism import Mechanism
+from ...ptables.table import PTable
+from ...report import Json
+from ..noise.cells import cell_mechanism
+
+
+@dataclass(frozen=True)
+class FieldWords:
+    """What people read of a field, wherever they meet it. No other place writes these words.
+
+    Attributes
+    ----------
+    title
+        Its title in a form.
+    help
+        The sentence of the command line's help and of the schema. It mentions other fields by :func:`~.errors.arg`.
+    schema
+        The JSON schema of its values in a request file; its description where the sentence of help speaks of more
+        than such a file can say.
+    comment
+        The comment over it in a request file; empty where the comment before it covers this field too.
+    """
+
+    title: str
+    help: str
+    schema: Mapping[str, Json]
+    comment: str = ""
+
+    def written_help(self, write: Writer) -> str:
+        """Return the sentence of help with the fields it mentions written for some reader."""
+        return written(self.help, write)
+
+
+def field_words(title: str, help: str, schema: Mapping[str, Json], comment: str = "") -> dict[str, FieldWords]:
+    """Return the metadata of a field."""
+    return {"words": FieldWords(title, help, schema, comment)}
+
+
+TEXT: dict[str, Json] = {"type": "string"}
+WHOLE: dict[str, Json] = {"type": "integer"}
+_FILE: dict[str, Json] = {"type": "string", "description": "A CSV file, relative to the request file."}
+ROWS: dict[str, Json] = {"anyOf": [_FILE, {"type": "array"}]}
+_EXACT: dict[str, Json] = {"type": "string", "description": "A decimal, or a fraction such as 1/3."}
+NUMBER: dict[str, Json] = {"anyOf": [{"type": "number"}, _EXACT]}
+TEXTS: dict[str, Json] = {"type": "array", "items": TEXT}
+NAMES: dict[str, Json] = {"anyOf": [TEXT, TEXTS]}
+BY_COLUMN: dict[str, Json] = {
+    "type": "object",
+    "additionalProperties": {"anyOf": [TEXT, {"type": "array", "items": {"type": ["string", "integer"]}}]},
+}
+
+#: Where things are, beside what is asked: these may be given anew for every run.
+PLACES: dict[str, FieldWords] = {
+    "data": FieldWords(
+        "Data",
+        "The table: .csv, .tsv (.gz), .parquet or .duckdb, or the address of a database. Its name is the file's stem. "
+        "Required, unless a dataset or a request file says it.",
+        TEXT | {"description": "The table: a file, or the address of a database without a password."},
+        "The table, relative to this file, or the address of a database. A password never stands here.",
+    ),
+    "ledger": FieldWords(
+        "Ledger that pays",
+        "The ledger that pays; made by: discreet ledger init.",
+        TEXT,
+        "The budget that pays, and the folder that the bundle is written to.",
+    ),
+    "out": FieldWords("Name of the bundle", "The folder to write the bundle into.", TEXT),
+}
+
+
+# ------------------------------------------------------------------------------------------------ reading
+
+
+def read_questions(questions: str | Sequence[str]) -> tuple[str, ...]:
+    """Read the questions: one SQL text, or several."""
+    texts = [questions] if isinstance(questions, str) else list(questions)
+    if not texts or not all(isinstance(text, str) for text in texts):
+        raise InvalidInput("give the question as SQL text, or a list of several.", argument="questions")
+    return tuple(texts)
+
+
+def read_totals(totals: object) -> tuple[str, ...]:
+    """Read names of columns: a list, or a text with commas."""
+    names = totals.split(",") if isinstance(totals, str) else totals
+    if (
+        not isinstance(names, Sequence)
+        or not names
+        or not all(isinstance(name, str) and name.strip() for name in names)
+    ):
+        raise InvalidInput.must_be("totals", "columns of GROUP BY, such as sex,age, or all", totals)
+    return tuple(name.strip() for name in names)
+
+
+def read_mechanism(mechanism: str | Mechanism | PTable) -> str | Mechanism:
+    """Return the mechanism that was named or given."""
+    if getattr(mechanism, "composes", True) is False:
+        raise InvalidInput(
+            f"this cannot be priced: {getattr(mechanism, 'why', 'it does not compose')}.", argument="mechanism"
+        )
+    if isinstance(mechanism, PTable):
+        return mechanism.mechanism()
+    return cell_mechanism(mechanism) if isinstance(mechanism, str) else mechanism
+
+
+def read_suppression(value: object) -> int:
+    """Read the count below which counts are withheld."""
+    if not is_integer(value):
+        raise InvalidInput.must_be("suppress_below", "a whole number", value)
+    return int(value)  # type: ignore[call-overload,no-any-return]
+
+
+def read_delta(delta: Number) -> Fraction:
+    """Read a delta."""
+    value = as_fraction(delta, "delta")
+    if not 0 <= value < 1:
+        raise InvalidInput.must_be("delta", "a probability, far below one over the number of people", delta)
+    return value
+
+
+def read_columns(discover: str | Sequence[str] | None) -> tuple[str, ...]:
+    """Read the columns to discover: a text with commas, or a list of names."""
+    names = discover.split(",") if isinstance(discover, str) else () if discover is None else discover
+    if not isinstance(names, Sequence) or not all(isinstance(name, str) and name.strip() for name in names):
+        raise WrongType.must_be("discover", "names of GROUP BY columns, such as job", discover)
+    return tuple(name.strip() for name in names)
+
+
+def read_edition(edition: object) -> str:
+    """Read the name of an edition."""
+    if not isinstance(edition, str) or len(edition) > 200 or not edition.isprintable():
+        raise InvalidInput(
+            f"{named('edition')} is a short name for the state of the data, of printable characters: 2026-11."
+        )
+    return edition
