@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Unpack
@@ -165,12 +165,20 @@ def foresee(plan: Plan, source: Source, book: Ledger, out: str | Path | None = N
     return Outlook("paid" if missing is None else "refused", left, missing, ledger=book.name)
 
 
-def release_plan(plan: Plan, source: Source, book: Ledger, out: str | Path | None = None) -> Release:
-    """Release the counts of a plan, paid by this ledger."""
-    return _release(plan, source, book, out, SecureBits())
+def release_plan(
+    plan: Plan, source: Source, book: Ledger, out: str | Path | None = None, bind: Callable[[], None] = lambda: None
+) -> Release:
+    """Release the counts of a plan, paid by this ledger.
+
+    ``bind`` keeps what the ledger is to know of the data; it is called when nothing else can be refused.
+    """
+    return _release(plan, source, book, out, SecureBits(), bind)
 
 
-def _release(plan: Plan, source: Source, book: Ledger, out: str | Path | None, bits: Bits) -> Release:
+def _release(
+    plan: Plan, source: Source, book: Ledger, out: str | Path | None, bits: Bits,
+    bind: Callable[[], None] = lambda: None,
+) -> Release:  # fmt: skip
     """The one path of every release; tests give it bits from a seed."""
     _refuse_other_terms(plan, book)
     recorded = recorded_answer(plan, book)
@@ -182,10 +190,13 @@ def _release(plan: Plan, source: Source, book: Ledger, out: str | Path | None, b
         _rehearse(counted, source, book)
         if book.quote(plan.cost)[1] is None:
             bind_unit_name(book, plan.protection.unit_name)
+            bind()
         # everything that can be known without a row is known here: from the next line on it costs
         recorded = book.answer(
             plan.key, counted.request, plan.cost, draw=lambda: _silenced(counted, source, book.terms.key, bits)
         )
+    else:
+        bind()
     release = recall(plan, recorded, book)
     if out is not None:
         release.save(out)

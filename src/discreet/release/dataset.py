@@ -172,9 +172,8 @@ class Dataset:
         if questions is not None and (by or where is not None):
             raise InvalidInput("the question says what to group by.", f"Leave {arg('by')} and {arg('where')} out.")
         texts = [sql] if isinstance(sql, str) else list(sql)
-        table = self._table(texts)
+        table, asked = self._read(texts)
         unit = declared.unit_of(table)
-        asked = [read_question(text, unit=unit) for text in texts]
         given = dict(fields)
         overrides = self._fill(given, asked)
         given |= {"unit": unit, "unit_name": declared.unit_name}
@@ -190,7 +189,7 @@ class Dataset:
             edition = edition or own or ""
         given["edition"] = edition
         request = read_request(texts, **cast(RequestFields, given))
-        plan = plan_request(request, cast(Data, data if source is None else source))
+        plan = plan_request(request, cast(Data, data if source is None else source), asked)
         encoding = self._encoding(table, data)
         plan = replace(plan, encoding=encoding or UTF8)
         if self._edition:
@@ -208,9 +207,19 @@ class Dataset:
         grouped = f" GROUP BY {columns}" if names else ""
         return f"SELECT {columns}{', ' if names else ''}COUNT(*) FROM {table}{condition}{grouped}"
 
-    def _table(self, texts: Sequence[str]) -> str:
-        """Return the one table that questions ask, as it is declared."""
-        names = {name: self.declaration.table_named(name) for name in map(asked_table, texts)}
+    def _read(self, texts: Sequence[str]) -> tuple[str, list[Question]]:
+        """Read questions to one table; return that table, as it is declared, and the questions."""
+        declared = self.declaration
+        units = {declared.unit_of(table) for table in declared.tables}
+        if len(units) == 1:  # then a question can be read before its table is known
+            questions = [read_question(text, unit=next(iter(units))) for text in texts]
+            return self._table([question.table for question in questions]), questions
+        table = self._table(list(map(asked_table, texts)))
+        return table, [read_question(text, unit=declared.unit_of(table)) for text in texts]
+
+    def _table(self, tables: Sequence[str]) -> str:
+        """Return the one table that is named, as it is declared."""
+        names = {name: self.declaration.table_named(name) for name in tables}
         for name, known in names.items():
             if known is None:
                 raise self.declaration.no_table(name)
@@ -249,6 +258,11 @@ class Dataset:
             if values:
                 fields[what] = values
         return overrides
+
+    def open_table(self, table: str) -> Source:
+        """Open the data of a declared table, which is called as it is declared; no row is read."""
+        data, source = self._source(table)
+        return open_source(data) if source is None else source
 
     def _source(self, table: str) -> tuple[object, Source | None]:
         """Return the data, and its source if it is there, with the table called as it is declared."""
@@ -291,6 +305,8 @@ class BoundPlan(Result):
         The plan, which an auditor can rebuild from its request.
     overrides
         What was given instead of what is declared.
+    full_request
+        The request with everything that is declared.
     """
 
     def __init__(
@@ -298,7 +314,8 @@ class BoundPlan(Result):
         request: ReleaseRequest, overrides: tuple[str, ...], encoding: str | None = None,
     ) -> None:  # fmt: skip
         self.plan, self.dataset_object, self.overrides = plan, dataset, overrides
-        self._table, self._opened, self._place, self._asked = table, source, data, request
+        self.full_request = request
+        self._table, self._opened, self._place = table, source, data
         self._encoding = encoding
 
     def __getattr__(self, name: str) -> Any:
@@ -339,10 +356,12 @@ class BoundPlan(Result):
         The schema is read again, and everything is rehearsed, immediately before the budget is reserved.
         """
         book = self._checked_ledger()
-        foresee(self.plan, self.source, book, out)  # refuses whatever can be known before the edition is bound
-        if self._place is not None and book.quote(self.plan.cost)[1] is None:
+        return release_plan(self.plan, self.source, book, out, lambda: self._bind_edition(book))
+
+    def _bind_edition(self, book: Ledger) -> None:
+        """Have the ledger keep which file the edition is, if it is a file."""
+        if self._place is not None:
             bind_edition(book, self._table, self.plan.edition, self._place)
-        return release_plan(self.plan, self.source, book, out)
 
     def _checked_ledger(self) -> Ledger:
         """Return the ledger, if no recorded answer of another file would be given."""

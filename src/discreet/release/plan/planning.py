@@ -64,11 +64,11 @@ def plan_release(
     return plan_request(read_request(questions, **fields), data)
 
 
-def plan_request(request: ReleaseRequest, data: Data) -> Plan:
-    """The plan of a request, for this data."""
+def plan_request(request: ReleaseRequest, data: Data, questions: Sequence[Question] = ()) -> Plan:
+    """The plan of a request, for this data; its questions are read unless they were read before."""
     refuse_misfits(request)
     source = _existing(data, request.dataset)
-    written = [read_question(sql, unit=request.unit) for sql in request.questions]
+    written = list(questions) or [read_question(sql, unit=request.unit) for sql in request.questions]
     asked = [question.plain for question in written]
     if source is not None:
         asked = [question.bind(source.table(question.table), source.spelled(question.table)) for question in asked]
