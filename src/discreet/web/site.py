@@ -161,8 +161,11 @@ def _by_name(addresses: Iterable[str]) -> dict[str, str]:
 def _all_ledgers(settings: PageSettings) -> list[str]:
     """Return the ledgers that were named, and those of the data sets, each once."""
     declared = (Declaration.open(file).ledger_place for file in settings.datasets)
-    places = {_whole_place(place): place for place in declared if place is not None}
-    return list((places | {_whole_place(place): place for place in settings.ledgers}).values())
+    places: dict[str, str] = {}
+    for place in (*settings.ledgers, *declared):
+        if place is not None:
+            places.setdefault(_whole_place(place), place)
+    return list(places.values())
 
 
 def _whole_place(ledger: str) -> str:

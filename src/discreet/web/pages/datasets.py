@@ -63,7 +63,14 @@ class DatasetsPage:
             declared = Declaration.open(file)
         except DiscreetError as problem:
             return page(
-                request, "dataset.html", title=name, eyebrow="Data set", here="/", status=409, body=refusal(problem)
+                request,
+                "dataset.html",
+                title=name,
+                eyebrow="Data set",
+                here="/",
+                status=409,
+                name="",
+                body=refusal(problem),
             )
         try:
             problems = check_dataset(declared)
