@@ -87,26 +87,25 @@ def lines(plan: str, kind: str) -> str:
 
 
 def test_what_is_declared_is_fixed_or_offered_with_its_groups(pages: QuietPages) -> None:
-    assert "/release/new?data=visits.toml&amp;table=homes" in pages.look("/release")
+    assert 'table=homes"' in pages.look("/release")
     form = pages.look("/release/new?data=visits.toml&table=visits")
-    assert "one patient (all rows with the same person)" in form and "Groups per patient" in form
+    assert "one patient" in form and "Groups per patient" in form
     assert not re.search(r'<select id="(unit|ledger)"', form)
-    assert "epsilon 10 is left of epsilon 10 in visits.ledger" in form
-    site, age, smokes = (re.findall(f'name="how:{name}".*?</div>', form, re.DOTALL)[0] for name in FORM_COLUMNS)
+    assert "epsilon 10 is left" in form and "visits.ledger" in form
+    site, age, smokes = (
+        re.findall(f'name="how:{name}".*?</div>', form, re.DOTALL)[0] for name in ("site", "age", "smokes")
+    )
     assert 'value="declared"' in site and 'value="1..3"' in site
     assert 'value="declared"' in age and 'value="20,30,45,70"' in age
-    assert 'value="declared"' not in smokes
-
-
-FORM_COLUMNS = ("site", "age", "smokes")
+    assert 'value="declared"' not in smokes and 'name="how:person"' not in form
 
 
 def test_a_release_shows_what_is_left(pages: QuietPages, folder: Path) -> None:
     plan = pages.post("/release/plan", asked())
-    assert "Declared in visits.toml" in plan and "would be paid; epsilon 9 is left in visits.ledger afterwards" in plan
+    assert "Declared in visits.toml" in plan and "paid; epsilon 9 is left" in plan
     assert str(folder) not in plan
     page = pages.release(asked())
-    assert "epsilon 9 is left of epsilon 10 in visits.ledger" in page
+    assert "epsilon 9 is left" in page and "visits.ledger" in page
     assert dc.verify("out/first", ledger="visits.ledger").holds
     assert "epsilon 9 is left" in pages.look("/release/new?data=visits.toml&table=visits")
 
@@ -144,8 +143,8 @@ def test_the_lines_that_are_shown_ask_the_same(pages: QuietPages, changed: dict[
 
 def test_what_replaces_the_declaration_is_named(pages: QuietPages) -> None:
     plan = pages.post("/release/plan", asked(how__site="values", values__site="1,2"))
-    assert "given instead of what is declared: domain of site" in plan
-    assert "given instead" not in pages.post("/release/plan", asked())
+    assert "domain of site" in plan
+    assert "domain of site" not in pages.post("/release/plan", asked())
 
 
 def test_what_is_missing_is_said_with_the_name_of_the_unit(pages: QuietPages) -> None:
@@ -191,7 +190,7 @@ def test_a_ledger_that_is_bound_to_the_data_is_chosen_and_fixes_the_unit(folder:
     dc.Ledger.create("no_column.ledger", dataset="visits", unit="household", epsilon=1)
     pages = opened(data=("visits.csv",), ledgers=("odd.ledger", "no_column.ledger", "visits.ledger"))
     form = pages.look("/release/new?data=visits.csv&table=visits")
-    assert "(all rows with the same person)" in form and 'name="unit" value="person"' in form
+    assert "one <code>person</code>" in form and 'name="unit" value="person"' in form
     offered = re.findall(r"<option[^>]*>([^<]*)", re.findall('<select id="ledger".*?</select>', form, re.DOTALL)[0])
     assert offered == ["visits.ledger", "none: only plan"]
     plan = pages.post("/release/plan", asked(data="visits.csv", how__site="values", unit="person"))
@@ -203,7 +202,7 @@ def test_rows_are_the_unit_where_the_ledger_says_so(folder: Path) -> None:
     dc.Ledger.create("rows.ledger", dataset="visits", unit="row", relation="substitution", epsilon=1)
     pages = opened(data=("visits.csv",), ledgers=("rows.ledger",))
     form = pages.look("/release/new?data=visits.csv&table=visits")
-    assert "one row of the table" in form and "max_groups" not in form and 'value="substitution"' in form
+    assert "one row of" in form and "max_groups" not in form and 'value="substitution"' in form
     typed = asked(data="visits.csv", how__site="values", unit="row", relation="substitution", ledger="rows.ledger")
     assert "would be paid" in pages.post("/release/plan", typed)
 
@@ -229,7 +228,7 @@ def test_the_page_of_a_dataset_has_what_show_and_check_say(pages: QuietPages) ->
     page = pages.look("/datasets/1")
     for words in ("one patient", "1..3", "encoding latin-1", "epsilon 10 is left of epsilon 10", "are as it declares"):
         assert words in page, words
-    assert "/release/new?data=visits.toml&amp;table=homes" in page
+    assert 'table=homes"' in page
     assert "visits.ledger" in pages.look("/ledgers")
     Path("visits.toml").write_text(TEXT.replace("site =", "sight ="), encoding="utf-8")  # it is read each time
     assert "sight" in pages.look("/datasets/1") and "are as it declares" not in pages.look("/datasets/1")

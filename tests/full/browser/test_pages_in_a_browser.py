@@ -90,6 +90,8 @@ def plan_a_release(page: Page, folder: str) -> None:
     page.get_by_label("Edition").fill(folder)
     page.get_by_label("Name of the bundle").fill(folder)
     expect(page.locator("#plan")).to_contain_text("would be paid")
+    expect(page.locator("#command")).to_contain_text(f"-o {folder}")
+    page.wait_for_load_state("networkidle")
 
 
 def plan_from_the_dataset(page: Page, folder: str) -> None:
@@ -99,6 +101,8 @@ def plan_from_the_dataset(page: Page, folder: str) -> None:
     page.get_by_text("More", exact=True).click()
     page.get_by_label("Name of the bundle").fill(folder)
     expect(page.locator("#plan")).to_contain_text("would be paid")
+    expect(page.locator("#command")).to_contain_text(f"-o {folder}")
+    page.wait_for_load_state("networkidle")
 
 
 def form_of(_: RunningPages) -> str:
@@ -186,6 +190,7 @@ def test_a_release_by_keyboard_alone(visitor: Visitor) -> None:
     page.keyboard.type("1")
     reach("#ledger")  # which is chosen already, as it is bound to this data
     expect(page.locator("#look")).to_be_enabled()
+    page.wait_for_load_state("networkidle")  # the plan is up to date
     reach("#look")
     page.keyboard.press("Enter")
     expect(page.locator("#sure")).to_be_focused()
@@ -215,13 +220,14 @@ def test_a_release_from_a_dataset_by_keyboard_alone(visitor: Visitor) -> None:
     reach('main a[href^="/release/new"]')
     page.keyboard.press("Enter")
     page.wait_for_url("**/release/new**")
-    expect(page.get_by_text("This protects one person")).to_be_visible()
+    expect(page.locator("form .fixed")).to_contain_text("This protects one person")
     reach('input[name="by"][value="site"]')
     page.keyboard.press("Space")
     expect(page.get_by_label("Groups of site", exact=True)).to_be_hidden()
     reach("#max_groups")
     page.keyboard.type("1")
     expect(page.locator("#look")).to_be_enabled()
+    page.wait_for_load_state("networkidle")  # the plan is up to date
     reach("#look")
     page.keyboard.press("Enter")
     expect(page.locator("#sure")).to_be_focused()

@@ -6,7 +6,7 @@ Everything is opened for one request, and nothing is kept between two.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
@@ -165,16 +165,18 @@ class AddressedData:
     def offer(self, table: str) -> Offer:
         source = open_source(self.address)
         kinds = source.table(table)
-        columns = tuple(OfferedColumn(name, kind) for name, kind in list(kinds.items())[:MAX_COLUMNS])
+        columns = tuple(OfferedColumn(name, kind) for name, kind in kinds.items())
         fitting = self._fitting(source.dataset, kinds)
         units = tuple(dict.fromkeys(book.terms.unit for book in fitting.values()))
         if len(units) != 1:
             ledgers = tuple(fitting or self.ledgers)
-            return Offer(table, columns, None, units or (ROW, *kinds), ledgers=ledgers)
+            return Offer(table, columns[:MAX_COLUMNS], None, units or (ROW, *kinds), ledgers=ledgers)
         name, book = next(iter(fitting.items()))
         fixed = f"The ledger {name} is bound to it."
         budget = budget_text(book, name)
-        return Offer(table, columns, Unit(units[0]), (), fixed, book.terms.relation, tuple(fitting), budget)
+        return Offer(
+            table, _beside(units[0], columns), Unit(units[0]), (), fixed, book.terms.relation, tuple(fitting), budget
+        )
 
     def _fitting(self, dataset: str, kinds: Mapping[str, str]) -> dict[str, Ledger]:
         """Return the ledgers that are bound to this data set, and to rows or one of these columns."""
@@ -247,7 +249,9 @@ class DeclaredData:
         columns = sorted(
             (_offered(column, kind, declared) for column, kind in kinds.items()), key=lambda one: not one.public
         )
-        offer = Offer(name, tuple(columns[:MAX_COLUMNS]), unit, fixed_by=f"{declared.name} says so.", declared=True)
+        offer = Offer(
+            name, _beside(unit.column, columns), unit, fixed_by=f"Declared in {declared.name}.", declared=True
+        )
         try:
             return replace(offer, budget=budget_text(dataset.ledger, str(declared.ledger)))
         except DiscreetError as problem:
@@ -278,7 +282,12 @@ def budget_text(ledger: Ledger, name: str) -> str:
     """Return what is left of a budget, in a sentence."""
     terms = ledger.terms
     total = amount_text(Cost(terms.epsilon, terms.delta, terms.rho))
-    return f"{amount_text(ledger.left())} is left of {total} in {name}."
+    return f"In {name}, {amount_text(ledger.left())} is left of {total}."
+
+
+def _beside(unit: str, columns: Sequence[OfferedColumn]) -> tuple[OfferedColumn, ...]:
+    """Return the columns to group by: not that of the unit, whose groups would be one unit each."""
+    return tuple([column for column in columns if column.name.casefold() != unit.casefold()][:MAX_COLUMNS])
 
 
 def _declared_table(declared: Declaration, table: str) -> str:
