@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import html
 import re
 import time
 import urllib.parse
@@ -19,6 +20,21 @@ from support.running_service import Answer, RunningService, make_token
 
 #: Names that would run as a script, or break out of their place, if they were not escaped.
 HOSTILE = ['<img src=x onerror="alert(1)">', '"><script>alert(2)</script>', "{{ 7 * 7 }}", "javascript:alert(3)"]
+
+
+#: The declaration of a data set like that of the visits.
+CLINIC = """format = "discreet dataset"
+dataset = "clinic"
+unit = "person"
+unit_name = "person"
+ledger = "clinic.ledger"
+
+[tables.clinic]
+data = "clinic.csv"
+
+[columns]
+site = "1..3"
+"""
 
 
 @dataclass(frozen=True)
@@ -65,18 +81,23 @@ class RunningPages(RunningService):
 
 
 def start_pages(folder: Path) -> RunningPages:
-    """The pages over a small table of visits, one of hostile names, and a ledger each."""
+    """The pages over a small table of visits, one of hostile names, a ledger each, and a declared data set."""
     hostile = HOSTILE[1]
     rows = "".join(f"p{k},{1 + (k >= 137) + (k >= 226)},{20 + k % 50}\n" for k in range(311))
     (folder / "visits.csv").write_text(f"person,site,age\n{rows}")
     (folder / "odd.csv").write_text(f'person,"{hostile.replace(chr(34), chr(34) * 2)}"\nann,1\nbob,2\n')
     for name in ("visits", "odd"):
         dc.Ledger.create(folder / f"{name}.ledger", dataset=name, unit="person", epsilon=4)
+    (folder / "clinic.csv").write_text(f"person,site,age\n{rows}")
+    (folder / "clinic.toml").write_text(CLINIC)
+    dc.Ledger.create(folder / "clinic.ledger", dataset="clinic", unit="person", epsilon=4)
     token = make_token(str(folder / "reports.db"))
     data = [word for name in ("visits", "odd") for word in ("--data", str(folder / f"{name}.csv"))]
     ledgers = [word for name in ("visits", "odd") for word in ("--ledger", str(folder / f"{name}.ledger"))]
     made = RunningPages(
-        str(folder / "reports.db"), folder / "log", ("--rate", "0", *data, *ledgers, "-o", str(folder / "released"))
+        str(folder / "reports.db"),
+        folder / "log",
+        ("--rate", "0", *data, *ledgers, "--dataset", str(folder / "clinic.toml"), "-o", str(folder / "released")),
     )
     made.folder, made.token = folder, token
     made.start()
@@ -107,12 +128,14 @@ def quiet_site(
     return Site(_QuietService(), settings, announce, clock=clock)  # type: ignore[arg-type]
 
 
-def ask_site(site: Site, method: str, path: str, body: bytes = b"", headers: Mapping[str, str] | None = None) -> Answer:
+def ask_site(
+    site: Site, method: str, path: str, body: bytes = b"", headers: Mapping[str, str] | None = None, query: str = ""
+) -> Answer:
     """Ask pages in this process, without a connection."""
     fields = [(name.lower().encode(), value.encode()) for name, value in (headers or {}).items()]
     scope = {
         "type": "http", "http_version": "1.1", "method": method, "path": path, "raw_path": path.encode(),
-        "query_string": b"", "root_path": "", "scheme": "http", "headers": fields,
+        "query_string": query.encode(), "root_path": "", "scheme": "http", "headers": fields,
         "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 2),
     }  # fmt: skip
     sent: list[Any] = []
@@ -143,3 +166,37 @@ def release_form(pages: RunningPages, folder: str, **changed: str) -> list[tuple
         **changed,
     }  # fmt: skip
     return list(fields.items())
+
+
+class QuietPages:
+    """Pages in this process, entered by one browser."""
+
+    def __init__(self, settings: PageSettings) -> None:
+        self._host, tokens = settings.hosts[0], list[str]()
+        self._site = quiet_site(settings, tokens.append)
+        here = {"Host": self._host, "Origin": f"http://{self._host}"}
+        entered = ask_site(self._site, "POST", "/session", tokens[-1].encode(), here)
+        self._headers = here | {"Cookie": entered.headers["set-cookie"].partition(";")[0]}
+        word = re.findall(r'name="discreet-word" content="([^"]+)"', self.look("/"))[0]
+        self._headers |= {"X-Discreet-Session": word, "Content-Type": "application/x-www-form-urlencoded"}
+
+    def ask(self, path: str, fields: Mapping[str, str] | None = None) -> Answer:
+        """Ask for a page; with fields, send a form."""
+        path, _, query = path.partition("?")
+        method, body = ("GET", b"") if fields is None else ("POST", urllib.parse.urlencode(list(fields.items())))
+        return ask_site(
+            self._site, method, path, body.encode() if isinstance(body, str) else body, self._headers, query
+        )
+
+    def look(self, path: str) -> str:
+        """Return a page as text."""
+        return self.ask(path).body.decode()
+
+    def post(self, path: str, fields: Mapping[str, str]) -> str:
+        """Return the piece that answers a form, as text."""
+        return html.unescape(self.ask(path, fields).body.decode())
+
+    def release(self, fields: Mapping[str, str]) -> str:
+        """Confirm a release, and return the page of its bundle."""
+        key = re.findall(r'"key": "([0-9a-f]+)"', self.post("/release/review", fields))[0]
+        return self.look(self.ask("/release/run", {**fields, "key": key}).headers["hx-redirect"])

@@ -149,7 +149,9 @@ def test_links_name_the_public_address_and_a_file_keeps_them_out_of_the_log(
 
 
 def test_settings_reach_the_server_unchanged() -> None:
-    settings = PageSettings((BEHIND, "localhost:1"), ("a.ledger",), ("v.csv",), "bundles", PUBLIC, "pages.link")
+    settings = PageSettings(
+        (BEHIND, "localhost:1"), ("a.ledger",), ("v.csv",), "bundles", PUBLIC, "pages.link", ("v.toml",)
+    )
     assert PageSettings.from_environment(settings.to_environment()) == settings
 
 
@@ -257,4 +259,4 @@ def test_where_no_terminal_is_the_link_goes_to_a_file(
     started: list[tuple[object, ...]] = []
     monkeypatch.setattr("discreet.web.running.serve", lambda *given: started.append(given))
     run("serve", store, "--pages", "--public-url", PUBLIC, *words)
-    assert started[0][-2:] == (PUBLIC, link_file)
+    assert started[0][-3:-1] == (PUBLIC, link_file)

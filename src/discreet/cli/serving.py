@@ -48,6 +48,10 @@ def serve(
     ledger: Annotated[
         list[str] | None, typer.Option(help="A ledger that the pages show and spend from; may be repeated.")
     ] = None,
+    dataset: Annotated[
+        list[str] | None,
+        typer.Option(help="A dataset file whose tables the pages may ask: FILE.toml; may be repeated."),
+    ] = None,
     out: Annotated[Path, typer.Option("-o", "--out", help="The folder that the pages write bundles into.")] = Path(
         "releases"
     ),
@@ -55,7 +59,7 @@ def serve(
         bool | None,
         typer.Option(
             help="Pages for the curator; by default where only this computer can reach them, and a terminal shows the "
-            "link or --data or --ledger is given."
+            "link or --dataset, --data or --ledger is given."
         ),
     ] = None,
     public_url: Annotated[
@@ -75,7 +79,8 @@ def serve(
     The link that is printed lets one browser in. Make a token to create collections: `discreet collect token
     reports.db`.
 
-    Examples: `discreet serve` · `discreet serve --data visits.csv --ledger study.ledger` ·
+    Examples: `discreet serve` · `discreet serve --dataset visits.toml` ·
+    `discreet serve --data visits.csv --ledger study.ledger` ·
     `discreet serve postgresql://ann@localhost/study --workers 2` ·
     `discreet serve --data visits.csv --ledger study.ledger --public-url https://survey.example`
     """
@@ -90,10 +95,12 @@ def serve(
     from ..web.frame.settings import is_loopback
 
     # a service that is started by another program has no use for a link
-    wanted = bool(data or ledger or sys.stdout.isatty())
+    wanted = bool(data or dataset or ledger or sys.stdout.isatty())
     shown = wanted and is_loopback(host) and workers == 1 if pages is None else pages
-    if (ledger or data) and not shown:
-        raise InvalidInput("--data and --ledger are for the pages.", "Add --pages, or leave them out.", argument="data")
+    if (ledger or data or dataset) and not shown:
+        raise InvalidInput(
+            "--dataset, --data and --ledger are for the pages.", "Add --pages, or leave them out.", argument="data"
+        )
     if public_url is not None and not shown:
         raise InvalidInput(
             "--public-url is for the pages.", "Add --pages, or leave it out.", argument="public_url", given=public_url
@@ -107,7 +114,7 @@ def serve(
         link_file = _beside(store, port)
     run_with_pages(
         settings, tuple(ledger or ()), tuple(data or ()), str(out), public_url,
-        None if link_file is None else str(link_file),
+        None if link_file is None else str(link_file), tuple(dataset or ()),
     )  # fmt: skip
 
 

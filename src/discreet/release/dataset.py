@@ -315,7 +315,7 @@ class BoundPlan(Result):
     ) -> None:  # fmt: skip
         self.plan, self.dataset_object, self.overrides = plan, dataset, overrides
         self.full_request = request
-        self._table, self._opened, self._place = table, source, data
+        self.table, self._opened, self._place = table, source, data
         self._encoding = encoding
 
     def __getattr__(self, name: str) -> Any:
@@ -330,7 +330,7 @@ class BoundPlan(Result):
     def source(self) -> Source:
         """The data; it must be there."""
         if self._opened is None:
-            self._opened = open_source(self._place, encoding=self._encoding).call_table(self._table)
+            self._opened = open_source(self._place, encoding=self._encoding).call_table(self.table)
         return self._opened
 
     @property
@@ -361,15 +361,15 @@ class BoundPlan(Result):
     def _bind_edition(self, book: Ledger) -> None:
         """Have the ledger keep which file the edition is, if it is a file."""
         if self._place is not None:
-            bind_edition(book, self._table, self.plan.edition, self._place)
+            bind_edition(book, self.table, self.plan.edition, self._place)
 
     def _checked_ledger(self) -> Ledger:
         """Return the ledger, if no recorded answer of another file would be given."""
         book = self.dataset_object.ledger
         edition = self.plan.edition
         if self._place is not None:
-            refuse_other_file(book, self._table, edition, self._place)
-            unbound = edition_file(book, self._table, edition) is None
+            refuse_other_file(book, self.table, edition, self._place)
+            unbound = edition_file(book, self.table, edition) is None
             if self.dataset_object._edition and unbound and recorded_answer(self.plan, book) is not None:
                 raise InvalidInput(
                     f"the edition {edition!r} was answered before, and the ledger does not say from which file.",

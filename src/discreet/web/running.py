@@ -9,6 +9,7 @@ from dataclasses import replace
 from ..addresses import read_address
 from ..collect.service.running import Settings
 from ..collect.service.running import serve as serve_application
+from ..datasets.declaration import Declaration
 from ..errors import InvalidInput, MissingExtra, arg
 from ..ledger.ledger import Ledger
 from ..sources.files import open_files
@@ -17,7 +18,7 @@ from .frame.settings import PageSettings, host_names, read_public_url
 
 def serve(
     settings: Settings, ledgers: tuple[str, ...] = (), data: tuple[str, ...] = (), out: str = "releases",
-    public_url: str | None = None, link_file: str | None = None,
+    public_url: str | None = None, link_file: str | None = None, datasets: tuple[str, ...] = (),
 ) -> None:  # fmt: skip
     """Answer with pages and service until the process is told to stop.
 
@@ -31,6 +32,8 @@ def serve(
         The address at which browsers see the pages, where a proxy ends TLS.
     link_file
         The file that holds the link; without one it is printed.
+    datasets
+        Files that declare data sets, which may be asked and whose ledgers pay.
     """
     public_url = None if public_url is None else read_public_url(public_url)
     if settings.workers > 1:
@@ -42,9 +45,11 @@ def serve(
     except ImportError as missing:
         raise MissingExtra(missing.name or "python_multipart", "server") from None
     _refuse_missing(data, ledgers)
+    for file in datasets:
+        Declaration.open(file)  # refused now, and not on a page
     settings = replace(settings, port=settings.port or _free_port(settings.host))
     hosts = host_names(settings.host, settings.port, public_url)
-    pages = PageSettings(hosts, ledgers, data, out, public_url, link_file)
+    pages = PageSettings(hosts, ledgers, data, out, public_url, link_file, datasets)
     os.environ.update(pages.to_environment())
     serve_application(settings, "discreet.web.site:from_environment")
 

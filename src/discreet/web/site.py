@@ -16,6 +16,7 @@ from starlette.types import Receive, Scope, Send
 from ..addresses import read_address
 from ..collect.service.app import Service
 from ..collect.service.app import from_environment as service_from_environment
+from ..datasets.declaration import Declaration
 from ..errors import DiscreetError
 from .frame.answers import page
 from .frame.assets import asset
@@ -25,9 +26,11 @@ from .frame.links import Announcement
 from .frame.rendering import field_name, render
 from .frame.settings import PageSettings
 from .pages.collections import CollectionsPage
+from .pages.datasets import DatasetsPage
 from .pages.designing import DesignPage
 from .pages.ledgers import LedgersPage
 from .pages.ptables import PTablePage
+from .pages.release_data import AddressedData, AskedData, DeclaredData
 from .pages.releasing import ReleasePage
 from .pages.tradeoff import TradeoffPage
 from .pages.verifying import VerifyPage
@@ -53,6 +56,7 @@ USED_LINK = "This link was used before, or is of an earlier start. Where discree
 #: The first parts of the pages' paths; all others are the service's.
 OWN = (
     "", "enter", "session", "log-out", "assets", "release", "design", "verify", "trade-off", "collections", "ledgers",
+    "datasets",
 )  # fmt: skip
 
 #: What is shown without a session.
@@ -85,7 +89,11 @@ class Site:
         self._sessions = Sessions(announce, clock)
         self._jobs = Jobs()
         self._out = Path(settings.out)
-        self._data, self._ledgers = _by_name(settings.data), _by_name(settings.ledgers)
+        names = _by_name((*settings.data, *settings.datasets))
+        self._datasets = {name: place for name, place in names.items() if place in settings.datasets}
+        self._data = {name: place for name, place in names.items() if place not in self._datasets.values()}
+        self._ledgers = _by_name(_all_ledgers(settings))
+        self._dataset_pages = DatasetsPage(self._datasets)
         self._guarded = Guard(
             self._pages(), self._sessions, self._cookie, settings.hosts, settings.public_url, OPENED, _unattended,
             _refused,
@@ -103,13 +111,16 @@ class Site:
         await (self._guarded if first and first[0] in OWN and not answers else self._service)(scope, receive, send)
 
     def _pages(self) -> Starlette:
+        asked: dict[str, AskedData] = {name: DeclaredData(file) for name, file in self._datasets.items()}
+        asked |= {name: AddressedData(place, self._ledgers) for name, place in self._data.items()}
         routes = [
             Route("/", self._home),
             Route("/enter", _entrance),
             Route("/session", self._enter, methods=["POST"]),
             Route("/log-out", self._log_out, methods=["POST"]),
             Route("/assets/{name:path}", _asset),
-            *ReleasePage(self._data, self._ledgers, self._out).routes(),
+            *ReleasePage(asked, self._ledgers, self._out).routes(),
+            *self._dataset_pages.routes(),
             *PTablePage(self._jobs).routes(),
             *DesignPage(self._jobs).routes(),
             *VerifyPage(self._jobs, self._ledgers).routes(),
@@ -120,7 +131,8 @@ class Site:
         return Starlette(routes=routes, exception_handlers={404: _missing, DiscreetError: _unable, Exception: _failed})
 
     def _home(self, request: Request) -> Response:
-        return page(request, "home.html", title="Private counts", eyebrow="discreet", here="/")
+        datasets = self._dataset_pages.cards()
+        return page(request, "home.html", title="Private counts", eyebrow="discreet", here="/", datasets=datasets)
 
     async def _enter(self, request: Request) -> Response:
         token = (await request.body())[:200].decode("ascii", "replace")
@@ -144,6 +156,22 @@ def _by_name(addresses: Iterable[str]) -> dict[str, str]:
     short = {where: name.rpartition("/")[2] or name for where, name in shown.items()}
     names = list(short.values())
     return {short[where] if names.count(short[where]) == 1 else shown[where]: where for where in shown}
+
+
+def _all_ledgers(settings: PageSettings) -> list[str]:
+    """Return the ledgers that were named, and those of the data sets, each once."""
+    declared = (Declaration.open(file).ledger_place for file in settings.datasets)
+    places: dict[str, str] = {}
+    for place in (*settings.ledgers, *declared):
+        if place is not None:
+            places.setdefault(_whole_place(place), place)
+    return list(places.values())
+
+
+def _whole_place(ledger: str) -> str:
+    """Return the address of a ledger as it is from anywhere."""
+    address = read_address(ledger, "ledger")
+    return str(address.path.resolve()) if address.in_files else ledger
 
 
 def _entrance(_: Request) -> Response:

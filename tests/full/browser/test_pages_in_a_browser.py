@@ -83,15 +83,26 @@ def visitor(chromium: Browser, pages: RunningPages) -> Iterator[Visitor]:
 
 
 def plan_a_release(page: Page, folder: str) -> None:
-    page.get_by_label("Who is protected").select_option("person")
     page.get_by_label("site text").check()
     page.get_by_label("Groups of site", exact=True).fill("1..3")
     page.get_by_label("Groups per person").fill("1")
-    page.locator("#ledger").select_option(index=1)
     page.get_by_text("More", exact=True).click()
     page.get_by_label("Edition").fill(folder)
     page.get_by_label("Name of the bundle").fill(folder)
     expect(page.locator("#plan")).to_contain_text("would be paid")
+    expect(page.locator("#command")).to_contain_text(f"-o {folder}")
+    page.wait_for_load_state("networkidle")
+
+
+def plan_from_the_dataset(page: Page, folder: str) -> None:
+    """Nothing that is declared is typed: not the unit, not the groups, not the ledger."""
+    page.get_by_label("site 1..3").check()
+    page.get_by_label("Groups per person").fill("1")
+    page.get_by_text("More", exact=True).click()
+    page.get_by_label("Name of the bundle").fill(folder)
+    expect(page.locator("#plan")).to_contain_text("would be paid")
+    expect(page.locator("#command")).to_contain_text(f"-o {folder}")
+    page.wait_for_load_state("networkidle")
 
 
 def form_of(_: RunningPages) -> str:
@@ -100,7 +111,8 @@ def form_of(_: RunningPages) -> str:
 
 #: Name of the picture -> path, and what is done before it is taken.
 SHOWN: dict[str, str] = {
-    "home": "/", "release": "", "design": "/design?n=8&epsilon=1&properties=F",
+    "home": "/", "release": "", "release-dataset": "/release/new?data=clinic.toml&table=clinic",
+    "dataset": "/datasets/1", "releases": "/release", "design": "/design?n=8&epsilon=1&properties=F",
     "p-table": "/design/p-table", "verify": "/verify",
     "trade-off": "/trade-off", "collections": "/collections", "collection": "/collections/visits",
     "map": "/collections/homes", "ledgers": "/ledgers", "ledger": "/ledgers/1",
@@ -117,6 +129,9 @@ def test_every_page_is_accessible_and_quiet(chromium: Browser, pages: RunningPag
         page = visitor.go(path or form_of(pages))
         if name == "release":
             plan_a_release(page, f"shown-{look}")
+            visitor.settled()
+        if name == "release-dataset":
+            plan_from_the_dataset(page, f"clinic-{look}")
             visitor.settled()
         found = Axe().run(page).response["violations"]
         assert [(one["id"], [node["html"] for node in one["nodes"]][:3]) for one in found] == [], name
@@ -167,17 +182,15 @@ def test_a_release_by_keyboard_alone(visitor: Visitor) -> None:
             page.keyboard.press("Tab")
         raise AssertionError(f"{selector} cannot be reached")
 
-    reach("#unit")
-    page.keyboard.type("the person in person")
     reach('input[name="by"][value="site"]')
     page.keyboard.press("Space")
     reach('input[name="values:site"]')
     page.keyboard.type("1..3")
     reach("#max_groups")
     page.keyboard.type("1")
-    reach("#ledger")
-    page.keyboard.press("ArrowDown")
+    reach("#ledger")  # which is chosen already, as it is bound to this data
     expect(page.locator("#look")).to_be_enabled()
+    page.wait_for_load_state("networkidle")  # the plan is up to date
     reach("#look")
     page.keyboard.press("Enter")
     expect(page.locator("#sure")).to_be_focused()
@@ -188,6 +201,43 @@ def test_a_release_by_keyboard_alone(visitor: Visitor) -> None:
     visitor.settled()
     name = page.url.rstrip("/").rpartition("/")[2]
     assert dc.verify(pages.folder / "released" / name, ledger=pages.folder / "visits.ledger").holds
+
+
+def test_a_release_from_a_dataset_by_keyboard_alone(visitor: Visitor) -> None:
+    """The page of the data set leads to the form; Space ticks a declared column, and its groups are not typed."""
+    page, pages = visitor.go("/"), visitor.pages
+
+    def reach(selector: str) -> None:
+        for _ in range(80):
+            if page.evaluate("(one) => document.activeElement.matches(one)", selector):
+                return
+            page.keyboard.press("Tab")
+        raise AssertionError(f"{selector} cannot be reached")
+
+    reach('a[href="/datasets/1"]')
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/datasets/1")
+    reach('main a[href^="/release/new"]')
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/release/new**")
+    expect(page.locator("form .fixed")).to_contain_text("This protects one person")
+    reach('input[name="by"][value="site"]')
+    page.keyboard.press("Space")
+    expect(page.get_by_label("Groups of site", exact=True)).to_be_hidden()
+    reach("#max_groups")
+    page.keyboard.type("1")
+    expect(page.locator("#look")).to_be_enabled()
+    page.wait_for_load_state("networkidle")  # the plan is up to date
+    reach("#look")
+    page.keyboard.press("Enter")
+    expect(page.locator("#sure")).to_be_focused()
+    reach("#confirm")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/release/bundles/**")
+    expect(page.locator("#left")).to_contain_text("epsilon 3 is left of epsilon 4")
+    visitor.settled()
+    name = page.url.rstrip("/").rpartition("/")[2]
+    assert dc.verify(pages.folder / "released" / name, ledger=pages.folder / "clinic.ledger").holds
 
 
 def test_dragging_redraws_a_closed_form_and_the_address_follows(visitor: Visitor) -> None:
@@ -262,5 +312,5 @@ def test_hostile_labels_run_nowhere(visitor: Visitor) -> None:
         page = visitor.go(path)
         assert page.locator("img[src=x]").count() == 0
         assert "49" not in page.title()
-    page.get_by_label("Who is protected").select_option(HOSTILE[1])
+    page.get_by_role("checkbox", name=HOSTILE[1]).check()
     page.wait_for_timeout(600)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from functools import cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from ...errors import DiscreetError, Mention
@@ -86,11 +87,14 @@ def chart_text(spec: Mapping[str, Any]) -> str:
     return " ".join([str(title.get("text", "")), *([lines] if isinstance(lines, str) else lines)])
 
 
-def field_name(mention: Mention) -> str:
-    """How a form writes an argument that a message mentions: by the title of its field."""
+def field_name(mention: Mention, titles: Mapping[str, str] = MappingProxyType({})) -> str:
+    """How a form writes an argument that a message mentions: by the title of its field.
+
+    ``titles`` are those that a form has for itself.
+    """
     if mention.kind == "call":
         return f"`{mention.name}`"
-    title = TITLES.get(mention.name, mention.name.replace("_", " "))
+    title = titles.get(mention.name) or TITLES.get(mention.name, mention.name.replace("_", " "))
     return f"“{title}” {mention.value}".strip() if mention.kind == "argument" and mention.value else f"“{title}”"
 
 
@@ -101,9 +105,9 @@ TITLES = {name: words.title for name, words in FILE_WORDS.items()} | {
 }  # fmt: skip
 
 
-def refusal(problem: DiscreetError) -> Markup:
-    """An error in the words of a form."""
-    return render("refusal.html", message=_sentence(problem.written(field_name)))
+def refusal(problem: DiscreetError, **titles: str) -> Markup:
+    """An error in the words of a form, with the titles that its fields have there alone."""
+    return render("refusal.html", message=_sentence(problem.written(lambda mention: field_name(mention, titles))))
 
 
 def _sentence(text: str) -> str:

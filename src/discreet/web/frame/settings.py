@@ -38,6 +38,8 @@ class PageSettings:
         Data that may be asked, by its addresses.
     out
         The folder that bundles are written into.
+    datasets
+        Files that declare data sets that may be asked.
     """
 
     hosts: tuple[str, ...]
@@ -46,6 +48,7 @@ class PageSettings:
     out: str = "releases"
     public_url: str | None = None
     link_file: str | None = None
+    datasets: tuple[str, ...] = ()
 
     @property
     def address(self) -> str:
@@ -60,7 +63,7 @@ class PageSettings:
     def from_environment(cls, environment: Mapping[str, str]) -> PageSettings:
         """The settings that the server was handed."""
         fields = read_json(environment[VARIABLE], VARIABLE)
-        return cls(**fields | {name: tuple(fields[name]) for name in ("hosts", "ledgers", "data")})
+        return cls(**fields | {name: tuple(fields[name]) for name in ("hosts", "ledgers", "data", "datasets")})
 
 
 def host_names(host: str, port: int, public_url: str | None = None) -> tuple[str, ...]:

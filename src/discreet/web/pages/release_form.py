@@ -1,9 +1,8 @@
-"""The form of a release: what was filled in, as a request, as SQL, as a command line and as Python."""
+"""The form of a release: what was filled in, as a question and the fields of a request."""
 
 from __future__ import annotations
 
 import re
-import shlex
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,18 +11,20 @@ from starlette.datastructures import FormData
 from ...engines.base import ROW
 from ...errors import InvalidInput
 from ...questions.expressions import name_text
-from ...release.plan.toml_text import toml_text
 
-#: How the groups of a column are declared -> the field of a request that says so.
+#: How the groups of a column are given -> the field of a request that says so.
 DECLARED = {"values": "domain", "bands": "bands", "discover": "discover"}
 
-#: How they are declared, in words.
+#: How they are given, in words.
 WAYS = {"values": "values", "bands": "bands", "discover": "found in the data"}
+
+#: The groups of a column are those that the data set declares: a request says nothing of them.
+AS_DECLARED = "declared"
 
 #: Fields of the form that are those of a request, with the values that go without saying.
 PLAIN = {
     "epsilon": "", "error": "", "delta": "0", "mechanism": "geometric", "counts": "", "max_groups": "", "level": "0.95",
-    "edition": "", "totals": "", "one_row_each": "",
+    "edition": "", "totals": "", "one_row_each": "", "relation": "add-remove",
 }  # fmt: skip
 
 #: What to type where groups are to be declared.
@@ -46,7 +47,7 @@ class ReleaseForm:
     Attributes
     ----------
     data, table, unit
-        Which data, and whose.
+        Which data, and whose; the unit is empty where the data set says it.
     by
         The columns to group by, in order, each with how its groups are declared and the text that declares them.
     where
@@ -55,6 +56,8 @@ class ReleaseForm:
         All other fields as text, by their names in a request.
     ledger, folder
         What pays, and the name of the bundle.
+    unit_word
+        What the form calls one unit.
     """
 
     data: str
@@ -65,6 +68,7 @@ class ReleaseForm:
     plain: tuple[tuple[str, str], ...]
     ledger: str
     folder: str
+    unit_word: str = "person"
 
     @staticmethod
     def read(form: FormData) -> ReleaseForm:
@@ -78,8 +82,9 @@ class ReleaseForm:
         by = tuple((one, text(f"how:{one}", "values"), text(f"values:{one}")) for one in columns)
         plain = tuple((name, text(name, usual)) for name, usual in PLAIN.items())
         return ReleaseForm(
-            text("data"), text("table"), text("unit"), by, text("where"), plain, text("ledger"), text("folder")
-        )
+            text("data"), text("table"), text("unit"), by, text("where"), plain, text("ledger"), text("folder"),
+            text("unit_word", "person"),
+        )  # fmt: skip
 
     @property
     def sql(self) -> str:
@@ -89,61 +94,32 @@ class ReleaseForm:
         grouped = f" GROUP BY {', '.join(columns)}" if columns else ""
         return f"SELECT {', '.join([*columns, 'COUNT(*)'])} FROM {name_text(self.table)}{where}{grouped}"
 
-    @property
-    def fields(self) -> dict[str, Any]:
-        """The fields of the request but for those that go without saying."""
-        if not self.unit:
-            raise InvalidInput(
-                "say who is protected.", "Choose the column that names the person, or each row.", argument="unit"
-            )
-        found: dict[str, Any] = {"unit": self.unit}
-        for column, how, written in self.by:
-            if how not in DECLARED:
-                raise InvalidInput.must_be("domain", "values, or one of the other ways", how)
-            if how == "discover":
-                found.setdefault("discover", []).append(column)
+    def fields(self, unit: str) -> dict[str, Any]:
+        """Return the fields of the request beside the unit, but for those that go without saying."""
+        given: dict[str, Any] = {}
+        for column, way, written in self.by:
+            if way == AS_DECLARED:
+                continue
+            if way not in DECLARED:
+                raise InvalidInput.must_be("domain", "values, or one of the other ways", way)
+            if way == "discover":
+                given.setdefault("discover", []).append(column)
                 continue
             if not written:
                 raise InvalidInput(
-                    f"declare the groups of {column!r}.", _EXAMPLES[how],
-                    argument=DECLARED[how],
+                    f"declare the groups of {column!r}.", _EXAMPLES[way],
+                    argument=DECLARED[way],
                 )  # fmt: skip
             if written.startswith("@"):
-                raise InvalidInput("a file is chosen with the button beside the field.", argument=DECLARED[how])
+                raise InvalidInput("a file is chosen with the button beside the field.", argument=DECLARED[way])
             quoted = column if re.fullmatch(r"\w+", column) else '"' + column.replace('"', '""') + '"'
-            found.setdefault(DECLARED[how], []).append(f"{quoted}={written}")
+            given.setdefault(DECLARED[way], []).append(f"{quoted}={written}")
         for name, value in self.plain:
-            if value and value != PLAIN[name] and not (name == "max_groups" and self.unit == ROW):
-                found[name] = _whole(name, value) if name in WHOLE else value
-        if "one_row_each" in found:
-            found["one_row_each"] = True
-        return found
-
-    def places(self, data: str, ledger: str) -> dict[str, str]:
-        """Where the data is, what pays, and the folder of the bundle."""
-        return {"data": data, "ledger": ledger or "study.ledger", "out": self.folder or "bundle"}
-
-    def request_file(self, data: str, ledger: str) -> str:
-        """The same as a request file, for ``discreet release request.toml``."""
-        heading = ("Release with: discreet release request.toml (first with --plan).",)
-        return toml_text({"questions": self.sql, **self.places(data, ledger), **self.fields}, heading)
-
-    def command(self, data: str, ledger: str) -> str:
-        """The same on the command line."""
-        words = ["discreet", "release", self.sql, "--data", data]
-        for name, value in self.fields.items():
-            for one in value if isinstance(value, list) else [value]:
-                words += [f"--{name.replace('_', '-')}", *([] if one is True else [str(one)])]
-        places = self.places(data, ledger)
-        return shlex.join([*words, "--ledger", places["ledger"], "-o", places["out"]])
-
-    def python(self, data: str, ledger: str) -> str:
-        """The same in Python."""
-        given = self.fields | self.places(data, ledger)
-        lines = [f"    {name}={value!r}," for name, value in given.items()]
-        return "\n".join(
-            ["import discreet as dc", "", "released = dc.release_counts(", f"    {self.sql!r},", *lines, ")", ""]
-        )
+            if value and value != PLAIN[name] and not (name == "max_groups" and unit == ROW):
+                given[name] = _whole(name, value) if name in WHOLE else value
+        if "one_row_each" in given:
+            given["one_row_each"] = True
+        return given
 
 
 def _whole(name: str, text: str) -> int:

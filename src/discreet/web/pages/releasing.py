@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import BytesIO
 from pathlib import Path
 from threading import Lock
@@ -16,22 +16,18 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from ...engines.sources import open_source
 from ...errors import DiscreetError, InvalidInput
 from ...ledger.budget import amount_text
+from ...ledger.ledger import Ledger
 from ...optimise.families import FAMILIES
 from ...release.auditing.bundles import open_bundle
-from ...release.counts import Outlook, foresee, open_ledger, release_counts
-from ...release.plan.plan import Plan
-from ...release.plan.planning import plan_request
-from ...release.plan.request import ReleaseRequest, read_request
+from ...release.counts import Outlook
+from ...release.publish.released import Release
 from ...report import Picture
 from ..frame.answers import page, piece
 from ..frame.rendering import chart, refusal, report_body
+from .release_data import AskedData, PlannedRelease, budget_text, without_ledger
 from .release_form import NAME, WAYS, ReleaseForm
-
-#: So many columns have a place in the form.
-MOST_COLUMNS = 300
 
 #: Files of a bundle, by their endings.
 MEDIA_TYPES = {".html": "text/html", ".json": "application/json", ".csv": "text/csv"}
@@ -45,11 +41,10 @@ BUNDLE_POLICY = (
 
 @dataclass(frozen=True)
 class Reviewed:
-    """A plan with what its ledger says to it."""
+    """A planned release with what its ledger would decide."""
 
     form: ReleaseForm
-    request: ReleaseRequest
-    plan: Plan
+    planned: PlannedRelease
     outlook: Outlook | None
 
 
@@ -58,13 +53,15 @@ class ReleasePage:
 
     Parameters
     ----------
-    data, ledgers
-        What this server was started with: the name that is shown -> where it is.
+    data
+        What can be asked: the name that is shown -> the data.
+    ledgers
+        The ledgers that this server was started with: the name that is shown -> where it is.
     out
         The folder that bundles are written into.
     """
 
-    def __init__(self, data: Mapping[str, str], ledgers: Mapping[str, str], out: Path) -> None:
+    def __init__(self, data: Mapping[str, AskedData], ledgers: Mapping[str, str], out: Path) -> None:
         self._data, self._ledgers, self._out = data, ledgers, out
         self._turn = Lock()
 
@@ -86,14 +83,14 @@ class ReleasePage:
         """The data that can be asked, and what was released here."""
         return page(
             request, "release_start.html", title="Release counts", eyebrow="Release", here="/release",
-            tables=[(name, *_tables(where)) for name, where in self._data.items()], bundles=self._bundles(),
+            tables=[(name, *_tables(data)) for name, data in self._data.items()], bundles=self._bundles(),
         )  # fmt: skip
 
     def form(self, request: Request) -> Response:
         """The form for one table: its columns and their kinds, without a row."""
         name, table = request.query_params.get("data", ""), request.query_params.get("table", "")
         try:
-            columns = open_source(self._known(name, self._data, "data")).table(table)
+            offer = self._known(name).offer(table)
         except (DiscreetError, KeyError) as problem:
             lines = (str(problem),) if isinstance(problem, DiscreetError) else ("Choose a table from the list.",)
             return page(
@@ -101,9 +98,9 @@ class ReleasePage:
                 status=404, lines=lines,
             )  # fmt: skip
         return page(
-            request, "release.html", title=f"Count {table}", eyebrow="Release", here="/release", charts=True,
-            data=name, table=table, columns=dict(list(columns.items())[:MOST_COLUMNS]), ledgers=list(self._ledgers),
-            mechanisms=FAMILIES.written("release"), ways=WAYS, folder=self._free_name(table),
+            request, "release.html", title=f"Count {offer.table}", eyebrow="Release", here="/release", charts=True,
+            data=name, offer=offer, mechanisms=FAMILIES.written("release"), ways=WAYS,
+            folder=self._free_name(offer.table), problem=None if offer.problem is None else refusal(offer.problem),
         )  # fmt: skip
 
     # ---------------------------------------------------------------- planning
@@ -112,55 +109,31 @@ class ReleasePage:
         """The plan of the form as it stands, or what is missing."""
         form = await _form(request)
         try:
-            found = await run_in_threadpool(self._reviewed, form)
+            reviewed = await run_in_threadpool(self._reviewed, form)
         except DiscreetError as problem:
-            return piece("release_plan.html", form=form, problem=refusal(problem), found=None)
-        return piece("release_plan.html", form=form, problem=None, **self._content(found))
+            return piece("release_plan.html", form=form, problem=_refusal(problem, form))
+        return piece("release_plan.html", form=form, problem=None, **_content(reviewed))
 
     async def review(self, request: Request) -> Response:
         """The second look: what is about to be spent."""
         form = await _form(request)
         try:
-            found = await run_in_threadpool(self._reviewed, form)
-            if found.outlook is None:
-                raise InvalidInput("no ledger was chosen.", "Choose the one that pays.", argument="ledger")
-            if found.outlook.verdict == "refused":
+            reviewed = await run_in_threadpool(self._reviewed, form, self._place(form))
+            if reviewed.outlook is None:
+                raise without_ledger()
+            if reviewed.outlook.verdict == "refused":
                 raise InvalidInput(
-                    f"the budget does not pay for this: {found.outlook}.",
+                    f"the budget does not pay for this: {reviewed.outlook}.",
                     "Ask with a smaller epsilon.",
                     argument="epsilon",
                 )
-            self._place(form)
         except DiscreetError as problem:
-            return piece("as_it_is.html", content=refusal(problem))
-        return piece("release_review.html", **self._content(found))
+            return piece("as_it_is.html", content=_refusal(problem, form))
+        return piece("release_review.html", **_content(reviewed))
 
-    def _reviewed(self, form: ReleaseForm) -> Reviewed:
-        data = self._known(form.data, self._data, "data")
-        request = read_request(form.sql, **form.fields)
-        source = open_source(data)
-        plan = plan_request(request, source)
-        outlook = None
-        if form.ledger:
-            book = open_ledger(self._known(form.ledger, self._ledgers, "ledger"), plan)
-            outlook = foresee(plan, source, book)
-        return Reviewed(form, request, plan, outlook)
-
-    def _content(self, found: Reviewed) -> dict[str, Any]:
-        form, plan = found.form, found.plan
-        data, ledger = self._data[form.data], self._ledgers.get(form.ledger, "")
-        widths = {"noise": max(expected.half_width for expected in plan.expected)}
-        error = Picture("noise by size", {"half_widths": widths, "level": float(plan.level)}, ERROR)
-        left = None if found.outlook is None else amount_text(found.outlook.left)
-        refused = found.outlook is not None and found.outlook.verdict == "refused"
-        # by the name that the page has for it, not by its place on the disk
-        decision = str(found.outlook or "").replace(ledger, form.ledger) if ledger else ""
-        return {
-            "found": found, "plan": plan, "body": report_body(plan.report()), "error": chart(error), "left": left,
-            "refused": refused, "decision": decision, "cost": amount_text(plan.cost, up=True),
-            "command": form.command(data, ledger), "python": form.python(data, ledger),
-            "file": form.request_file(data, ledger),
-        }  # fmt: skip
+    def _reviewed(self, form: ReleaseForm, out: Path | None = None) -> Reviewed:
+        planned = self._known(form.data).planned(form)
+        return Reviewed(form, planned, planned.preview(out))
 
     # ---------------------------------------------------------------- releasing
 
@@ -171,24 +144,20 @@ class ReleasePage:
         try:
             name = await run_in_threadpool(self._run, form, key)
         except DiscreetError as problem:
-            return piece("as_it_is.html", content=refusal(problem))
+            return piece("as_it_is.html", content=_refusal(problem, form))
         return Response(status_code=204, headers={"HX-Redirect": f"/release/bundles/{name}"})
 
     def _run(self, form: ReleaseForm, key: str) -> str:
         with self._turn:  # whoever confirms twice at once gets the recorded answer, and pays once
-            return self._run_alone(form, key)
-
-    def _run_alone(self, form: ReleaseForm, key: str) -> str:
-        found = self._reviewed(form)
-        if found.plan.key != key:
-            raise InvalidInput("the form was changed after you looked at the plan.", "Look at it again, then release.")
-        folder = self._place(form)
-        self._out.mkdir(parents=True, exist_ok=True)
-        release_counts(
-            found.request, data=self._data[form.data], ledger=self._known(form.ledger, self._ledgers, "ledger"),
-            out=folder,
-        )  # fmt: skip
-        return folder.name
+            planned = self._known(form.data).planned(form)
+            if planned.plan.key != key:
+                raise InvalidInput(
+                    "the form was changed after you looked at the plan.", "Look at it again, then release."
+                )
+            folder = self._place(form)
+            self._out.mkdir(parents=True, exist_ok=True)
+            planned.release(folder)
+            return folder.name
 
     # ---------------------------------------------------------------- bundles
 
@@ -200,11 +169,24 @@ class ReleasePage:
                 request, "message.html", title="There is no such bundle", eyebrow="Release", here="/release",
                 status=404, lines=("The page of releases lists them.",),
             )  # fmt: skip
-        report = open_bundle(folder).report()
+        release = open_bundle(folder)
+        report = release.report()
         return page(
             request, "released.html", title=report.title, eyebrow=f"Released as {folder.name}", here="/release",
-            charts=True, name=folder.name, body=report_body(report),
+            charts=True, name=folder.name, notes=report.notes, body=report_body(replace(report, notes=())),
+            budget=self._budget(release),
         )  # fmt: skip
+
+    def _budget(self, release: Release) -> str:
+        """What is left in the ledger that paid for a release; empty if this server does not have it."""
+        for name, place in self._ledgers.items():
+            try:
+                book = Ledger.open(place)
+                if book.terms.ledger == release.ledger["ledger"]:
+                    return budget_text(book, name)
+            except DiscreetError:
+                continue  # its own page says why
+        return ""
 
     def bundle(self, request: Request) -> Response:
         """A file of a bundle; its page by itself."""
@@ -246,16 +228,31 @@ class ReleasePage:
             raise InvalidInput.must_be("out", "a name of letters, digits, - and _", form.folder)
         return self._out / form.folder
 
-    def _known(self, name: str, known: Mapping[str, str], what: str) -> str:
-        if name not in known:
+    def _known(self, name: str) -> AskedData:
+        if name not in self._data:
             raise InvalidInput(
-                f"this server was not started with that {what}.", f"Start it with `discreet serve --{what} ...`.",
-                argument=what,
+                "this server was not started with that data.", "Start it with `discreet serve --data ...`.",
+                argument="data",
             )  # fmt: skip
-        return known[name]
+        return self._data[name]
 
 
 ERROR = "How much the noise matters: its half-width as a share of the true count."
+
+
+def _content(reviewed: Reviewed) -> dict[str, Any]:
+    """What the pieces of a planned release show."""
+    planned, outlook = reviewed.planned, reviewed.outlook
+    plan = planned.plan
+    widths = {"noise": max(expected.half_width for expected in plan.expected)}
+    error = Picture("noise by size", {"half_widths": widths, "level": float(plan.level)}, ERROR)
+    replaced = tuple(f"given instead of what is declared: {one}" for one in planned.overrides)
+    return {
+        "planned": planned, "plan": plan, "outlook": outlook, "warnings": (*plan.notes, *replaced),
+        "body": report_body(plan.report()), "error": chart(error),
+        "left": None if outlook is None else amount_text(outlook.left),
+        "refused": outlook is not None and outlook.verdict == "refused", "cost": amount_text(plan.cost, up=True),
+    }  # fmt: skip
 
 
 async def _form(request: Request) -> ReleaseForm:
@@ -263,9 +260,14 @@ async def _form(request: Request) -> ReleaseForm:
         return ReleaseForm.read(form)
 
 
-def _tables(where: str) -> tuple[list[str], str]:
+def _refusal(problem: DiscreetError, form: ReleaseForm) -> str:
+    """An error in the words of this form, which calls the unit by its name."""
+    return refusal(problem, max_groups=f"Groups per {form.unit_word}")
+
+
+def _tables(data: AskedData) -> tuple[list[str], str]:
     """The tables of some data, or why they cannot be listed."""
     try:
-        return open_source(where).tables(), ""
+        return data.tables(), ""
     except DiscreetError as problem:
         return [], refusal(problem)

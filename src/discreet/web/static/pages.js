@@ -54,8 +54,13 @@
     const word = document.querySelector('meta[name="discreet-word"]');
     event.detail.ctx.request.headers["X-Discreet-Session"] = word.content;
   });
+  // Who tabbed to a button of a piece that is brought up to date stays there.
+  let focused = "";
+  document.addEventListener("htmx:before:swap", () => { focused = document.activeElement ? document.activeElement.id : ""; });
   document.addEventListener("htmx:after:swap", () => {
     prepare(document);
+    const again = document.activeElement === document.body && document.getElementById(focused);
+    if (again) again.focus();
     const heading = document.getElementById("sure");
     if (heading && !heading.seen) { heading.seen = true; heading.focus(); }
   });
