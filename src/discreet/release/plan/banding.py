@@ -10,7 +10,7 @@ from ...questions.bands import BAND, Bands, DeclaredBands, bands_from, in_words,
 from ...questions.domains import REST, has_rest, split_domain
 from ...questions.groups import Groups, domain_column
 from ...questions.question import Question, find_column
-from .protection import Protection
+from ..protection import Protection
 from .request import Domain, Rows
 
 

@@ -25,8 +25,8 @@ from ...report import Json
 from ...unit import Unit
 from ...wording import listed
 from ..noise.discovered import DiscoveredNoise, discovered_noise
+from ..protection import Protection
 from .declaring import declared_groups
-from .protection import Protection
 from .request import ReleaseRequest
 
 _Label = TypeVar("_Label", int, str)

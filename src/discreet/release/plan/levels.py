@@ -26,7 +26,7 @@ from ..levels.shape import Shape
 from ..levels.splitting import best_split
 from ..noise.accuracy import Expected
 from ..noise.cells import CellNoise, takes_sigma2
-from .protection import Change, Protection
+from ..protection import Change, Protection
 from .request import ReleaseRequest
 
 

@@ -16,9 +16,9 @@ from ...questions.groups import Groups
 from ...questions.question import Question
 from ..noise.cells import CellNoise, TableFamily, cell_noise, takes_sigma2
 from ..noise.targets import epsilon_for, sigma2_for
+from ..pricing import composition, weakest_noise
 from .levels import LevelDraft, LevelPlan, refuse_unsuited
 from .plan import TablePlan
-from .pricing import composition, weakest_noise
 from .request import ReleaseRequest
 
 

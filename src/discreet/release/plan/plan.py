@@ -38,12 +38,12 @@ from ..levels.shape import Shape
 from ..noise.accuracy import Expected, read_level
 from ..noise.cells import CellNoise
 from ..noise.discovered import DiscoveredNoise
+from ..pricing import price
+from ..protection import Change, Protection
 from .banding import declared_in_words
 from .describing import OUTPUT_IN_WORDS, noise_in_words, odds_in_words, plan_report, several_units_in_words
 from .discovery import Discovery, price_discovery, sensitivity, sentences, shape_in_words
 from .levels import LevelPlan, combination_of, expected_levels, levels_from_json, levels_json, measure, totals_in_words
-from .pricing import price
-from .protection import Change, Protection
 
 #: Everything public that was asked, as JSON says it.
 Request: TypeAlias = Mapping[str, Any]

@@ -18,14 +18,14 @@ from ...questions.question import Question, expand_view, find_column, read_quest
 from ...questions.readings import reading_notes
 from ...unit import Unit
 from ..levels.shape import Shape
+from ..pricing import price
+from ..protection import Protection
 from .banding import banded_notes, declared_bands, rest_notes
 from .declaring import blank_notes, contribution_bound, declared_groups, declared_sizes, refuse_texts_for_numbers
 from .discovery import declared_part, noise_for, price_discovery, read_discovery, refuse_misfits, sensitivity
 from .levels import level_drafts, question_with_totals, refuse_with_totals
 from .noise_request import NoiseRequest, TableDraft
 from .plan import Plan, TablePlan
-from .pricing import price
-from .protection import Protection
 from .request import ReleaseRequest, RequestFields, read_request
 
 #: A release of more cells than this is a mistake in a domain.
