@@ -25,7 +25,7 @@ from ...report import Fact, Json
 from ...wording import listed, percent
 from ..noise.cells import CellNoise
 from ..noise.discovered import DiscoveredNoise, discovered_noise
-from ..protection import Change, Protection
+from ..protection import Protection
 from .columns import CERTAIN, LAYOUT, NORMAL, ErrorColumn
 from .discovery import Discovery, name_groups, read_discovery, read_groups
 from .draft import CellRequest, Draft
@@ -88,10 +88,6 @@ class DiscoveredTablePlan(PlainTablePlan):
     @property
     def known_cells(self) -> int | None:
         return super().known_cells if self._is_named else None
-
-    @property
-    def changes(self) -> tuple[tuple[CellNoise, Change], ...]:
-        return ((self.noise, Change(self.sensitivity, self.sensitivity)),)
 
     @staticmethod
     def price(tables: Sequence[TablePlan], protection: Protection, epsilon: Fraction | None, delta: Fraction) -> Cost:
