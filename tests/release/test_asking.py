@@ -21,7 +21,6 @@ from discreet.release import counts as releasing
 from discreet.release.auditing.audit import verify_bundle
 from discreet.release.plan.plan import plan_from_request
 from discreet.release.plan.planning import plan_release
-from discreet.release.publish import recorded
 from support import command_line
 from support.command_line import invoke
 from support.paths import PUBLISHED
@@ -251,7 +250,8 @@ def test_a_total_with_an_edition_and_a_column_called_edition(visits: Path, book,
         "SELECT edition, COUNT(*) FROM x GROUP BY edition", data="x", unit="row", domain={"edition": [1]}, epsilon=1,
         edition="e",
     )  # fmt: skip
-    table = recorded._table(plan, 0, [5], plan.tables[0].groups)
+    (asked,) = plan.tables
+    table = asked.recall({"counts": [5]}, asked.to_json(), plan.level, plan.edition)
     assert table.headings[:2] == ("edition", "group_edition")
 
 

@@ -16,9 +16,9 @@ from discreet.pages.html import page, pictures_of
 from discreet.pages.pictures import NO_PROGRAM, NOT_DRAWN, drawing_program, is_plain_svg, pictures_in
 from discreet.release.auditing import audit
 from discreet.release.auditing.audit import verify_bundle
-from discreet.release.publish import contents, tables
 from discreet.release.publish.bundle import write_bundle
 from discreet.release.publish.released import Release
+from discreet.release.tables import columns, released
 from support.bundles import BY_BOTH, FILES, ZEROS, answered, edit, edit_json, failing, seal
 from support.refusals import refused
 
@@ -406,18 +406,18 @@ def test_one_file_of_a_bundle_points_to_its_folder_and_a_mechanism_stands_for_it
     assert dc.verify(out / "mechanism.json").claim_holds
 
 
-@pytest.mark.parametrize("since", [1, tables.LAYOUT + 1])
+@pytest.mark.parametrize("since", [1, columns.LAYOUT + 1])
 def test_a_column_that_later_programs_add_leaves_published_bundles_as_they_are(out, paid, monkeypatch, since):
-    before = tables.ERRORS
-    later = tables.ErrorColumn("widest", "sd", "a column that a later program adds", ROUND_CEILING, since=since)
-    monkeypatch.setattr(tables, "ERRORS", (*before, later))
-    monkeypatch.setattr(audit, "LAYOUT", tables.LAYOUT + 1)
+    before = released.ERRORS
+    later = columns.ErrorColumn("widest", "sd", "a column that a later program adds", ROUND_CEILING, since=since)
+    monkeypatch.setattr(released, "ERRORS", (*before, later))
+    monkeypatch.setattr(audit, "LAYOUT", columns.LAYOUT + 1)
     monkeypatch.setattr(dc, "__version__", "9.9.9")
-    if since > tables.LAYOUT:
+    if since > columns.LAYOUT:
         report = verify_bundle(out, paid)
         assert report.holds and report["errors"].holds and report["ledger"].holds
         table = replace(report.release.tables[0], layout=since)
-        assert table.headings[-1] == "widest" and "widest" in contents.csv_text(table).partition("\n")[0]
+        assert table.headings[-1] == "widest" and "widest" in table.csv_text().partition("\n")[0]
         assert report.release.tables[0].headings == table.headings[:-1]
     else:  # a column that is said to have always been there is missed
         assert failing(out, paid) == {"counts"}

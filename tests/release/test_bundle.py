@@ -18,9 +18,10 @@ from hypothesis import strategies as st
 
 from discreet.errors import InvalidInput
 from discreet.release.auditing.audit import verify_bundle
-from discreet.release.publish import bundle, contents
+from discreet.release.publish import bundle
 from discreet.release.publish.bundle import refuse_occupied, write_bundle
-from discreet.release.publish.released import ReleasedTable
+from discreet.release.tables.csv_text import written
+from discreet.release.tables.released import ReleasedTable
 from support.bundles import FILES
 from support.refusals import refused
 from support.tiers import examples
@@ -33,7 +34,7 @@ LABEL = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=
 @examples(300)
 @given(st.lists(st.one_of(st.none(), st.integers(-9, 9), st.text(), st.sampled_from(["NULL", "=1+1", "'", " -2"]))))
 def test_labels_are_lossless_and_no_formula(values):
-    line = ",".join(map(contents.written, values))
+    line = ",".join(map(written, values))
     cells = next(csv.reader(io.StringIO(line, newline=""), strict=True), [""]) if values else []
     assert len(cells) == len(values)
     for cell, value in zip(cells, values, strict=True):
@@ -66,7 +67,7 @@ def test_the_file_is_what_a_plain_writer_would_write(labels, listed, several, re
     from discreet.questions.groups import groups_from
     from discreet.questions.question import read_question
     from discreet.release.noise.cells import cell_noise
-    from discreet.release.plan.plan import TablePlan
+    from discreet.release.tables.plain import PlainTablePlan
 
     measures = 'COUNT(*) AS n, COUNT_IF(x = 1) AS "=y"' if several else "COUNT(*) AS n"
     question = read_question(f"SELECT k, h, {measures} FROM visits GROUP BY k, h", unit="person")
@@ -76,14 +77,14 @@ def test_the_file_is_what_a_plain_writer_would_write(labels, listed, several, re
     cells = groups.size * (1 + several)
     limits = {} if sizes is None else {"sizes": np.array(sizes[:cells])}
     noise = cell_noise("geometric", epsilon=1, **limits)
-    plan = TablePlan(question, groups, noise, Fraction(1), 1, threshold)
+    plan = PlainTablePlan(question, groups, noise, Fraction(1), 1, threshold)
     below, above = noise.clamp(cells)
     counts = np.clip(np.array(reports[:cells]), below, above).reshape(shape)
     status = np.full(shape, "A")
     if threshold is not None:
         status[counts < threshold] = "Q"
     table = ReleasedTable(plan, counts, status, Fraction(19, 20))
-    found = list(csv.reader(io.StringIO(contents.csv_text(table), newline=""), strict=True))
+    found = list(csv.reader(io.StringIO(table.csv_text(), newline=""), strict=True))
     assert found[0] == [text if text[:1] != "=" else f"'{text}" for text in table.headings]
     for line, row in zip(found[1:], table.rows(), strict=True):
         stated = dict(zip(table.headings, line, strict=True))

@@ -20,11 +20,10 @@ from discreet.errors import InvalidInput, SourceFailed, WrongType
 from discreet.pages.html import page
 from discreet.questions.orders import canonical
 from discreet.release.auditing.audit import verify_bundle
-from discreet.release.auditing.table_files import read_table
 from discreet.release.noise.discovered import DiscoveredNoise
 from discreet.release.plan.plan import Plan, plan_from_request
-from discreet.release.publish.contents import csv_text
-from discreet.release.publish.tables import LAYOUT, ReleasedTable
+from discreet.release.tables.columns import LAYOUT
+from discreet.release.tables.discovered import DiscoveredTablePlan
 from support.bundles import seal
 from support.command_line import run
 from support.refusals import Parts, refused
@@ -164,7 +163,7 @@ def test_json_is_what_the_published_schemas_describe(data: Path, ledger: dc.Ledg
 def test_the_plan_says_what_discovery_means_and_reads_no_row(tmp_path: Path) -> None:
     plan = dc.plan_release(SQL, data=tmp_path / "visits.csv", **{**ASK, "max_groups": 5, "delta": "1e-8"})
     noise = plan.tables[0].noise
-    assert isinstance(noise, DiscoveredNoise) and noise.reach == 89 and plan.open and plan.cells == 0
+    assert isinstance(noise, DiscoveredNoise) and noise.reach == 89 and plan.known_cells is None
     words = plan.describe()
     assert "noisy count is above 89" in words
     assert "probability at most 1.86e-09" in words
@@ -259,7 +258,7 @@ def test_a_rest_is_refused_beside_discovered_columns(domain: Any) -> None:
     by_both = "SELECT area, job, COUNT(*) FROM visits GROUP BY area, job"
     with refused(InvalidInput, "domain"):
         dc.plan_release(by_both, data="visits.csv", **{**ASK, "domain": domain})
-    assert dc.plan_release(by_both, data="visits.csv", **{**ASK, "domain": {"area": ["N", "S"]}}).open
+    assert dc.plan_release(by_both, data="visits.csv", **{**ASK, "domain": {"area": ["N", "S"]}}).known_cells is None
 
 
 @pytest.mark.parametrize(
@@ -364,15 +363,15 @@ LABELS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0
 def test_whatever_is_named_can_be_read_back(labels: set[str]) -> None:
     plan = dc.plan_release(AREA, data="visits.csv", **{**ASK, "domain": {"area": ["b", "a", "NULL", "'"]}})
     (table,) = plan.tables
-    assert table.discovery is not None and isinstance(table.noise, DiscoveredNoise)
+    assert isinstance(table, DiscoveredTablePlan)
     found = np.array(sorted(labels), dtype=object)
     parts = np.arange(found.size) % 4
     groups = canonical(table.discovery.named(table.question, table.groups, [found], parts)) if labels else None
     groups = groups or table.discovery.named(table.question, table.groups, [found], parts)
     counts = np.full((groups.size, 2), table.noise.reach + 1)
     status = np.full((groups.size, 2), "A")
-    shown = ReleasedTable(replace(table, groups=groups), counts, status, plan.level)
-    again = read_table(csv_text(shown), "counts.csv", plan, 0, LAYOUT)
+    shown = replace(table, groups=groups).released(counts, status, plan.level, "")
+    again = table.read(shown.csv_text(), "counts.csv", plan.level, plan.edition, LAYOUT)
     assert again.groups == groups and (again.counts == counts).all()
 
 
@@ -398,7 +397,7 @@ def test_nothing_of_the_data_is_in_a_failure(data: Path, ledger: dc.Ledger, monk
     def broken(*_: object) -> None:
         raise ValueError("cook")
 
-    monkeypatch.setattr("discreet.release.counts.name_groups", broken)
+    monkeypatch.setattr("discreet.release.tables.discovered.name_groups", broken)
     with refused(SourceFailed, token="noise failed") as failure:
         dc.release_counts(SQL, data=data, ledger=ledger, **ASK)
     assert "cook" not in str(failure.value) and failure.value.__context__ is None

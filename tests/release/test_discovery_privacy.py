@@ -17,16 +17,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-import discreet.release.plan.discovery as discovery_module
+import discreet.release.tables.discovered as discovery_module
 from discreet.engines.base import Discovering
 from discreet.engines.sources import open_source
 from discreet.exact.bits import Bits, SeededBits
 from discreet.exact.rationals import exp_bounds
 from discreet.release.noise.cells import CellNoise
 from discreet.release.noise.discovered import DiscoveredNoise, conditional_intervals, discovered_noise
-from discreet.release.plan.discovery import name_groups
 from discreet.release.plan.plan import Plan
 from discreet.release.plan.planning import plan_release
+from discreet.release.tables.discovery import name_groups
 
 KEY = bytes(16)
 Law = dict[tuple[object, ...], Fraction]

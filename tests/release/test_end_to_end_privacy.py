@@ -18,7 +18,7 @@ from discreet.engines.sources import open_source
 from discreet.exact.bits import SeededBits
 from discreet.release.counts import _answer, _Progress
 from discreet.release.plan.planning import plan_release
-from discreet.release.plan.protection import Protection
+from discreet.release.protection import Protection
 
 pytestmark = pytest.mark.full
 

@@ -26,8 +26,8 @@ from discreet.optimise.noise.bounded import bounded_noise
 from discreet.release.counts import _answer, _Progress
 from discreet.release.noise.cells import cell_noise
 from discreet.release.plan.planning import plan_release
-from discreet.release.plan.pricing import composition
-from discreet.release.plan.protection import Change, Protection
+from discreet.release.pricing import composition
+from discreet.release.protection import Change, Protection
 from support.made_sources import Ready
 from support.refusals import refused
 

@@ -13,7 +13,7 @@ import discreet as dc
 from discreet.privacy.relations import RELATIONS, Relation
 from discreet.questions.groups import TOTAL, groups_from
 from discreet.questions.question import read_question
-from discreet.release.plan.protection import Protection
+from discreet.release.protection import Protection
 
 SITES = groups_from({"site": [1, 2, 3]}, ("site",))
 

@@ -15,9 +15,7 @@ from discreet.exact.bits import SeededBits
 from discreet.release.counts import _release
 from discreet.release.levels.quantiles import Balance, Quantile, find_quantile
 from discreet.release.plan.planning import plan_release
-from discreet.release.publish.levelled import LevelledTable
-from discreet.release.publish.recorded import level_status
-from discreet.release.publish.tables import ReleasedTable
+from discreet.release.tables.released import ReleasedTable
 from support.bundles import answered
 from support.made_sources import Ready
 from support.refusals import refused
@@ -45,9 +43,7 @@ AGES = [5, 9, 14, 20, 18, 12, 9, 6, 3, 1]
 
 def table_of(question: str, drawn: np.ndarray, plan) -> ReleasedTable:
     table = plan.tables[0]
-    if table.levels:
-        return LevelledTable(table, drawn[:, None], level_status(table), plan.level)
-    return ReleasedTable(table, drawn[:, None], np.full((len(drawn), 1), "A"), plan.level)
+    return table.recall({"counts": drawn.tolist()}, table.to_json(), plan.level, "")
 
 
 PLANS = {

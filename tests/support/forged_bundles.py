@@ -209,6 +209,6 @@ def with_plan(release: Release, plan: Plan) -> Release:
     """Return a release that claims to answer another plan."""
     tables = []
     for own, other in zip(release.tables, plan.tables, strict=True):
-        table = replace(other, groups=own.groups) if other.open else other
+        table = replace(other, groups=own.groups) if other.known_cells is None else other
         tables.append(replace(own, plan=table, level=plan.level, edition=plan.edition))
     return replace(release, plan=plan, tables=tuple(tables))

@@ -155,9 +155,9 @@ def _asked(context: typer.Context, questions: list[str]) -> tuple[ReleaseRequest
     """The request that a file or the options make, and where the data, the ledger and the bundle are."""
     from ..errors import InvalidInput
     from ..release.plan.fields import PLACES
-    from ..release.plan.protection import WHOSE
     from ..release.plan.request import read_request
     from ..release.plan.request_file import is_request_file, open_request
+    from ..release.protection import WHOSE
 
     given = _fields(context)
     places = {name: context.params[name] for name in PLACES if context.params[name] is not None}

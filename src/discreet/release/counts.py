@@ -14,11 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Unpack
 
-import numpy as np
-
 from ..engines.sources import Counting, Data, Source, open_source
 from ..errors import InvalidInput, SourceFailed, arg, call
-from ..exact.arrays import IntArray
 from ..exact.bits import Bits, SecureBits
 from ..ledger.bindings import bind_unit_name, refuse_other_unit_name
 from ..ledger.budget import Cost, amount_text
@@ -26,8 +23,6 @@ from ..ledger.chain import time_text
 from ..ledger.ledger import Ledger
 from ..report import Json, Report, Result, Section, Terms
 from ..sources.encodings import UTF8
-from .noise.discovered import DiscoveredNoise
-from .plan.discovery import name_groups
 from .plan.plan import Plan
 from .plan.planning import plan_request, refuse_unnamed_selection
 from .plan.request import ReleaseRequest, RequestFields, read_request
@@ -221,10 +216,7 @@ def _rehearse(plan: Plan, source: Source, book: Ledger) -> None:
     source.rehearse(countings_of(plan, book.terms.key))
     try:
         for table in plan.tables:
-            if isinstance(table.noise, DiscoveredNoise):
-                table.noise.name_groups(np.zeros((1, table.noise.measures), dtype=np.int64), SecureBits())
-            else:
-                table.draw(np.zeros((table.groups.size, len(table.question.aggregates)), dtype=np.int64), SecureBits())
+            table.rehearse(SecureBits())
     except Exception as problem:  # of zeros that stand for no table
         raise SourceFailed(
             f"noise cannot be drawn here, and nothing was spent: {type(problem).__name__}: {problem}"
@@ -261,59 +253,17 @@ def _silenced(plan: Plan, source: Source, key: bytes, bits: Bits) -> bytes:
 
 def countings_of(plan: Plan, key: bytes) -> list[Counting]:
     """What the source is asked to count for each table of a plan."""
-    unit, most = plan.protection.unit, plan.protection.max_groups
-    return [
-        Counting(table.question, table.groups, unit, most, key)
-        if table.discovery is None
-        else table.discovery.counting(table.question, table.groups, plan.protection, key)
-        for table in plan.tables
-    ]
+    return [table.counting(plan.protection, key) for table in plan.tables]
 
 
 def _answer(plan: Plan, source: Source, key: bytes, bits: Bits, progress: _Progress) -> bytes:
     """The noisy counts of every table, as the ledger keeps them. The true ones exist in this function only."""
     from .. import __version__
 
-    if plan.open:
-        return _discovered_answer(plan, source, key, bits, progress)
-    counted = source.count(countings_of(plan, key))
+    counted = plan.lead.count(source, countings_of(plan, key))
     progress.step = "drawing"
-    noisy = [table.draw(counts, bits) for table, counts in zip(plan.tables, counted, strict=True)]
+    answers = [table.answer(counts, bits) for table, counts in zip(plan.tables, counted, strict=True)]
     del counted
 
-    published = [_published(plan, k, counts) for k, counts in enumerate(noisy)]
-    return json.dumps({"version": __version__, "counts": published}, separators=(",", ":")).encode()
-
-
-def _discovered_answer(plan: Plan, source: Source, key: bytes, bits: Bits, progress: _Progress) -> bytes:
-    """The groups that are named and their noisy counts. All groups and the true counts exist in this function only.
-
-    How long it takes, and how much memory, depends on how many groups there are, as on how many rows: that is not
-    hidden.
-    """
-    from .. import __version__
-
-    (table,) = plan.tables
-    assert table.discovery is not None and isinstance(table.noise, DiscoveredNoise)
-    counting = table.discovery.counting(table.question, table.groups, plan.protection, key)
-    found = source.discover(counting)
-    progress.step = "drawing"
-    named, counts = name_groups(table.discovery, table.question, table.groups, table.noise, found, bits)
-    del found
-
-    content = {"version": __version__, "groups": [named.to_json()], "counts": [counts]}
+    content = {"version": __version__, **{part: [answer[part] for answer in answers] for part in answers[0]}}
     return json.dumps(content, separators=(",", ":"), ensure_ascii=False).encode()
-
-
-def _published(plan: Plan, k: int, noisy: IntArray) -> list[int | None]:
-    """What may be seen: structural zeros are zero, withheld counts are not kept anywhere."""
-    table = plan.tables[k]
-    values: list[int | None] = noisy.tolist()
-    if table.suppress_below is not None:
-        values = [None if value is not None and value < table.suppress_below else value for value in values]
-    measures, start = len(table.question.aggregates), 0
-    for groups in table.combination.shape.nodes if table.levels else (table.groups,):
-        for group in groups.zeros:
-            values[start + group * measures : start + (group + 1) * measures] = [0] * measures
-        start += groups.size * measures
-    return values

@@ -14,8 +14,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ...errors import DiscreetError, UnreadableFile
 from ...files import rebuild
 from ...ledger.budget import short
@@ -28,13 +26,14 @@ from ..plan.plan import Plan, plan_from_request
 from ..publish import contents
 from ..publish.contents import MALFORMED, SUMS
 from ..publish.guarantee import guarantee_text
-from ..publish.levelled import LevelledTable
 from ..publish.recorded import recall, recorded_answer
 from ..publish.released import Release
-from ..publish.tables import LAYOUT, ReleasedTable
-from .findings import BundleCheck, BundleReport, Refuted
+from ..tables.columns import LAYOUT
+from ..tables.reading import Refuted
+from ..tables.released import ReleasedTable
+from .findings import BundleCheck, BundleReport
 from .opening import opened_ledger, read_files
-from .table_files import compare_error_columns, read_table
+from .table_files import compare_error_columns
 
 #: What release.json says in words; the wording may change from version to version.
 _WORDING = ("guarantee", "status_meaning", "column_meaning", "label_marks")
@@ -186,7 +185,7 @@ class _Audit:
         if odd:
             raise Refuted(f"it is not the request of the plan that it describes: {', '.join(odd)[:200]!r}.")
         many = f"{len(plan.tables)} questions were" if len(plan.tables) > 1 else "the question was"
-        return plan, f"{many} read and judged again; {'groups were found' if plan.open else f'{plan.cells:,} cells'}."
+        return plan, f"{many} read and judged again; {plan.lead.audited_in_words(plan.cells)}."
 
     def _cost(self, plan: Plan) -> tuple[Any, str]:
         stated = self._json("release.json")["cost"]
@@ -208,10 +207,11 @@ class _Audit:
     def _tables(self, plan: Plan) -> tuple[Any, str]:
         names = contents.table_files(len(plan.tables))
         layout = self._layout()
-        tables = tuple(read_table(self._text(name), name, plan, k, layout) for k, name in enumerate(names))
-        if plan.open:
-            return tables, "every group is there once, in order, with a noisy count above the threshold."
-        return tables, "every declared group is there once, in order, with a count in range and a fitting status."
+        tables = tuple(
+            table.read(self._text(name), name, plan.level, plan.edition, layout)
+            for name, table in zip(names, plan.tables, strict=True)
+        )
+        return tables, plan.lead.lines_in_words
 
     def _layout(self) -> int:
         """The version of the bundle's files, as it says itself; what is in them is judged by it."""
@@ -222,13 +222,12 @@ class _Audit:
 
     def _errors(self, tables: tuple[ReleasedTable, ...]) -> tuple[Any, str]:
         for name, table in zip(contents.table_files(len(tables)), tables, strict=True):
-            written, again = self._text(name), contents.csv_text(table)
-            if written != again:
-                compare_error_columns(written, again, name, table.columns)
-            if isinstance(table, LevelledTable):
-                rounded = contents.rounded_file(name)
-                if self._text(rounded) != contents.rounded_text(table):
-                    raise Refuted(f"{rounded} does not follow from the counts.")
+            for file, again in table.files(name):
+                written = self._text(file)
+                if file == name and written != again:
+                    compare_error_columns(written, again, name, table.columns)
+                elif written != again:
+                    raise Refuted(f"{file} does not follow from the counts.")
         return True, "intervals, standard deviations, biases and probabilities were worked out again from the counts."
 
     # -------------------------------------------------------------------------------------------- statements and words
@@ -330,8 +329,7 @@ class _Audit:
             raise Refuted("the ledger has no answer to this request.")
         drawn = recall(plan, recorded, book)
         for number, (mine, kept) in enumerate(zip(release.tables, drawn.tables, strict=True), 1):
-            same = mine.groups == kept.groups or not plan.open
-            if not (same and np.array_equal(mine.counts, kept.counts) and np.array_equal(mine.status, kept.status)):
+            if not mine.has_counts_of(kept):
                 raise Refuted(f"the counts of table {number} are not those that the ledger recorded.")
         if json.dumps(dict(drawn.ledger)) != json.dumps(dict(release.ledger)) or drawn.version != release.version:
             raise Refuted("the receipt in release.json is not the ledger's.")

@@ -9,10 +9,6 @@ from ...wording import plural
 from ..publish.released import Release
 
 
-class Refuted(Exception):
-    """A check that does not hold, with the sentence that says why."""
-
-
 @dataclass(frozen=True)
 class BundleCheck(Check):
     """One thing that was looked at. ``holds`` is None where it could not be decided here; the sentence says why."""

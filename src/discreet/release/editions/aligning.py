@@ -3,52 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from fractions import Fraction
-
-import numpy as np
-from numpy.typing import NDArray
+from dataclasses import replace
 
 from ...errors import InvalidInput, call
-from ...exact.arrays import FloatArray, IntArray
 from ...plots.counts import label
 from ...questions.bands import written_bands
 from ...questions.groups import Groups
-from ...questions.orders import places_in
 from ...questions.question import Question
-from ..noise.changes import Enclosed
-from ..noise.margins import Cells
-from ..publish.levelled import LevelledTable
 from ..publish.released import Release
-from ..publish.tables import ReleasedTable
-
-
-@dataclass(frozen=True, eq=False)
-class Aligned:
-    """One table of one edition, its groups in the order of the first edition.
-
-    Attributes
-    ----------
-    table
-        As it was released, in its own order.
-    counts, status
-        In the order of the first edition, one after the other.
-    cells
-        The same for the arithmetic of intervals; None for counts that are combined over levels, which have their own.
-    order
-        Where each of these counts stands in the table.
-    """
-
-    table: ReleasedTable
-    counts: IntArray | FloatArray
-    status: NDArray[np.str_]
-    cells: Cells | None
-    order: IntArray
-
-    def enclosed(self, level: Fraction) -> Enclosed:
-        """The counts with their own intervals, each of which covers so often."""
-        ends = replace(self.table, level=level).errors
-        return Enclosed(self.counts.astype(float), ends["low"][self.order], ends["high"][self.order])
+from ..tables.aligned import Aligned
 
 
 def edition_names(releases: Sequence[Release]) -> tuple[str, ...]:
@@ -77,21 +40,11 @@ def aligned(releases: Sequence[Release], names: Sequence[str]) -> list[list[Alig
     """For each table, that table of every edition, in the order of the first one's groups."""
     first = releases[0]
     for release, name in zip(releases, names, strict=True):
-        _refuse_other_tables(release, name)
+        for table in release.tables:
+            table.refuse_comparison(name)
     for other, name in zip(releases[1:], names[1:], strict=True):
         _refuse_other_terms(first, other, names[0], name)
-    return [[_in_order(release.tables[k], table) for release in releases] for k, table in enumerate(first.tables)]
-
-
-def _refuse_other_tables(release: Release, name: str) -> None:
-    """Counts that were selected by their size do not have the noise of a single draw."""
-    for table in release.tables:
-        if table.plan.discovery is not None:
-            raise InvalidInput(
-                f"the groups of {name} were found in the data, so they differ from edition to edition.",
-                "Declare the groups by a domain to compare editions.",
-                argument="editions",
-            )
+    return [[release.tables[k].aligned(table) for release in releases] for k, table in enumerate(first.tables)]
 
 
 def _refuse_other_terms(first: Release, other: Release, name: str, other_name: str) -> None:
@@ -151,18 +104,3 @@ def _labels(groups: Groups) -> list[tuple[object, ...]]:
     if not groups.columns:
         return [()]
     return list(zip(*(groups.labels(k) for k in range(len(groups.columns))), strict=True))
-
-
-def _in_order(table: ReleasedTable, first: ReleasedTable) -> Aligned:
-    groups = first.groups
-    if isinstance(table, LevelledTable):
-        rows, keys = table.rows(), ["grouping", *table.by, *(["measure"] if len(table.measures) > 1 else [])]
-        at = {tuple(row[key] for key in keys): k for k, row in enumerate(rows)}
-        order = np.array([at[tuple(row[key] for key in keys)] for row in first.rows()], dtype=np.int64)
-        counts, status = (np.array([row[name] for row in rows])[order] for name in ("count", "status"))
-        return Aligned(table, counts, status, None, order)
-    many = len(table.measures)
-    places = places_in(groups, table.groups) if groups.columns else np.zeros(1, dtype=np.int64)
-    order = (places[:, None] * many + np.arange(many)).reshape(-1)
-    counts, status = table.counts.reshape(-1)[order], table.status.reshape(-1)[order]
-    return Aligned(table, counts, status, Cells(counts, table.plan.noise.rearranged(order), status), order)

@@ -9,8 +9,6 @@ from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 
-import numpy as np
-
 from ...errors import InvalidInput, WrongType
 from ...names import find_name
 from ...pages.pictures import chart_of
@@ -20,10 +18,11 @@ from ...report import Json, Report, Result, stamped
 from ...wording import listed
 from ..auditing.bundles import open_bundle
 from ..noise.accuracy import NO_END, read_level
-from ..noise.changes import Changes, changes, enclosed_changes, total_change
+from ..noise.changes import Changes
 from ..noise.margins import Combined
 from ..publish.released import Release
-from .aligning import Aligned, aligned, edition_names
+from ..tables.aligned import Aligned
+from .aligning import aligned, edition_names
 from .describing import comparison_report, editions_picture
 
 #: What a change may be counted from.
@@ -85,7 +84,7 @@ class EditionComparison(Result):
     @cached_property
     def changes(self) -> list[list[Changes]]:
         """For each table, the changes of every pair of editions."""
-        return [[_changes(editions[a], editions[b], self.level) for a, b in self.pairs] for editions in self.tables]
+        return [[editions[a].changes(editions[b], self.level) for a, b in self.pairs] for editions in self.tables]
 
     def keys(self, table: int = 0) -> list[str]:
         """What tells the counts of a table apart: its group columns, and the measure where there are several."""
@@ -99,12 +98,7 @@ class EditionComparison(Result):
         None here.
         """
         editions = self.tables[table]
-        before, after = editions[earlier].cells, editions[later].cells
-        if before is None or after is None:
-            return None
-        many = len(editions[0].table.measures)
-        chosen = np.arange(editions[0].counts.size) % many == measure
-        return total_change(before, after, chosen, self.level)
+        return editions[earlier].total_change(editions[later], measure, self.level)
 
     def rows(self, table: int = 0, most: int | None = None) -> list[Row]:
         """A mapping for each count and pair of editions: the group, both counts, the difference and the growth.
@@ -165,9 +159,7 @@ class EditionComparison(Result):
         return stamped("editions", 1, content)
 
     def _totals(self, table: int) -> list[Json]:
-        measures = self.tables[table][0].table.measures
-        if self.tables[table][0].cells is None:
-            return []  # they are among the counts
+        measures = self.tables[table][0].totaled_measures
         found: list[Json] = []
         for a, b in self.pairs:
             for k, measure in enumerate(measures):
@@ -182,13 +174,6 @@ class EditionComparison(Result):
 
     def __repr__(self) -> str:
         return f"<EditionComparison: {self.title}>"
-
-
-def _changes(earlier: Aligned, later: Aligned, level: Fraction) -> Changes:
-    if earlier.cells is None or later.cells is None:
-        each = (1 + level) / 2  # so that both hold together
-        return enclosed_changes(earlier.enclosed(each), later.enclosed(each))
-    return changes(earlier.cells, later.cells, level)
 
 
 def _figures(earlier: Aligned, later: Aligned, change: Changes, k: int) -> Row:

@@ -178,9 +178,9 @@ def _ends(low: Json, high: Json, written: object) -> str:
 
 def _total(found: EditionComparison, earlier: int, later: int, table: int) -> Iterator[Prose]:
     first = found.tables[table][0].table
-    if first.groups.size < 2 or found.tables[table][0].cells is None:
+    if first.groups.size < 2:
         return
-    for k, measure in enumerate(first.measures):
+    for k, measure in enumerate(found.tables[table][0].totaled_measures):
         total = found.total(earlier, later, table, k)
         what = f" ({label(measure)})" if len(first.measures) > 1 else ""
         if total is None:

@@ -43,6 +43,13 @@ from .accuracy import (
 #: What reports look like: any integers, none below zero, or from zero to the largest count.
 OUTPUTS = ("signed", "clamped", "in-range")
 
+#: Forms of counts -> what they look like.
+OUTPUT_IN_WORDS = {
+    "signed": "counts may be negative and are unbiased",
+    "clamped": "counts below 0 are raised to 0",
+    "in-range": "counts stay between 0 and the largest count",
+}
+
 #: Makes a mechanism from the largest count and the epsilon of a cell, where each size of a group has its own.
 TableFamily = Callable[[int, Fraction], Mechanism]
 

@@ -12,10 +12,10 @@ from urllib.parse import quote
 from ...report import Json
 from ...wording import percent
 from ..publish.contents import COLUMN_MEANING, table_files
-from ..publish.frames import Column, columns
-from ..publish.levelled import GROUPING_MEANING, LevelledTable
 from ..publish.released import Release
-from ..publish.tables import STATUS_MEANING, ReleasedTable, error_meanings
+from ..tables.columns import STATUS_MEANING, error_meanings
+from ..tables.released import ReleasedTable
+from ..tables.typed_columns import Column
 
 _DATATYPES: dict[str, Json] = {"integer": "integer", "number": "number", "text": "string"}
 
@@ -56,14 +56,12 @@ def csvw_metadata(release: Release, files: Sequence[str] | None = None) -> dict[
 
 
 def _table(table: ReleasedTable, file: str, unit: str) -> dict[str, Json]:
-    made = columns(table)
-    meaning = {"measure": "which count it is", "grouping": GROUPING_MEANING, **COLUMN_MEANING}
+    made = table.typed_columns()
+    meaning = {"measure": "which count it is", **table.own_meanings, **COLUMN_MEANING}
     meaning |= error_meanings(table.columns, unit)
     meaning["low"] = meaning["low"].replace("the stated level", f"the stated level, {percent(table.level, 6)}")
     names = {column.name: variable(column.name) for column in made}
-    keys = ["edition"] if table.edition else []
-    keys += ["grouping"] if isinstance(table, LevelledTable) else []
-    keys += [*table.by, *(["measure"] if len(table.measures) > 1 else [])]
+    keys = [*(["edition"] if table.edition else []), *table.keys]
     schema: dict[str, Json] = {
         "@type": "Schema",
         "columns": [_column(column, names[column.name], meaning, column.name in keys) for column in made],

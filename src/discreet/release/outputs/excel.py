@@ -18,10 +18,10 @@ from ...plots.chart import printable
 from ...plots.counts import label
 from ...wording import percent
 from ..publish.contents import COLUMN_MEANING
-from ..publish.frames import Column, columns
 from ..publish.released import Release
-from ..publish.report import columns_in_words, error_in_words, not_guaranteed
-from ..publish.tables import STATUS_MEANING
+from ..publish.report import columns_in_words, not_guaranteed
+from ..tables.columns import STATUS_MEANING
+from ..tables.typed_columns import Column
 
 #: What a sheet holds at most, and a cell.
 MOST_ROWS, _MOST_LETTERS = 1_048_575, 32_000
@@ -55,7 +55,7 @@ def write_excel(release: Release, path: Path) -> Path:
         }
         _guarantee(book.add_worksheet("Guarantee"), release, looks)
         for name, table in zip(names, release.tables, strict=True):
-            _table(book.add_worksheet(name), columns(table), looks)
+            _table(book.add_worksheet(name), table.typed_columns(), looks)
     return path
 
 
@@ -115,7 +115,7 @@ def _lines(release: Release) -> Iterator[tuple[str, str]]:
     yield from (("not guaranteed" if k == 0 else "", sentence) for k, sentence in enumerate(not_guaranteed(plan)))
     yield "The tables", ""
     for table in release.tables:
-        yield table.title, f"{table.question.text}. {error_in_words(table)}"
+        yield table.title, f"{table.question.text}. {table.error_sentence}"
     yield "The columns", ""
     yield from columns_in_words(release)
     yield "level", f"of the intervals: {percent(plan.level, 6)}"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ...errors import InvalidInput
 from ...strict_json import read_json
-from ..publish.contents import MALFORMED, SUMS, csv_text
+from ..publish.contents import MALFORMED, SUMS
 from ..publish.frames import to_arrow
 from ..publish.released import Release
 from .csvw import ENDING, csvw_metadata, data_files
@@ -88,7 +88,7 @@ def _parquet(release: Release, file: Path, table: int) -> list[Path]:
 def _csvw(release: Release, file: Path, table: int) -> list[Path]:
     names = data_files(file.name, len(release.tables))
     tables = [file.with_name(name) for name in names]
-    texts = [csv_text(one).encode() for one in release.tables]
+    texts = [one.csv_text().encode() for one in release.tables]
     described = _described(file)
     for place, text in zip(tables, texts, strict=True):
         if place.exists() and place.name not in described and place.read_bytes() != text:

@@ -16,11 +16,7 @@ from ...exact.rationals import float_up
 from ...privacy.relations import RELATIONS
 from ...report import Json
 from ...wording import listed, plural
-from ..noise.discovered import DiscoveredNoise
-from ..plan.describing import OUTPUT_IN_WORDS, levels_in_words, noise_in_words, question_in_words
-from ..plan.plan import TablePlan
-from ..publish.contents import ROUNDED_MEANING
-from ..publish.levelled import LevelledTable
+from ..plan.describing import question_in_words
 from ..publish.released import Release
 
 #: The day of the registry's schema that records are written for.
@@ -35,7 +31,7 @@ def registry_record(release: Release) -> dict[str, Json]:
     basic: dict[str, Json] = {
         "name": f"{release.title}{f', {plan.edition}' if plan.edition else ''}",
         "data_curators": [f"{_TODO}who publishes the counts"],
-        "description": " ".join(question_in_words(plan, table.question) for table in release.tables),
+        "description": " ".join(question_in_words(plan, table.plan) for table in release.tables),
         "intended_use": f"{_TODO}what the counts are for",
         "data_product_type": "Summary statistics",
         "data_product_region": f"{_TODO}the region that the data describes",
@@ -52,8 +48,9 @@ def registry_record(release: Release) -> dict[str, Json]:
             "deployment_model": _model(release),
             "accounting": {
                 "post_processing": _post_processing(release),
-                "composition": f"{_composition(release)}: {plan.sensitivity_text} A ledger adds up the cost of every "
-                "release that it pays for and refuses what its budget does not pay for.",
+                "composition": f"{plan.lead.composition_in_words(plan.tables, plan.cells, plan.cost.delta)}: "
+                f"{plan.sensitivity_text} A ledger adds up the cost of every release that it pays for and refuses what "
+                "its budget does not pay for.",
             },
             "implementation": _implementation(release),
             "administrative": {
@@ -80,40 +77,15 @@ def _variant(release: Release) -> dict[str, Json]:
         name = "Zero-concentrated DP" if plan.cost.rho is not None else "Approximate DP"
     zeros = sum(len(table.groups.zeros) for table in release.tables)
     sizes = [table.title for table in release.tables if table.plan.noise.known]
-    public = ["the questions and the declared groups" if plan.open else "the questions and the groups"]
+    public = [plan.lead.public_in_words]
     public += [f"{plural(zeros, 'structural zero')}, declared as public facts"] if zeros else []
     public += [f"the sizes of the groups of {listed(sizes)}"] if sizes else []
     return {
         "variant_name": name,
         "data_domain": f"All tables with the columns of {plan.dataset}, with any number of rows and any values.",
         "unprotected_quantities": f"Public, and not protected: {listed(public)}. No statistic of the data is released "
-        f"without noise.{_named_groups(release)}",
+        f"without noise.{''.join(table.plan.naming_in_words for table in release.tables)}",
     }
-
-
-def _named_groups(release: Release) -> str:
-    """How names come from the data; nothing where all groups are declared."""
-    said = [
-        f" The values of {listed(table.plan.discovery.columns)} come from the data: a group is named where its noisy "
-        f"count is above {table.plan.noise.reach:,}, and delta bounds the probability that a group of one is."
-        for table in release.tables
-        if table.plan.discovery is not None and isinstance(table.plan.noise, DiscoveredNoise)
-    ]
-    return "".join(said)
-
-
-def _composition(release: Release) -> str:
-    plan = release.plan
-    if plan.open:
-        return (
-            "Basic composition of the counts that one unit can change, however many groups are found; delta is for all "
-            "draws that may name a group of theirs"
-        )
-    levels = sum(len(table.plan.levels) for table in release.tables)
-    cells = f"{plural(plan.cells, 'count')}{f' on {levels} levels' if levels else ''}"
-    return (
-        f"Composition of {cells}, with an upper bound of delta" if plan.cost.delta else f"Basic composition of {cells}"
-    )
 
 
 def _loss(release: Release) -> dict[str, Json]:
@@ -152,23 +124,15 @@ def _model(release: Release) -> dict[str, Json]:
 def _post_processing(release: Release) -> str:
     said = []
     for table in release.tables:
-        if table.plan.discovery is not None:
-            further = " Further measures are raised to 0 where they are below." if len(table.measures) > 1 else ""
-            said.append(f"{table.title}: none; that small counts are withheld is part of the mechanism.{further}")
-        elif isinstance(table, LevelledTable):
-            said.append(
-                f"{table.title}: the noisy counts of all levels are combined by least squares, so that they add up. "
-                f"Beside them: {ROUNDED_MEANING}."
-            )
-        elif table.plan.noise.output != "signed":
-            said.append(f"{table.title}: {OUTPUT_IN_WORDS[table.plan.noise.output]}.")
+        if table.post_processing:
+            said.append(table.post_processing)
         if table.plan.suppress_below is not None:
             said.append(f"{table.title}: noisy counts below {table.plan.suppress_below} are withheld.")
     return " ".join(said) or "None."
 
 
 def _implementation(release: Release) -> dict[str, Json]:
-    noise = [f"{table.title}: {_noise(table.plan)}." for table in release.tables]
+    noise = [f"{table.title}: {'; '.join(text for _, text in table.plan.noise_lines)}." for table in release.tables]
     who = release.plan.protection.who
     row = who.is_row
     rule = (
@@ -196,11 +160,6 @@ def _proof(release: Release) -> str:
         "Epsilon and delta hold for the law that is sampled. They are upper bounds, worked out in exact numbers or in "
         "floating point with a bound on its error."
     )
-
-
-def _noise(plan: TablePlan) -> str:
-    """The noise of a table in words; with totals, that of each level with its part of the budget."""
-    return "; ".join(text for _, text in levels_in_words(plan)) if plan.levels else noise_in_words(plan)
 
 
 # ------------------------------------------------------------------------------------------------ YAML

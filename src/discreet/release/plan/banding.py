@@ -6,60 +6,47 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ...errors import InvalidInput, WrongType, arg
-from ...questions.bands import BAND, Bands, DeclaredBands, bands_from, in_words, read_bands
-from ...questions.domains import REST, has_rest, split_domain
+from ...questions.bands import BAND, Bands, DeclaredBands, bands_from, read_bands
+from ...questions.domains import split_domain
 from ...questions.groups import Groups, domain_column
-from ...questions.question import Question, find_column
-from .protection import Protection
+from ...questions.question import find_column
+from ..tables.draft import Draft
 from .request import Domain, Rows
 
 
-def declared_bands(
-    asked: Sequence[Question],
-    bands: Domain | None,
-    written: Sequence[Question],
-    kinds: Sequence[Mapping[str, str]],
-) -> list[dict[str, DeclaredBands]]:
-    """For each question, the bands of those of its group columns that have some.
-
-    Parameters
-    ----------
-    asked
-        The questions by columns alone.
-    bands
-        What was declared beside them.
-    written
-        The questions with the bands that are in their text.
-    kinds
-        What each column is, where it is known.
-    """
+def declare_bands(drafts: Sequence[Draft], bands: Domain | None) -> None:
+    """Find the bands of the group columns of each question: those declared beside it and those in its text."""
     declared = _read(bands)
-    used = {column.casefold() for question in asked for column in question.by}
+    used = {column.casefold() for draft in drafts for column in draft.asked.by}
     for name in declared:
         if name.casefold() not in used:
             raise InvalidInput(
                 f"bands are declared for {name!r}, which no question groups by "
-                f"({', '.join(sorted({column for question in asked for column in question.by})) or 'no GROUP BY'}).",
+                f"({', '.join(sorted({column for draft in drafts for column in draft.asked.by})) or 'no GROUP BY'}).",
                 f"Add it to GROUP BY, or leave {arg('bands')} out.",
                 argument="bands",
             )
-    found: list[dict[str, DeclaredBands]] = []
-    for question, text, stored in zip(asked, written, kinds, strict=True):
-        alike = {column.casefold() for column in question.by}
-        own = {find_column(name, question.by): one for name, one in declared.items() if name.casefold() in alike}
-        for column, band, heading in zip(question.by, text.bands, text.headings, strict=bool(text.bands)):
-            if band is None:
-                continue
-            if stored:
-                band.check_kind(column, stored.get(column, "other"))
-            if heading.casefold() != column.casefold() and heading.casefold() in map(str.casefold, stored):
-                raise InvalidInput(
-                    f"{heading!r} is the name of some bands and of a column of the table.",
-                    "Give the bands another name.",
-                )
-            own[column] = replace(band.settled(column, own.get(column)), heading=heading)
-        found.append(own)
-    return found
+    for draft in drafts:
+        draft.bands = _bands_of(draft, declared)
+
+
+def _bands_of(draft: Draft, declared: Mapping[str, DeclaredBands]) -> dict[str, DeclaredBands]:
+    """The bands of those of its group columns that have some."""
+    by, text, stored = draft.asked.by, draft.written, draft.stored
+    alike = {column.casefold() for column in by}
+    own = {find_column(name, by): one for name, one in declared.items() if name.casefold() in alike}
+    for column, band, heading in zip(by, text.bands, text.headings, strict=bool(text.bands)):
+        if band is None:
+            continue
+        if stored:
+            band.check_kind(column, stored.get(column, "other"))
+        if heading.casefold() != column.casefold() and heading.casefold() in map(str.casefold, stored):
+            raise InvalidInput(
+                f"{heading!r} is the name of some bands and of a column of the table.",
+                "Give the bands another name.",
+            )
+        own[column] = replace(band.settled(column, own.get(column)), heading=heading)
+    return own
 
 
 def _read(bands: Domain | None) -> dict[str, DeclaredBands]:
@@ -78,9 +65,9 @@ def _read(bands: Domain | None) -> dict[str, DeclaredBands]:
     return dict(pairs)
 
 
-def refuse_both(domain: Domain | None, groups: Rows, banded: Sequence[Mapping[str, DeclaredBands]]) -> None:
+def refuse_both(domain: Domain | None, groups: Rows, drafts: Sequence[Draft]) -> None:
     """Refuse a column that has bands and a domain, and bands beside a list of groups."""
-    columns = {column.casefold(): column for own in banded for column in own}
+    columns = {column.casefold(): column for draft in drafts for column in draft.bands}
     if columns and groups is not None:
         raise InvalidInput(
             f"{min(columns.values())!r} has bands, and {arg('groups')} lists whole groups.",
@@ -124,7 +111,7 @@ _HELD = {
 }  # fmt: skip
 
 
-def banded_notes(question: Question, groups: Groups, stored: Mapping[str, str]) -> list[str]:
+def banded_notes(draft: Draft) -> list[str]:
     """What a person should know of banded columns, by their types alone; a column that has no bands is refused.
 
     Raises
@@ -133,8 +120,8 @@ def banded_notes(question: Question, groups: Groups, stored: Mapping[str, str]) 
         When a column holds something else than its edges are.
     """
     notes = []
-    for column, bands in zip(question.by, groups.bands, strict=bool(groups.bands)):
-        kind = stored.get(column, "other")
+    for column, bands in zip(draft.declared_columns, draft.groups.bands, strict=bool(draft.groups.bands)):
+        kind = draft.stored.get(column, "other")
         if bands is None:
             continue
         readable, what, instead = _READABLE[bands.type]
@@ -153,48 +140,3 @@ def banded_notes(question: Question, groups: Groups, stored: Mapping[str, str]) 
         if kind == "text":
             notes.append(f"{column} is stored as text; values that are not {what} are in no band.")
     return notes
-
-
-def rest_notes(question: Question, groups: Groups, protection: Protection) -> list[str]:
-    """Whether rows with other values are counted, and what a group for them changes."""
-    without = [
-        column
-        for column, kind, values in zip(question.by, groups.kinds, groups.values, strict=True)
-        if kind == "text" and not has_rest(values) and groups.cells is None
-    ]
-    starless = [
-        column
-        for column, values in zip(question.by, groups.values, strict=True)
-        if "*" in values and not has_rest(values)
-    ]
-    notes = [
-        f"'*' is a text of its own in the domain of {column}; for all other values write * without quotes, or ... in "
-        "Python."
-        for column in starless
-    ]
-    if without:
-        notes.append(
-            f"rows with any other value of {' or '.join(without)}, such as a misspelt one, are not counted: add * to "
-            "the domain to count them together."
-        )
-    starred = [column for column, values in zip(question.by, groups.values, strict=True) if has_rest(values)]
-    who, most = protection.who, protection.max_groups
-    if starred and not who.is_row and most < groups.live:
-        notes.append(
-            f"{REST} of {' and '.join(starred)} takes part in the choice of groups: {who.a} with rows there and in "
-            f"listed groups is still counted in {most} at most."
-        )
-    return notes
-
-
-def declared_in_words(groups: Groups) -> list[str]:
-    """What the published words must say of bands and of the rest, from the request alone."""
-    bands: Sequence[Bands | None] = groups.bands or (None,) * len(groups.columns)
-    said = []
-    for column, values, own in zip(groups.columns, groups.values, bands, strict=True):
-        if own is not None:
-            said.append(in_words(column, own, values))
-        if has_rest(values):
-            missing = "but not missing ones" if None in values else "missing ones included"
-            said.append(f"{REST} of {column} counts all values that are not listed, {missing}.")
-    return said

@@ -9,16 +9,15 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ...engines.sources import Source
 from ...errors import InvalidInput, arg
 from ...questions import groups as declared
-from ...questions.bands import BAND, DeclaredBands
+from ...questions.bands import BAND
 from ...questions.domains import listed_values
 from ...questions.groups import Groups
-from ...questions.question import Question
 from ...unit import Unit
+from ..tables.draft import Draft
 from .banding import refuse_both, with_bands
-from .request import Domain, Rows
+from .request import Domain, ReleaseRequest, Rows
 
 #: Kinds of columns that are read as text -> what that text looks like, what they hold, and how to write it.
 _WRITTEN = {
@@ -32,49 +31,43 @@ _WRITTEN = {
 }
 
 
-def declared_groups(
-    asked: Sequence[Question],
-    domain: Domain | None,
-    groups: Rows,
-    zeros: Rows,
-    banded: Sequence[Mapping[str, DeclaredBands]],
-    kinds: Sequence[Mapping[str, str]],
-) -> list[Groups]:
-    """The groups of each question; of some of its columns they are bands. Columns are of these kinds, where known."""
-    refuse_both(domain, groups, banded)
+def declare_groups(drafts: Sequence[Draft], request: ReleaseRequest) -> None:
+    """Find the groups of each question; of some of its columns they are bands."""
+    domain, groups, zeros = request.domain, request.groups, request.zeros
+    for draft in drafts:
+        draft.refuse_domain()
+    refuse_both(domain, groups, drafts)
     if domain is not None and groups is not None:
         raise InvalidInput(f"give the groups by {arg('domain')} or by {arg('groups')}, not both.")
-    if (groups is not None or zeros is not None) and len(asked) > 1:
+    if (groups is not None or zeros is not None) and len(drafts) > 1:
         raise InvalidInput(
             "a list of groups or of structural zeros belongs to one question.",
             "Release several by domain.",
             argument="groups",
         )
-    _refuse_unused(domain, groups, {column for question in asked for column in question.by})
-    found = []
-    for question, own, stored in zip(asked, banded, kinds, strict=True):
-        if not question.by:
-            found.append(declared.TOTAL)
-            continue
-        if groups is not None:
-            found.append(
-                declared.read_groups(groups, question.by)
-                if isinstance(groups, str | Path)
-                else declared.groups_from(groups, question.by)
-            )
-            continue
-        others = [column for column in question.by if column not in own]
-        if others and domain is None:
-            raise InvalidInput(
-                f"declare the groups of {', '.join(others)}: {arg('domain', [f'{others[0]}=1..6'])} or "
-                f"{arg('domain', [f'{others[0]}=a,b,c'])} for each, or {arg('groups', 'FILE')}. Groups are "
-                "public; they never come from the data."
-            )
-        listed = _from_domain(domain, others) if domain is not None and others else declared.TOTAL
-        found.append(with_bands(listed, own, question.by, stored) if own else listed)
-    if zeros is not None:
-        found = [declared.with_zeros(found[0], zeros)]
-    return found
+    _refuse_unused(domain, groups, {column for draft in drafts for column in draft.declared_columns})
+    for draft in drafts:
+        draft.groups = _groups_of(draft, domain, groups)
+        if zeros is not None:
+            draft.groups = declared.with_zeros(draft.groups, zeros)
+        draft.refuse_groups()
+
+
+def _groups_of(draft: Draft, domain: Domain | None, groups: Rows) -> Groups:
+    by = draft.declared_columns
+    if not by:
+        return declared.TOTAL
+    if groups is not None:
+        return declared.read_groups(groups, by) if isinstance(groups, str | Path) else declared.groups_from(groups, by)
+    others = [column for column in by if column not in draft.bands]
+    if others and domain is None:
+        raise InvalidInput(
+            f"declare the groups of {', '.join(others)}: {arg('domain', [f'{others[0]}=1..6'])} or "
+            f"{arg('domain', [f'{others[0]}=a,b,c'])} for each, or {arg('groups', 'FILE')}. Groups are "
+            "public; they never come from the data."
+        )
+    listed = _from_domain(domain, others) if domain is not None and others else declared.TOTAL
+    return with_bands(listed, draft.bands, by, draft.stored) if draft.bands else listed
 
 
 def _from_domain(domain: Domain, by: Sequence[str]) -> Groups:
@@ -105,22 +98,21 @@ def _refuse_unused(domain: Domain | None, groups: Rows, used: set[str]) -> None:
             )
 
 
-def declared_sizes(sizes: Rows, asked: Sequence[Question], cells: Sequence[Groups]) -> NDArray[np.int64]:
-    if len(asked) > 1:
+def declared_sizes(sizes: Rows, drafts: Sequence[Draft]) -> NDArray[np.int64] | None:
+    """The public size of each cell; None if none were given."""
+    if sizes is None:
+        return None
+    if len(drafts) > 1:
         raise InvalidInput("public sizes belong to one question.", "Release the tables one by one.", argument="sizes")
-    per_group = declared.read_sizes(sizes, cells[0])
-    return np.repeat(per_group, len(asked[0].aggregates))
+    per_group = declared.read_sizes(sizes, drafts[0].groups)
+    return np.repeat(per_group, len(drafts[0].asked.aggregates))
 
 
-def contribution_bound(given: int | None, who: Unit, asked: Sequence[Question], cells: Sequence[Groups]) -> int:
+def contribution_bound(given: int | None, who: Unit, drafts: Sequence[Draft]) -> int:
     """The bound on contributions. It changes what the counts mean, so nothing is assumed where it matters."""
     if given is not None:
         return given
-    several = [
-        groups.live
-        for question, groups in zip(asked, cells, strict=True)
-        if groups.live > 1 and set(question.by) != {who.column}
-    ]
+    several = [draft.groups.live for draft in drafts if draft.groups.live > 1 and set(draft.base.by) != {who.column}]
     if who.is_row or not several:
         return 1
     most = max(several)
@@ -145,12 +137,12 @@ def blank_notes(domain: Domain | None) -> list[str]:
     ]
 
 
-def refuse_texts_for_numbers(asked: Sequence[Question], cells: Sequence[Groups], source: Source) -> None:
+def refuse_texts_for_numbers(drafts: Sequence[Draft]) -> None:
     """Texts are no values of a column of numbers: a range that was mistyped would count nobody, and cost epsilon."""
-    for question, groups in zip(asked, cells, strict=True):
-        kinds = source.table(question.table)
-        for column, kind, known in zip(question.by, groups.kinds, groups.values, strict=True):
-            stored, values = kinds.get(column, "other"), listed_values(known)
+    for draft in drafts:
+        groups = draft.groups
+        for column, kind, known in zip(draft.declared_columns, groups.kinds, groups.values, strict=True):
+            stored, values = draft.stored.get(column, "other"), listed_values(known)
             if kind == BAND:
                 continue  # judged by its edges
             if kind == "text" and stored in ("integer", "number"):

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ...exact.rationals import as_fraction, bound_up, text_up
+from ...exact.rationals import bound_up, text_up
 from ...explanation import Explanation, explain, fold
 from ...ledger.budget import Cost, exact_text, short
-from ...optimise.families import FAMILIES
 from ...privacy.certificate import Certificate
 from ...privacy.relations import RELATIONS
-from ...questions.question import Question
 from ...report import Fact, Prose, Report, Section, Table, Terms
 from ...unit import Unit
-from ...wording import listed, noun, percent, plural, rounded
-from ..noise.discovered import DiscoveredNoise
+from ...wording import listed, noun, percent
 
 if TYPE_CHECKING:
-    from .plan import Plan, TablePlan
+    from ..tables.table import TablePlan
+    from .plan import Plan
 
 #: What a reader may have believed beforehand.
 _PRIORS = ("1/100", "1/10", "1/2")
@@ -30,7 +27,7 @@ _MOST_QUESTIONS = 12
 
 def plan_report(plan: Plan, guarantee: bool = True) -> Report:
     """The plan: what is asked, the cells, the noise, the error of each cell, the cost, the guarantee."""
-    asked = [Prose(question_in_words(plan, table.question), tone="lead") for table in plan.tables[:_MOST_QUESTIONS]]
+    asked = [Prose(question_in_words(plan, table), tone="lead") for table in plan.tables[:_MOST_QUESTIONS]]
     words = [("guarantee" if k == 0 else "", sentence) for k, sentence in enumerate(plan.guarantee)]
     sections = [
         Section(parts=tuple(asked), depth="pages"),
@@ -40,16 +37,12 @@ def plan_report(plan: Plan, guarantee: bool = True) -> Report:
         sections += learning(plan)
     sections.append(_exact(plan))
     return Report(
-        f"Plan of a release: {_number_of_counts(plan)} of {dataset_in_words(plan)}",
+        f"Plan of a release: {plan.lead.number_in_words(plan.cells)} of {dataset_in_words(plan)}",
         kind="Nothing was read, nothing was spent",
         facts=plan_facts(plan),
         sections=tuple(sections),
         notes=plan.notes,
     )
-
-
-def _number_of_counts(plan: Plan) -> str:
-    return "counts of groups found in the data" if plan.open else plural(plan.cells, "count")
 
 
 def _lines(plan: Plan) -> list[tuple[str, str]]:
@@ -59,49 +52,12 @@ def _lines(plan: Plan) -> list[tuple[str, str]]:
         lines += [
             ("question", table.question.text),
             ("cells", f"{table.shape_text}{share}"),
-            *(levels_in_words(table) if table.levels else [("noise", noise_in_words(table))]),
+            *table.noise_lines,
             ("error", f"{expected}"),
         ]
         if table.suppress_below is not None:
             lines.append(("withheld", f"noisy counts below {table.suppress_below}"))
     return [*lines, ("cost", cost_in_words(plan.cost))]
-
-
-#: Forms of counts -> what they look like.
-OUTPUT_IN_WORDS = {
-    "signed": "counts may be negative and are unbiased",
-    "clamped": "counts below 0 are raised to 0",
-    "in-range": "counts stay between 0 and the largest count",
-}
-
-
-def noise_in_words(table: TablePlan) -> str:
-    """The law of the noise, its privacy for each count, and what the counts look like."""
-    first, more = table.noise.mechanisms[0], len(table.noise.mechanisms) - 1
-    title = FAMILIES[first.family].title if first.family in FAMILIES else first.family.replace("_", " ")
-    privacy = first.certificate
-    if math.isinf(privacy.epsilon):
-        variance = first.parameters.get("sigma2")
-        scale = "" if variance is None else f" with variance {rounded(as_fraction(variance))}"
-    else:
-        delta = f", delta {text_up(privacy.delta, 3)}" if privacy.delta else ""
-        scale = f" with epsilon {text_up(privacy.epsilon)}{delta} for each count"
-    if isinstance(table.noise, DiscoveredNoise):
-        others = ", geometric noise for further measures" if more else ""
-        return f"{title}{scale}{others}; published only above {table.noise.reach:,}"
-    sizes = f", and {plural(more, 'other mechanism')} for other sizes" if more else ""
-    return f"{title}{scale}{sizes}; {OUTPUT_IN_WORDS[table.noise.output]}"
-
-
-def levels_in_words(table: TablePlan) -> list[tuple[str, str]]:
-    """For each level of a table with totals: its part of the budget, and the noise it is measured with."""
-    lines = []
-    names = table.groups.columns
-    for columns, level in zip(table.question.levels, table.levels, strict=True):
-        which = f"by {listed([names[k] for k in columns])}" if columns else "the total"
-        noise = noise_in_words(replace(table, noise=level.noise, levels=()))
-        lines.append(("level", f"{which}: {percent(level.share, 4)} of the budget; {noise}"))
-    return lines
 
 
 def dataset_in_words(plan: Plan) -> str:
@@ -133,22 +89,16 @@ def plan_facts(plan: Plan) -> tuple[Fact, ...]:
     return (
         *facts,
         Fact(f"noise ± {widest.half_width:,}", widest.how_often),
-        _how_many(plan),
+        plan.lead.size_fact(plan.cells),
     )
 
 
-def _how_many(plan: Plan) -> Fact:
-    noise = plan.tables[0].noise
-    if plan.open and isinstance(noise, DiscoveredNoise):
-        return Fact(f"> {noise.reach:,}", "noisy count of a group that is named")
-    return Fact(f"{plan.cells:,}", noun(plan.cells, "count"))
-
-
-def question_in_words(plan: Plan, question: Question) -> str:
+def question_in_words(plan: Plan, table: TablePlan) -> str:
     """What is asked, as a person would."""
+    question = table.question
     who = plan.protection.who
     where = f" with {question.where.text}" if question.where is not None else ""
-    by = f", by {listed(question.by)}{', with totals' if question.levels else ''}" if question.by else ""
+    by = f", by {listed(question.by)}{table.by_in_words}" if question.by else ""
     asked = f"How many {who.several} are there in {question.table}{where}{by}?"
     conditions = [(one.name, one.condition) for one in question.aggregates]
     if len(conditions) > 1 or conditions[0][1] is not None:
@@ -172,7 +122,7 @@ def _steps_between_values(plan: Plan) -> int:
     Where units are added and removed, somebody leaves one group and joins another: two steps, and epsilon twice. In a
     single count they are counted or not, which is one.
     """
-    return 2 if RELATIONS[plan.protection.relation].moves == 1 and (plan.open or plan.cells > 1) else 1
+    return 2 if RELATIONS[plan.protection.relation].moves == 1 and plan.known_cells != 1 else 1
 
 
 def odds_in_words(plan: Plan) -> list[str]:

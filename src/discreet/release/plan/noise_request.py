@@ -12,36 +12,12 @@ from ...exact.arrays import IntArray
 from ...exact.rationals import claimed, text_up
 from ...ledger.budget import Cost
 from ...mechanism import Mechanism
-from ...questions.groups import Groups
-from ...questions.question import Question
 from ..noise.cells import CellNoise, TableFamily, cell_noise, takes_sigma2
 from ..noise.targets import epsilon_for, sigma2_for
-from .levels import LevelDraft, LevelPlan, refuse_unsuited
-from .plan import TablePlan
-from .pricing import composition, weakest_noise
+from ..pricing import composition, weakest_noise
+from ..tables.draft import Draft
+from ..tables.table import TablePlan
 from .request import ReleaseRequest
-
-
-@dataclass(frozen=True)
-class TableDraft:
-    """A table of a plan before its noise is chosen."""
-
-    question: Question
-    groups: Groups
-    share: Fraction
-    sensitivity: int
-    suppress_below: int | None
-    levels: tuple[LevelDraft, ...] = ()
-
-    def levelled(self, noises: Sequence[CellNoise]) -> TablePlan:
-        """The table with the noise of each of its levels."""
-        for noise in noises:
-            refuse_unsuited(noise)
-        levels = tuple(LevelPlan(n, one.share, one.change) for n, one in zip(noises, self.levels, strict=True))
-        return replace(self.table(noises[0]), levels=levels)
-
-    def table(self, noise: CellNoise) -> TablePlan:
-        return TablePlan(self.question, self.groups, noise, self.share, self.sensitivity, self.suppress_below)
 
 
 @dataclass(frozen=True)
@@ -59,21 +35,21 @@ class NoiseRequest:
     request: ReleaseRequest
     sizes: IntArray | None
 
-    def tables(self, drafts: Sequence[TableDraft]) -> Sequence[TablePlan]:
+    def tables(self, drafts: Sequence[Draft]) -> Sequence[TablePlan]:
         """The tables with the noise that was asked for."""
         asked = self.request
         if isinstance(asked.mechanism, Mechanism):
             if asked.error is not None:
                 raise InvalidInput("a saved mechanism has its error already.", f"Leave {arg('error')} out.")
-            return [draft.table(self._noise()) for draft in drafts]
+            return [draft.table(self.cells()) for draft in drafts]
         if asked.epsilon is not None and asked.error is not None:
             raise InvalidInput(f"give {arg('epsilon')} or {arg('error')}, not both: one follows from the other.")
         gaussian = takes_sigma2(asked.mechanism)
         if asked.error is not None:
             if gaussian:
-                noise = self._noise(sigma2=sigma2_for(asked.error, asked.level))
+                noise = self.cells(sigma2=sigma2_for(asked.error, asked.level))
             else:
-                noise = self._noise(epsilon=epsilon_for(asked.mechanism, asked.error, asked.level))
+                noise = self.cells(epsilon=epsilon_for(asked.mechanism, asked.error, asked.level))
             return [draft.table(noise) for draft in drafts]
         if asked.epsilon is None:
             raise InvalidInput(
@@ -87,10 +63,14 @@ class NoiseRequest:
                     f"discrete-gaussian needs a delta: {arg('delta', '1e-6')}, far below one over the number of people."
                 )
             most = asked.epsilon**2 / 8
-            return weakest_noise(lambda rho: self._gaussian(drafts, rho), asked.epsilon, asked.delta, most)
+            return weakest_noise(
+                lambda rho: [draft.gaussian(self, rho) for draft in drafts], asked.epsilon, asked.delta, most
+            )
         if not asked.delta:
-            return self._pure(drafts, asked.epsilon)
-        return weakest_noise(lambda scale: self._pure(drafts, scale), asked.epsilon, asked.delta, asked.epsilon)
+            return [draft.pure(self, asked.epsilon) for draft in drafts]
+        return weakest_noise(
+            lambda scale: [draft.pure(self, scale) for draft in drafts], asked.epsilon, asked.delta, asked.epsilon
+        )
 
     def stated_cost(self, tables: Sequence[TablePlan]) -> tuple[Fraction | None, Fraction]:
         """The epsilon and delta to hold the noise against: those asked for, or those a ready mechanism has itself."""
@@ -118,36 +98,12 @@ class NoiseRequest:
             "for no epsilon to be charged what it has."
         ]
 
-    def _pure(self, drafts: Sequence[TableDraft], epsilon: Fraction) -> list[TablePlan]:
-        """Each table gets its share of epsilon, each cell that a unit can move an equal part of that."""
-        return [
-            draft.levelled(
-                [self._signed(epsilon=epsilon * draft.share * one.share / one.change.l1) for one in draft.levels]
-            )
-            if draft.levels
-            else draft.table(self._noise(epsilon=epsilon * draft.share / draft.sensitivity))
-            for draft in drafts
-        ]
-
-    def _gaussian(self, drafts: Sequence[TableDraft], rho: Fraction) -> list[TablePlan]:
-        """Each table gets its share of rho: ``sensitivity / (2 sigma2) = share rho``."""
-        return [
-            draft.levelled(
-                [
-                    self._signed(sigma2=one.change.squared_l2 / (2 * rho * draft.share * one.share))
-                    for one in draft.levels
-                ]
-            )
-            if draft.levels
-            else draft.table(self._noise(sigma2=draft.sensitivity / (2 * rho * draft.share)))
-            for draft in drafts
-        ]
-
-    def _signed(self, epsilon: Fraction | None = None, sigma2: Fraction | None = None) -> CellNoise:
+    def signed(self, epsilon: Fraction | None = None, sigma2: Fraction | None = None) -> CellNoise:
         """The noise of a level with totals: unbiased, whatever is the default."""
         return cell_noise(self._family, epsilon=epsilon, sigma2=sigma2, output="signed")
 
-    def _noise(self, epsilon: Fraction | None = None, sigma2: Fraction | None = None) -> CellNoise:
+    def cells(self, epsilon: Fraction | None = None, sigma2: Fraction | None = None) -> CellNoise:
+        """The noise of the cells of a table, in the form of counts that was asked for."""
         output = self.request.counts
         noise = cell_noise(
             self._family, epsilon=epsilon, sigma2=sigma2, bound=self.request.bound, sizes=self.sizes, output=output

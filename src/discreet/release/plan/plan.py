@@ -8,42 +8,26 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from operator import is_
 from typing import Any, TypeAlias
 
-import numpy as np
-
-from ...engines.base import ROW
 from ...errors import InvalidInput
-from ...exact.arrays import IntArray
-from ...exact.bits import Bits
-from ...exact.integers import is_integer
 from ...exact.rationals import as_fraction
 from ...ledger.budget import Cost
-from ...mechanism import Mechanism
-from ...questions.domains import REST
-from ...questions.groups import Groups, Value
-from ...questions.orders import canonical, places_in
-from ...questions.question import Question, read_question
-from ...report import Json, Report, Result, plain, stamped
+from ...questions.groups import Groups
+from ...questions.question import read_question
+from ...report import Json, Report, Result, stamped
 from ...sources.encodings import ENCODINGS, UTF8
 from ...unit import read_unit_name
-from ...wording import plural
-from ..levels.combining import Combination
-from ..levels.shape import Shape
 from ..noise.accuracy import Expected, read_level
-from ..noise.cells import CellNoise
-from ..noise.discovered import DiscoveredNoise
-from .banding import declared_in_words
-from .describing import OUTPUT_IN_WORDS, noise_in_words, odds_in_words, plan_report, several_units_in_words
-from .discovery import Discovery, price_discovery, sensitivity, sentences, shape_in_words
-from .levels import LevelPlan, combination_of, expected_levels, levels_from_json, levels_json, measure, totals_in_words
-from .pricing import price
-from .protection import Change, Protection
+from ..protection import Protection
+from ..tables.kinds import table_from_json
+from ..tables.table import TablePlan
+from .describing import odds_in_words, plan_report, several_units_in_words
 
 #: Everything public that was asked, as JSON says it.
 Request: TypeAlias = Mapping[str, Any]
@@ -53,146 +37,6 @@ FORMAT, VERSION = "discreet request", 1
 
 #: What a request says that does not change its answer.
 _NOT_IN_KEY = ("level", "unit_name")
-
-
-@dataclass(frozen=True)
-class TablePlan:
-    """One table of a plan: its question, its cells and their noise.
-
-    Attributes
-    ----------
-    question, groups
-        What is asked, and the public groups it is asked for.
-    noise
-        What is done to each cell.
-    share
-        The part of the epsilon that this table gets.
-    sensitivity
-        The most cells of this table that one unit can move, each by one.
-    suppress_below
-        Reported counts below this are withheld; None to publish all.
-    levels
-        With totals: the noise of each level, the finest first, whose noise is that of the table; else none.
-    discovery
-        Which columns have their values found in the data; None if all are declared. Before the release ``groups`` are
-        those of the declared columns alone, after it the ones that are named.
-    """
-
-    question: Question
-    groups: Groups
-    noise: CellNoise
-    share: Fraction
-    sensitivity: int
-    suppress_below: int | None = None
-    levels: tuple[LevelPlan, ...] = ()
-    discovery: Discovery | None = None
-
-    @property
-    def open(self) -> bool:
-        """Whether its groups are still to be found in the data."""
-        return self.discovery is not None and len(self.groups.columns) < len(self.question.by)
-
-    @property
-    def cells(self) -> int:
-        """How many cells are published; none is known yet where groups are to be found."""
-        if self.open:
-            return 0
-        groups = sum(self.combination.shape.sizes) if self.levels else self.groups.size
-        return groups * len(self.question.aggregates)
-
-    @cached_property
-    def combination(self) -> Combination:
-        """How the levels of a table with totals become counts that add up."""
-        return combination_of(self.groups, self.question.levels, self.levels)
-
-    @property
-    def changes(self) -> tuple[tuple[CellNoise, Change], ...]:
-        """What one unit can change, with the noise that hides it."""
-        if self.levels:
-            return tuple((level.noise, level.change) for level in self.levels)
-        return ((self.noise, Change(self.sensitivity, self.sensitivity)),)
-
-    @property
-    def mechanisms(self) -> tuple[Mechanism, ...]:
-        """All mechanisms that its counts are drawn by."""
-        return tuple(one for noise, _ in self.changes for one in noise.mechanisms)
-
-    def draw(self, counts: IntArray, bits: Bits) -> IntArray:
-        """Noisy counts for the true ones of the groups: one for each cell, level after level where there are totals."""
-        if not self.levels:
-            return self.noise.draw(counts.reshape(-1), bits)
-        return measure(self.combination.shape, self.levels, counts.reshape(self.groups.size, -1), bits)
-
-    @cached_property
-    def canonical(self) -> TablePlan:
-        """The same table with its groups in their canonical order, noise and structural zeros along with them."""
-        groups = canonical(self.groups)
-        if groups is self.groups:
-            return self
-        measures = len(self.question.aggregates)
-        order = places_in(groups, self.groups)[:, None] * measures + np.arange(measures)
-        return replace(self, groups=groups, noise=self.noise.rearranged(order.reshape(-1)))
-
-    @property
-    def shape_text(self) -> str:
-        """How many cells and why, in words."""
-        if self.open and self.discovery is not None:
-            return shape_in_words(self.discovery, self.groups, len(self.question.aggregates))
-        if not self.groups.columns:
-            sizes = "one total"
-        elif self.groups.cells is None:
-            named = zip(self.groups.values, self.groups.columns, self.groups.kinds, strict=True)
-            sizes = " x ".join(f"{len(values)} {name}: {_listed(values, kind)}" for values, name, kind in named)
-        else:
-            sizes = f"{self.groups.size:,} listed groups of {', '.join(self.groups.columns)}"
-        measures = f" x {len(self.question.aggregates)} measures" if len(self.question.aggregates) > 1 else ""
-        if self.levels:
-            sizes = f"{sizes}; {plural(len(self.levels), 'level')}"
-        zeros = f", {len(self.groups.zeros):,} of the groups structural zeros" if self.groups.zeros else ""
-        return f"{self.cells:,} ({sizes}{measures}{zeros})"
-
-    @property
-    def noise_text(self) -> str:
-        """The mechanism with its parameters, and what its reports look like."""
-        first = self.noise.mechanisms[0]
-        more = f" and {len(self.noise.mechanisms) - 1} more for other sizes" if len(self.noise.mechanisms) > 1 else ""
-        return f"{first!r}{more}; {OUTPUT_IN_WORDS[self.noise.output]}"
-
-    def noise_json(self) -> dict[str, Json]:
-        """The noise for programs: its form, each mechanism by its parameters and its privacy, and all in words."""
-        mechanisms = [
-            {
-                "family": one.family,
-                "parameters": dict(one.parameters),
-                "epsilon": plain(one.certificate.epsilon),
-                "delta": one.certificate.delta,
-            }
-            for one in self.noise.mechanisms
-        ]
-        return {"output": self.noise.output, "mechanisms": mechanisms, "sentence": noise_in_words(self)}
-
-    def to_json(self) -> dict[str, Json]:
-        found: dict[str, Json] = {} if self.discovery is None else {"discover": self.discovery.to_json()}
-        return {
-            **found,
-            "question": self.question.text,
-            "groups": self.groups.to_json(),
-            "noise": self.noise.to_json(),
-            "share": str(self.share),
-            "suppress_below": self.suppress_below,
-            **({"levels": levels_json(self.levels)} if self.levels else {}),
-        }
-
-
-def _listed(values: Sequence[Value], kind: str) -> str:
-    """Some values of a column, so that a slip in a domain is seen: numbers as they are, texts in quotes."""
-    texts = [
-        "NULL" if value is None else repr(value) if kind == "text" and value is not REST else str(value)
-        for value in values[:6]
-    ]
-    if kind == "integer" and len(values) > 6:
-        return f"{texts[0]} to {values[-1]}"
-    return ", ".join(texts) + (", ..." if len(values) > 6 else "")
 
 
 @dataclass(frozen=True)
@@ -238,13 +82,19 @@ class Plan(Result):
 
     @property
     def cells(self) -> int:
-        """How many cells are published."""
-        return sum(table.cells for table in self.tables)
+        """How many cells are published, as far as it is known."""
+        return self.known_cells or 0
 
     @property
-    def open(self) -> bool:
-        """Whether some groups are found in the data, so that nobody knows the number of cells."""
-        return any(table.open for table in self.tables)
+    def known_cells(self) -> int | None:
+        """How many cells are published; None where groups are found in the data, so that nobody knows."""
+        cells = [table.known_cells for table in self.tables]
+        return None if None in cells else sum(filter(None, cells))
+
+    @property
+    def lead(self) -> TablePlan:
+        """The first table. A kind of table that stands beside no other speaks for its whole release."""
+        return self.tables[0]
 
     @cached_property
     def request(self) -> dict[str, Any]:
@@ -292,23 +142,16 @@ class Plan(Result):
     def guarantee(self) -> tuple[str, ...]:
         """What is protected and how well, in plain words."""
         odds = (*odds_in_words(self), several_units_in_words(self.cost, self.protection.who))
-        first = self.tables[0]
-        if first.discovery is not None and isinstance(first.noise, DiscoveredNoise):
-            about = sentences(first.discovery, self.protection, first.groups, first.noise, first.question)
-            return (*about, self.sensitivity_text, *odds)
         groups = max(table.groups.live for table in self.tables)
-        declared = dict.fromkeys(said for table in self.tables for said in declared_in_words(table.groups))
-        totals = totals_in_words(self.protection) if any(table.levels for table in self.tables) else ()
-        bounded = self.protection.sentences(groups, len(self.tables))
-        return (*bounded, *declared, *totals, self.sensitivity_text, *odds)
+        about = [*self.lead.bound_sentences(self.protection, groups, len(self.tables))]
+        about += dict.fromkeys(one for table in self.tables for one in table.group_sentences(self.protection))
+        about += dict.fromkeys(one for table in self.tables for one in table.total_sentences(self.protection))
+        return (*about, self.sensitivity_text, *odds)
 
     @cached_property
     def expected(self) -> tuple[Expected, ...]:
         """The error of each table's counts in the worst case, before any row is read."""
-        return tuple(
-            expected_levels(table.combination, self.level) if table.levels else table.noise.expected(self.level)
-            for table in self.tables
-        )
+        return tuple(table.expected(self.level) for table in self.tables)
 
     @property
     def sensitivity_text(self) -> str:
@@ -341,11 +184,11 @@ class Plan(Result):
             "edition": self.edition,
             "request": self.request,
             "key": self.key,
-            "cells": None if self.open else self.cells,
+            "cells": self.known_cells,
             "cost": self.cost.to_json(),
             "tables": [
                 {
-                    "cells": None if table.open else table.cells,
+                    "cells": table.known_cells,
                     "sensitivity": table.sensitivity,
                     "noise": table.noise_json(),
                     "error": {
@@ -395,66 +238,14 @@ def _plan_from_request(request: Request) -> Plan:
                 "a question of this request is not written in its normal form; it was changed.", argument="request"
             )
         groups = Groups.from_json(entry["groups"])
-        if "discover" in entry:
-            if len(request["tables"]) > 1:
-                raise InvalidInput("groups are discovered by one question at a time.", argument="request")
-            return _open_plan(request, protection, question, groups)
-        if not _names_fit(groups, question.by):
-            raise InvalidInput(
-                "the groups of this request do not fit the columns its question groups by.", argument="request"
-            )
-        noise = CellNoise.from_json(entry["noise"])
-        if noise.size not in (None, groups.size * len(question.aggregates)):
-            raise InvalidInput(
-                "the noise of this request is for another number of cells than its question has.", argument="request"
-            )
-        withheld = entry["suppress_below"]
-        if withheld is not None and not is_integer(withheld):
-            raise InvalidInput("suppress_below of this request is not a whole number.", argument="request")
-        sensitivity = protection.sensitivity(question, groups)
-        share = as_fraction(entry["share"])
-        levels: tuple[LevelPlan, ...] = ()
-        if question.levels or "levels" in entry:
-            shape = Shape(groups, question.levels)
-            levels = levels_from_json(entry.get("levels"), noise, protection.level_changes(question, shape), withheld)
-            sensitivity = sum(level.change.l1 for level in levels)
-        table = TablePlan(question, groups, noise, share, sensitivity, withheld, levels)
-        if any(one.unused for one, _ in table.changes):
-            raise InvalidInput("the noise of this request has a mechanism that no cell has.", argument="request")
-        tables.append(table)
+        tables.append(table_from_json(entry, question, groups, protection))
+        if tables[-1].stands_alone and len(request["tables"]) > 1:
+            raise InvalidInput("groups are discovered by one question at a time.", argument="request")
     if sum(table.share for table in tables) != 1:
         raise InvalidInput("the shares of the tables of this request do not add up to one.", argument="request")
     epsilon, delta = as_fraction(request["epsilon"]), as_fraction(request["delta"])
-    cost = price(tables, epsilon, delta)
+    cost = tables[0].price(tables, protection, epsilon, delta)
     plan = Plan(request["dataset"], protection, tuple(tables), cost, read_level(request["level"]), request["edition"])
     if cost.delta != delta:
         plan = replace(plan, cost=replace(cost, delta=delta))
     return plan
-
-
-def _names_fit(groups: Groups, columns: Sequence[str]) -> bool:
-    """Whether groups are called by the columns they are of; bands may have a name of their own."""
-    if len(groups.columns) != len(columns):
-        return False
-    bands = groups.bands or (None,) * len(columns)
-    named = zip(groups.columns, columns, bands, strict=True)
-    return all(own is not None or one.casefold() == other.casefold() for one, other, own in named)
-
-
-def _open_plan(request: Request, protection: Protection, question: Question, groups: Groups) -> Plan:
-    """The plan of a request that finds groups in the data."""
-    (entry,) = request["tables"]
-    discovery = Discovery.from_json(entry["discover"], question)
-    declared = [column for place, column in enumerate(question.by) if place not in discovery.places]
-    if not _names_fit(groups, declared) or entry["suppress_below"] is not None:
-        raise InvalidInput(
-            "the groups of this request do not fit the columns its question groups by.", argument="request"
-        )
-    if groups.zeros or entry["share"] != "1" or discovery.one_row_each != (protection.unit == ROW):
-        raise InvalidInput("this request discovers groups in a way that no release does.", argument="request")
-    noise = DiscoveredNoise.from_json(entry["noise"])
-    epsilon, delta = as_fraction(request["epsilon"]), as_fraction(request["delta"])
-    cost = replace(price_discovery(question, protection, noise, epsilon, delta), delta=delta)
-    moved = sensitivity(question, protection)
-    table = TablePlan(question, groups, noise, Fraction(1), moved, discovery=discovery)
-    return Plan(request["dataset"], protection, (table,), cost, read_level(request["level"]), request["edition"])

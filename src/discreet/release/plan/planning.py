@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Unpack
 
 from ...addresses import Address, read_address
 from ...engines.base import ROW
-from ...engines.sources import Counting, Data, Source, open_source
-from ...errors import InvalidInput, arg
+from ...engines.sources import Data, Source, open_source
+from ...errors import InvalidInput, InWords, arg
 from ...exact.rationals import text_up
 from ...ledger.budget import Cost, read_name
 from ...questions.question import Question, expand_view, find_column, read_question, read_view
 from ...questions.readings import reading_notes
 from ...unit import Unit
-from ..levels.shape import Shape
-from .banding import banded_notes, declared_bands, rest_notes
-from .declaring import blank_notes, contribution_bound, declared_groups, declared_sizes, refuse_texts_for_numbers
-from .discovery import declared_part, noise_for, price_discovery, read_discovery, refuse_misfits, sensitivity
-from .levels import level_drafts, question_with_totals, refuse_with_totals
-from .noise_request import NoiseRequest, TableDraft
-from .plan import Plan, TablePlan
-from .pricing import price
-from .protection import Protection
+from ..protection import Protection
+from ..tables.discovery import refuse_misfits
+from ..tables.draft import Draft
+from ..tables.kinds import draft_of
+from .banding import banded_notes, declare_bands
+from .declaring import blank_notes, contribution_bound, declare_groups, declared_sizes, refuse_texts_for_numbers
+from .noise_request import NoiseRequest
+from .plan import Plan
 from .request import ReleaseRequest, RequestFields, read_request
 
 #: A release of more cells than this is a mistake in a domain.
@@ -68,51 +66,37 @@ def plan_request(request: ReleaseRequest, data: Data, questions: Sequence[Questi
     """The plan of a request, for this data; its questions are read unless they were read before."""
     refuse_misfits(request)
     source = _existing(data, request.dataset)
-    written = list(questions) or [read_question(sql, unit=request.unit) for sql in request.questions]
-    asked = [question.plain for question in written]
-    if source is not None:
-        asked = [question.bind(source.table(question.table), source.spelled(question.table)) for question in asked]
-    asked = [question_with_totals(question, request.totals) for question in asked]
-    refuse_with_totals(request, asked)
-    bases, unit = _expanded(asked, request.unit, source)
-    if request.discover:
-        if any(any(question.bands) for question in written):
-            raise InvalidInput("bands are declared, and cannot be discovered.", "Group by the column itself.")
-        return _plan_discovery(request, data, source, asked[0], bases[0], unit)
-    kinds = [{} if source is None else source.table(question.table) for question in asked]
-    banded = declared_bands(asked, request.bands, written, kinds)
-    cells = declared_groups(asked, request.domain, request.groups, request.zeros, banded, kinds)
-    most = contribution_bound(request.max_groups, Unit(unit, request.unit_name), bases, cells)
+    read = list(questions) or [read_question(sql, unit=request.unit) for sql in request.questions]
+    drafts = [draft_of(request, question) for question in read]
+    for draft in drafts:
+        if source is not None:
+            draft.bind(source)
+    for draft in drafts:
+        draft.add_totals()
+    _refuse_stray_split(request, drafts)
+    for draft in drafts:
+        draft.refuse_misfits()
+    unit = _expand(drafts, request.unit, source)
+    for draft in drafts:
+        draft.look_at(source)
+    declare_bands(drafts, request.bands)
+    declare_groups(drafts, request)
+    most = contribution_bound(request.max_groups, Unit(unit, request.unit_name), drafts)
     protection = Protection(unit, request.relation, most, request.unit_name)
-    notes = blank_notes(request.domain)
-    for question, group in zip(asked, cells, strict=True):
-        notes += rest_notes(question, group, protection)
-    if source is not None:
-        for question, group, stored in zip(asked, cells, kinds, strict=True):
-            notes += banded_notes(question, group, stored)
-        refuse_texts_for_numbers(asked, cells, source)
-        notes += [note for base in bases for note in reading_notes(base, source.table(base.table))]
-        notes += [note for base in bases for note in source.column_notes(base.table, sorted(base.columns))]
-    if sum(g.size * len(q.aggregates) for q, g in zip(asked, cells, strict=True)) > MOST_CELLS:
+    notes = _notes(request, drafts, protection, source)
+    if sum(draft.declared_cells for draft in drafts) > MOST_CELLS:
         raise InvalidInput(f"that is more than {MOST_CELLS:,} cells.", "Declare fewer groups.")
-    sizes = None if request.sizes is None else declared_sizes(request.sizes, asked, cells)
+    sizes = declared_sizes(request.sizes, drafts)
+    for draft, share in zip(drafts, request.shares, strict=True):
+        draft.share = share
+        draft.measure(protection, sizes)
+    for draft in drafts:
+        draft.counting(protection)  # refuses what cannot be counted, before anything is spent
     noise = NoiseRequest(request, sizes)
-    drafts = []
-    for question, group, share in zip(bases, cells, request.shares, strict=True):
-        draft = TableDraft(question, group, share, protection.sensitivity(question, group), request.suppress_below)
-        if question.levels:
-            shape = Shape(group, question.levels)
-            changes = protection.level_changes(question, shape)
-            levels = level_drafts(request, question, shape, changes, share, sizes)
-            draft = replace(draft, sensitivity=sum(change.l1 for change in changes), levels=levels)
-        drafts.append(draft)
-    for question, group in zip(bases, cells, strict=True):
-        # refuses what cannot be counted, before anything is spent
-        Counting(question, group, unit, protection.max_groups, b"")
-    tables = noise.tables(drafts)
-    cost = price(tables, *noise.stated_cost(tables))
+    tables = drafts[0].tables(drafts, protection, noise)
+    cost = tables[0].price(tables, protection, *noise.stated_cost(tables))
     notes += noise.overpayment_note(tables, cost)
-    notes += _doubtful(asked, unit, cost)
+    notes += _doubtful(drafts, unit, cost)
     refuse_unnamed_selection(data, request.edition)
     return Plan(
         _account(request, data, source),
@@ -120,41 +104,41 @@ def plan_request(request: ReleaseRequest, data: Data, questions: Sequence[Questi
     )  # fmt: skip
 
 
-def _plan_discovery(
-    request: ReleaseRequest, data: Data, source: Source | None, asked: Question, base: Question, unit: str
-) -> Plan:
-    """The plan of a question whose groups are found in the data."""
-    discovery = read_discovery(request, asked, base, source)
-    groups = declared_part(request, asked, discovery)
-    most = 1 if request.max_groups is None else request.max_groups
-    protection = Protection(unit, request.relation, most, request.unit_name)
+def _refuse_stray_split(request: ReleaseRequest, drafts: Sequence[Draft]) -> None:
+    """Refuse a split of levels that are not there."""
+    if request.level_split and not any(draft.has_levels for draft in drafts):
+        raise InvalidInput.must_be(
+            "split",
+            "as many positive numbers as there are questions, 1",
+            InWords(", ".join(map(str, request.level_split))),
+        )
+
+
+def _notes(
+    request: ReleaseRequest, drafts: Sequence[Draft], protection: Protection, source: Source | None
+) -> list[str]:
+    """What a person should know of the declared groups and of the columns of the source."""
     notes = blank_notes(request.domain)
-    if source is not None:
-        refuse_texts_for_numbers([replace(asked, by=_without(asked.by, discovery.places))], [groups], source)
-        notes += [*reading_notes(base, source.table(base.table))]
-        notes += source.column_notes(base.table, sorted(base.columns))
-    discovery.counting(base, groups, protection, b"")  # refuses what cannot be counted, before anything is spent
-    epsilon, delta = request.epsilon, request.delta
-    assert epsilon is not None  # what has none was refused
-    noise = noise_for(base, protection, epsilon, delta)
-    cost = price_discovery(base, protection, noise, epsilon, delta)
-    notes += _doubtful([asked], unit, cost)
-    table = TablePlan(base, groups, noise, Fraction(1), sensitivity(base, protection), discovery=discovery)
-    refuse_unnamed_selection(data, request.edition)
-    return Plan(
-        _account(request, data, source),
-        protection, (table,), cost, request.level, request.edition, tuple(dict.fromkeys(notes)),
-    )  # fmt: skip
+    for draft in drafts:
+        notes += draft.group_notes(protection)
+    if source is None:
+        return notes
+    for draft in drafts:
+        notes += banded_notes(draft)
+    refuse_texts_for_numbers(drafts)
+    bases = [draft.base for draft in drafts]
+    notes += [note for base in bases for note in reading_notes(base, source.table(base.table))]
+    return notes + [note for base in bases for note in source.column_notes(base.table, sorted(base.columns))]
 
 
 #: A delta above this is questioned: so often the guarantee may fail altogether.
 _LARGE_DELTA = Fraction(1, 100)
 
 
-def _doubtful(asked: Sequence[Question], unit: str, cost: Cost) -> list[str]:
+def _doubtful(drafts: Sequence[Draft], unit: str, cost: Cost) -> list[str]:
     """What is allowed, and hardly meant: groups of one unit each, and a guarantee that may often fail."""
     notes = []
-    if unit != ROW and any(column.casefold() == unit.casefold() for question in asked for column in question.by):
+    if unit != ROW and any(column.casefold() == unit.casefold() for draft in drafts for column in draft.asked.by):
         notes.append(f"{unit} is the unit, and is grouped by: each group has one {unit} or none. Is that meant?")
     if cost.delta > _LARGE_DELTA:
         notes.append(
@@ -162,10 +146,6 @@ def _doubtful(asked: Sequence[Question], unit: str, cost: Cost) -> list[str]:
             "one over the number of people."
         )
     return notes
-
-
-def _without(by: Sequence[str], places: Sequence[int]) -> tuple[str, ...]:
-    return tuple(column for place, column in enumerate(by) if place not in places)
 
 
 def _existing(data: Data | Address, dataset: str | None) -> Source | None:
@@ -199,15 +179,18 @@ def refuse_unnamed_selection(data: object, edition: str) -> None:
         )
 
 
-def _expanded(asked: Sequence[Question], unit: str, source: Source | None) -> tuple[list[Question], str]:
-    """The questions to the tables themselves, and the unit's column there.
+def _expand(drafts: Sequence[Draft], unit: str, source: Source | None) -> str:
+    """Ask the tables themselves, and return the unit's column there.
 
     A ledger binds the table's own column: a view that calls another column by the name of the unit protects nobody.
     """
     if source is None:
-        return list(asked), unit
-    found = [_base(question, unit, source) for question in asked]
-    units = sorted({column for _, column in found})
+        return unit
+    columns = []
+    for draft in drafts:
+        draft.base, column = _base(draft.asked, unit, source)
+        columns.append(column)
+    units = sorted(set(columns))
     if ROW in units and unit != ROW:
         raise InvalidInput(
             f"the unit {unit!r} is the column {ROW!r} of the table, but {arg('unit', ROW)} means that each row is "
@@ -220,7 +203,7 @@ def _expanded(asked: Sequence[Question], unit: str, source: Source | None) -> tu
             "Ask them apart.",
             argument="unit",
         )
-    return [question for question, _ in found], units[0]
+    return units[0]
 
 
 def _base(question: Question, unit: str, source: Source) -> tuple[Question, str]:

@@ -18,6 +18,7 @@ from ...ptables.table import PTable
 from ...unit import read_unit_name
 from ..noise.accuracy import read_level
 from ..noise.cells import OUTPUTS
+from ..protection import WHOSE
 from .fields import (
     BY_COLUMN,
     NAMES,
@@ -36,7 +37,6 @@ from .fields import (
     read_suppression,
     read_totals,
 )
-from .protection import WHOSE
 
 #: Values of group columns: by name, or as text ("site=1..6"). What they hold is read against the question.
 Domain: TypeAlias = Mapping[str, Any] | Sequence[str]

@@ -18,7 +18,7 @@ from ...errors import DiscreetError, InvalidInput, call
 from ...strict_json import read_json
 from ...system import sync_folder
 from ..plan.plan import plan_from_request
-from .contents import MALFORMED, SUMS, bundle_files, csv_text, table_files
+from .contents import MALFORMED, SUMS, bundle_files, table_files
 
 if TYPE_CHECKING:
     from .released import Release
@@ -114,7 +114,7 @@ def write_bundle(release: Release, folder: str | Path) -> Path:
 
 def _same(release: Release, target: Path) -> Path:
     for name, table in zip(table_files(len(release.tables)), release.tables, strict=True):
-        if not (target / name).is_file() or (target / name).read_bytes() != csv_text(table).encode():
+        if not (target / name).is_file() or (target / name).read_bytes() != table.csv_text().encode():
             raise InvalidInput(f"{target} holds another answer to the same question.", "Choose another folder.")
     return target
 

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 
 from ...plots.counts import MOST_CELLS, label
 from ...report import Table
-from .levelled import TOTAL, LevelledTable
-from .tables import IMPOSSIBLE, SUPPRESSED, ReleasedTable
+from ..tables.columns import IMPOSSIBLE, SUPPRESSED
+from ..tables.levelled_counts import TOTAL
+from ..tables.released import ReleasedTable
 
 #: So many values stand side by side; more are read better one under the other.
 MOST_ACROSS = 12
@@ -51,10 +52,8 @@ _SUM = object()
 
 
 def _place(row: Mapping[str, object], name: str, column: int, table: ReleasedTable) -> object:
-    """The value of a count in a column, or that it is summed over it; ``grouping`` has a bit for each column."""
-    grouping = row["grouping"] if isinstance(table, LevelledTable) else 0
-    assert isinstance(grouping, int)
-    return _SUM if grouping >> (len(table.by) - 1 - column) & 1 else row[name]
+    """The value of a count in a column, or that it is summed over it."""
+    return _SUM if table.is_summed_over(row, column) else row[name]
 
 
 def _label(value: object, most: int) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ...ledger.budget import short
 from ...plots.chart import printable
 from ..plan.describing import beliefs, question_in_words
-from .report import CHECKED, CHECKING, error_in_words, not_guaranteed
+from .report import CHECKED, CHECKING, not_guaranteed
 
 if TYPE_CHECKING:
     from .released import Release
@@ -22,8 +22,8 @@ def guarantee_text(release: Release) -> str:
     headings, rows = beliefs(release.plan)
     lines = [headings, ("---:",) * len(headings), *rows] if rows else []
     table = [*(f"| {' | '.join(line)} |" for line in lines), *([""] if rows else [])]
-    questions = [question_in_words(release.plan, one.question) for one in release.tables]
-    errors = [f"{one.title}: {error_in_words(one)}" for one in release.tables]
+    questions = [question_in_words(release.plan, one.plan) for one in release.tables]
+    errors = [f"{one.title}: {one.error_sentence}" for one in release.tables]
     paragraphs = [
         "# What is guaranteed\n",
         f"Data set {_markdown(release.plan.dataset)}{edition}. "

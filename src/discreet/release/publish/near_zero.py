@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .tables import NORMAL
+from ..tables.columns import NORMAL
 
 if TYPE_CHECKING:
     from .released import Release
@@ -21,14 +21,9 @@ def near_zero_notes(release: Release) -> tuple[str, ...]:
 
     It follows from the noisy counts and public numbers alone, so it reveals nothing that they do not.
     """
-    if release.plan.open or any(table.plan.discovery is not None for table in release.tables):
-        return ()
     seen = 0
     for table in release.tables:
-        shown = table.status.reshape(-1) == NORMAL
-        errors = table.errors
-        order = getattr(table, "order", None)
-        shown = shown if order is None else shown[order]  # the intervals of a table with totals are in that order
+        shown, errors = table.flags == NORMAL, table.errors
         if (errors["low"][shown] > 0).any() or (errors["high"][shown] < 0).any():
             return ()
         seen += int(shown.sum())

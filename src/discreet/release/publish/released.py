@@ -20,10 +20,11 @@ from ...wording import listed, plural
 from ..levels.quantiles import Quantile
 from ..noise.margins import Combined
 from ..plan.plan import Plan
+from ..tables.columns import LAYOUT
+from ..tables.released import ReleasedTable
 from . import frames
 from .bundle import write_bundle
 from .report import release_report
-from .tables import LAYOUT, ReleasedTable
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,20 +6,17 @@ A report shows the first cells of each table. It never touches the others one by
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from ...engines.base import ROW
-from ...exact.rationals import text_down, text_up
 from ...plots.counts import MOST_CELLS, label
 from ...report import Bar, Bullets, Code, Part, Picture, Prose, Report, Section, Table, Terms
 from ...wording import percent, plural
 from ..plan.describing import learning, plan_facts, question_in_words
+from ..tables.columns import IMPOSSIBLE, NORMAL, STATUS_MEANING, SUPPRESSED, error_meanings
+from ..tables.released import ReleasedTable
 from .cross import count_and_interval, cross_table
-from .discovered import named_counts_in_words
-from .levelled import GROUPING_MEANING, LevelledTable
 from .near_zero import near_zero_notes
-from .tables import IMPOSSIBLE, NORMAL, STATUS_MEANING, SUPPRESSED, ReleasedTable, error_meanings
 
 if TYPE_CHECKING:
     from ..plan.plan import Plan
@@ -57,11 +54,11 @@ def release_report(release: Release, most: int = MOST_CELLS) -> Report:
 def _tables(release: Release, most: int) -> Iterator[Section]:
     many = len(release.tables) > 1
     for table in release.tables[:MOST_TABLES]:
-        asked = question_in_words(release.plan, table.question)
+        asked = question_in_words(release.plan, table.plan)
         crossed = cross_table(table) if table.counts.size <= most else None
         parts: tuple[Part, ...] = (Prose(asked, tone="lead"), _picture(table), crossed or _cells(table, most))
         with_each = f"With each count: its {percent(table.level, 6)} interval. " if crossed is not None else ""
-        yield Section(table.title if many else "", (*parts, Prose(f"{with_each}{error_in_words(table)}", tone="note")))
+        yield Section(table.title if many else "", (*parts, Prose(f"{with_each}{table.error_sentence}", tone="note")))
         if crossed is not None:
             yield Section("One count on each line, with bars", (_cells(table, most),), "folded")
         yield Section("The question in SQL", (Code(table.question.text),), "folded")
@@ -101,46 +98,18 @@ def _bar(row: Mapping[str, Any]) -> Bar | str:
     return "cannot exist" if row["status"] == IMPOSSIBLE else "suppressed"
 
 
-def error_in_words(table: ReleasedTable) -> str:
-    """What is known of the error of every count."""
-    if isinstance(table, LevelledTable):
-        return table.error_sentence
-    seen = table.status.reshape(-1) == NORMAL
-    if table.plan.discovery is not None:
-        return named_counts_in_words(table)
-    if not seen.any():
-        return "No noisy count is published."
-    errors = {name: values[seen] for name, values in table.errors.items()}
-    low, high = float(errors["bias_low"].min()), float(errors["bias_high"].max())
-    # less than this is the floats', not the noise's
-    parts = [f"{text_up(size, 3)} too {way}" for size, way in ((high, "high"), (-low, "low")) if size > 1e-9]
-    bias = f"On average a count is at most {' and at most '.join(parts)}." if parts else "The counts are unbiased."
-    exact = text_down(100 * Fraction(float(errors["exact_probability"].min())), 3)
-    return (
-        f"The noise of a count has a standard deviation of at most {text_up(float(errors['sd'].max()), 3)}. {bias} The "
-        f"noise is zero at least {exact}% of the time. This holds whatever the true counts are."
-    )
-
-
 # ------------------------------------------------------------------------------------------------ what is said of all
 
 NOT_GUARANTEED = (
     "Facts about whole groups are published. They say something about everyone in a group, in the table or not.",
     "Every other release from the same data adds to what can be learned. The ledger keeps the sum within its budget, "
     "and cannot count a release made without it.",
-    "The question, the groups and which cells cannot exist are public. They are not protected.",
 )
 
 
 def not_guaranteed(plan: Plan) -> tuple[str, ...]:
     """What no release guarantees, and what is public of this one."""
-    if not plan.open:
-        return NOT_GUARANTEED
-    return (
-        *NOT_GUARANTEED[:-1],
-        "The question and the declared groups are public. The names of published groups come from the data.",
-        "How long the release took may depend on how many groups there are. It is not hidden from who runs it.",
-    )
+    return (*NOT_GUARANTEED, *plan.lead.public_facts)
 
 
 CHECKING = "sha256sum -c SHA256SUMS\ndiscreet verify ."
@@ -151,40 +120,21 @@ CHECKED = (
 )
 
 
-SUMS = (
-    "For sums, differences and percentages use `release.total({{...}})`: its interval contains the true figure at "
-    "least {level} of the time. The ends of the counts' intervals added up need not, and are often wider."
-)
-
-NO_SUMS = (
-    "Do not add these counts up: groups with small counts are missing, and small counts that are published are too "
-    "high on average. Ask for a total in a question of its own."
-)
-
-
 def _counts_in_words(release: Release) -> str:
     """What a count is, and what of it is not a mistake."""
-    columns = "The CSV files have these columns:"
     bounded = "" if release.plan.protection.unit == ROW else ", after the contribution bound"
-    if not any(isinstance(table, LevelledTable) for table in release.tables):
-        negative = any(table.plan.noise.output == "signed" for table in release.tables)
-        odd = "A negative count, or a total" if negative else "A total"
-        return (
-            f"Each count is the true count{bounded and f'{bounded},'} plus random noise. {odd} that differs from the "
-            f"sum of its parts{',' if negative else ''} comes from the noise and is not a mistake. {columns}"
-        )
-    return (
-        f"Every group and every total was counted with random noise of its own{bounded}. The counts combine all of "
-        "these by least squares, so that they add up. Here they are shown rounded; the CSV files have all digits. A "
-        "negative count, or one that is not whole, comes from this and is not a mistake; counts_rounded.csv has whole "
-        f"counts that are not negative, with a bias. {columns}"
-    )
+    negative = any(table.plan.noise.output == "signed" for table in release.tables)
+    return f"{_speaker(release).counts_in_words(bounded, negative)} The CSV files have these columns:"
+
+
+def _speaker(release: Release) -> ReleasedTable:
+    """The table that explains the counts of all."""
+    return max(release.tables, key=lambda table: table.rank)
 
 
 def columns_in_words(release: Release) -> Iterator[tuple[str, str]]:
     """What the columns of the published tables mean that are not the groups' own."""
-    if any(isinstance(table, LevelledTable) for table in release.tables):
-        yield "grouping", GROUPING_MEANING
+    yield from {name: meaning for table in release.tables for name, meaning in table.own_meanings.items()}.items()
     yield "count", "the noisy count"
     columns = (column for table in release.tables for column in table.columns)
     yield from error_meanings(columns, release.plan.protection.unit).items()
@@ -199,7 +149,7 @@ def _reading(release: Release) -> Iterator[Section]:
             Terms(tuple(columns_in_words(release))),
             Prose("The column `status` has these flags (SDMX, CL_OBS_STATUS):"),
             Terms(tuple((flag, STATUS_MEANING[flag]) for flag in flags)),
-            Prose(NO_SUMS if release.plan.open else SUMS.format(level=percent(release.plan.level, 6))),
+            Prose(_speaker(release).sums_in_words),
         ),
         "pages",
     )

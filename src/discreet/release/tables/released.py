@@ -1,119 +1,47 @@
 """A released table: noisy counts, the error of each, and what every cell's flag means.
 
-Everything here is a function of the noisy counts and of public parameters. Three kinds of cells are told apart by the
-flags of SDMX (code list CL_OBS_STATUS): a noisy count, a cell that cannot exist, and one that was suppressed.
+Everything here is a function of the noisy counts and of public parameters. :class:`ReleasedTable` is a table of
+declared groups; other kinds differ from it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from itertools import product
+from operator import add
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...engines.base import ROW
 from ...errors import InvalidInput, InWords
 from ...exact.arrays import Array, BoolArray, IntArray
-from ...exact.rationals import Number
+from ...exact.rationals import Number, text_down, text_up
 from ...pages.pictures import chart_of
 from ...plots.chart import Chart
 from ...plots.counts import MOST_CELLS, label
 from ...questions.bands import Edge
 from ...questions.domains import REST, has_rest
 from ...questions.groups import Groups, Value
+from ...questions.orders import places_in
 from ...questions.question import Question
 from ...report import Picture
 from ...wording import listed, percent
 from ..levels.quantiles import Balance, Quantile, find_quantile, read_share
 from ..noise import margins
 from ..noise.accuracy import NO_END
-from ..noise.cells import CellNoise
-from ..noise.margins import Combined
-from ..plan.plan import TablePlan
+from ..noise.cells import OUTPUT_IN_WORDS, CellNoise
+from ..noise.margins import Cells, Combined
+from .aligned import Aligned, AlignedCells
+from .columns import ERRORS, IMPOSSIBLE, LAYOUT, NORMAL, SUPPRESSED, ErrorColumn
+from .csv_text import distinct_rows, integers, rounded, written
+from .typed_columns import Column, error_type, group_column
 
-#: The flags of SDMX's CL_OBS_STATUS that are used, and what they mean here.
-STATUS_MEANING = {
-    "A": "a noisy count",
-    "M": "the cell cannot exist (a structural zero, declared as a public fact): its count is 0 without noise",
-    "Q": "suppressed: the noisy count was below the threshold and is not published",
-}
-NORMAL, IMPOSSIBLE, SUPPRESSED = STATUS_MEANING
-
-
-@dataclass(frozen=True)
-class ErrorColumn:
-    """A column of what is known about the error of every count.
-
-    Attributes
-    ----------
-    name
-        Its heading.
-    figure
-        Which figure of :class:`~discreet.release.noise.accuracy.Accuracy` it shows.
-    meaning
-        What it is, for people and for release.json.
-    rounding
-        For a worst case: how it is rounded so that it stays true. None for whole numbers.
-    of_a_cell_that_cannot_exist
-        Its value there: such a count is known.
-    since
-        The first layout that has it. Bundles of earlier layouts, which are published, are checked without it.
-    """
-
-    name: str
-    figure: str
-    meaning: str
-    rounding: str | None = None
-    of_a_cell_that_cannot_exist: int = 0
-    since: int = 1
-
-
-#: What is said of every count, in the order of the columns.
-ERRORS = (
-    ErrorColumn(
-        "low", "low",
-        "lower end of an interval that contains the true count at least as often as the stated level",
-    ),
-    ErrorColumn("high", "high", "upper end of that interval; an empty end means there is no bound"),
-    ErrorColumn("sd", "sd", "standard deviation of the noisy count, the largest over true counts", ROUND_CEILING),
-    ErrorColumn(
-        "bias_low", "bias_low",
-        "mean of noisy minus true count, the least over true counts up to the bound, if there is one", ROUND_FLOOR,
-    ),
-    ErrorColumn(
-        "bias_high", "bias_high",
-        "mean of noisy minus true count, the largest over true counts up to the bound, if there is one", ROUND_CEILING,
-    ),
-    ErrorColumn(
-        "exact_probability", "exact",
-        "probability that the noisy count is the true one, the least over true counts", ROUND_FLOOR, 1,
-    ),
-)  # fmt: skip
-
-#: What is said beside of a count whose group was found in the data.
-CERTAIN = (
-    ErrorColumn("certain_low", "certain_low", "the true count is never below this"),
-    ErrorColumn("certain_high", "certain_high", "the true count is never above this; empty if there is no such bound"),
-)
-
-
-def error_meanings(columns: Iterable[ErrorColumn], unit: str) -> dict[str, str]:
-    """What the columns mean for this unit: contributions of people are bounded, a row is in one group only.
-
-    >>> error_meanings(CERTAIN[:1], "row")
-    {'certain_low': 'the true count is never below this'}
-    """
-    bounded = "" if unit == ROW else "; the true count is the one after the contribution bound"
-    return {one.name: f"{one.meaning}{bounded if one.name == 'low' else ''}" for one in columns}
-
-
-#: The version of a bundle's files. Version 1 has no edition in the tables; version 3 states the template of the page.
-LAYOUT = 3
+if TYPE_CHECKING:
+    from .table import TablePlan
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,11 +71,19 @@ class ReleasedTable:
     edition: str = ""
     layout: int = LAYOUT
 
+    #: Where a release has tables of several kinds, the one with the highest rank explains the counts of all.
+    rank: ClassVar[int] = 0
+    #: What those columns mean that other kinds do not have.
+    own_meanings: ClassVar[Mapping[str, str]] = {}
+
     @property
     def columns(self) -> tuple[ErrorColumn, ...]:
         """What is said of every count in its layout, in the order of the columns."""
-        own = CERTAIN if self.plan.discovery is not None else ()
-        return tuple(column for column in (*ERRORS, *own) if column.since <= self.layout)
+        return tuple(column for column in (*ERRORS, *self._own_columns) if column.since <= self.layout)
+
+    @property
+    def _own_columns(self) -> tuple[ErrorColumn, ...]:
+        return ()
 
     @property
     def question(self) -> Question:
@@ -212,6 +148,20 @@ class ReleasedTable:
     def open(self) -> BoolArray:
         """Which intervals have no upper end: the true count may lie beyond the bound."""
         return np.asarray(self.errors["high"] == NO_END)
+
+    @property
+    def flags(self) -> NDArray[np.str_]:
+        """The flag of each count in the order of the rows."""
+        return self.status.reshape(-1)
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The columns that tell the counts apart."""
+        return (*self.by, *(["measure"] if len(self.measures) > 1 else []))
+
+    def is_summed_over(self, row: Mapping[str, object], column: int) -> bool:
+        """Whether a count is a sum over a group column."""
+        return False
 
     def rows(self, most: int | None = None) -> list[dict[str, Any]]:
         """A mapping for each count, in the order of the groups: group columns, count, status and error columns.
@@ -323,12 +273,6 @@ class ReleasedTable:
     @property
     def drawn(self) -> tuple[IntArray, CellNoise, NDArray[np.str_]]:
         """The noisy counts in the order of the rows, what was done to them, and their flags."""
-        if self.plan.discovery is not None:
-            raise InvalidInput(
-                "counts of discovered groups do not add up to a total: small groups are withheld, and those that are "
-                "named are too high on average.",
-                "Ask for the total in a question of its own, without the discovered column.",
-            )
         return self.counts.reshape(-1), self.plan.noise, self.status.reshape(-1)
 
     @property
@@ -342,6 +286,135 @@ class ReleasedTable:
     def chart(self) -> Chart:
         """The counts with their intervals, as a picture; of a large table its first 500 cells."""
         return chart_of(Picture("counts", self.drawing))
+
+    # ---------------------------------------------------------------- what is published
+
+    def files(self, name: str) -> Iterator[tuple[str, str]]:
+        """The CSV files of the table, by name; the first has this one."""
+        yield name, self.csv_text()
+
+    def statement(self, file: str) -> dict[str, object]:
+        """What release.json says of the table beside what it says of every one."""
+        return {}
+
+    def csv_text(self) -> str:
+        """The published table: a line for each count."""
+        flags = self.status.reshape(-1)
+        columns = [self.counts.reshape(-1), flags, *self.errors.values()]
+        first, alike = distinct_rows(columns)
+        unseen = flags[first] == SUPPRESSED
+        said = [integers(columns[0][first], unseen), flags[first].tolist()]
+        for column in self.columns:
+            values = self.errors[column.name][first]
+            if column.rounding is None:
+                said.append(integers(values, unseen | (values == NO_END)))
+            else:
+                said.append(rounded(values, unseen, column.rounding))
+        tails = ["," * self.has_names + tail for tail in map(",".join, zip(*said, strict=True))]
+        lines: Iterable[str] = map(tails.__getitem__, alike.tolist())
+        if self.has_names:
+            lines = map(add, self.cell_names(), lines)
+        return "\n".join([",".join(map(written, self.headings)), *lines]) + "\n"
+
+    def cell_names(self) -> list[str]:
+        """What stands before the count in each line: the edition if it has a name, the group's values, and the measure
+        where there are several."""
+        groups, names = self.groups, [written(name) for name in self.measures]
+        edition = [[written(self.edition)]] if self.edition else []
+        texts = [list(map(str, one)) if isinstance(one, range) else list(map(written, one)) for one in groups.values]
+        measures = [names] if len(names) > 1 else []
+        if groups.cells is None:
+            return list(map(",".join, product(*edition, *texts, *measures)))
+        columns = [np.array(own, dtype=object)[groups.cells[:, k]].tolist() for k, own in enumerate(texts)]
+        columns = [*(own * groups.size for own in edition), *columns]
+        lines = map(",".join, zip(*columns, strict=True))
+        return [f"{line},{name}" for line in lines for name in names] if measures else list(lines)
+
+    @property
+    def has_names(self) -> bool:
+        """Whether anything stands before the counts: a single total of an edition without a name has none."""
+        return bool(self.edition or self.groups.columns) or len(self.measures) > 1
+
+    def typed_columns(self) -> list[Column]:
+        """The columns with the type of their values, as the CSV file has them."""
+        many, size = len(self.measures), self.counts.size
+        flags = self.status.reshape(-1)
+        unseen = flags == SUPPRESSED
+        columns = [Column("edition", "text", [self.edition] * size)] if self.edition else []
+        for k, name in enumerate(self.by):
+            labels = np.repeat(np.array(self.groups.labels(k), dtype=object), many).tolist()
+            columns.append(group_column(name, self.groups.kinds[k], labels))
+        if many > 1:
+            columns.append(Column("measure", "text", list(self.measures) * self.groups.size))
+        columns.append(Column("count", "integer", _known(self.counts.reshape(-1), unseen)))
+        columns.append(Column("status", "text", flags.tolist()))
+        for column in self.columns:
+            values = self.errors[column.name]
+            missing = unseen | (values == NO_END) if column.rounding is None else unseen
+            columns.append(Column(column.name, error_type(column), _known(values, missing)))
+        return columns
+
+    # ---------------------------------------------------------------- beside other releases
+
+    def has_counts_of(self, other: ReleasedTable) -> bool:
+        """Whether another table has the same counts and flags."""
+        return np.array_equal(self.counts, other.counts) and np.array_equal(self.status, other.status)
+
+    def refuse_comparison(self, edition: str) -> None:
+        """Refuse counts that cannot be held against those of another edition."""
+
+    def aligned(self, first: ReleasedTable) -> Aligned:
+        """The counts in the order of another edition of the table."""
+        many = len(self.measures)
+        places = places_in(first.groups, self.groups) if first.groups.columns else np.zeros(1, dtype=np.int64)
+        order = (places[:, None] * many + np.arange(many)).reshape(-1)
+        counts, status = self.counts.reshape(-1)[order], self.status.reshape(-1)[order]
+        return AlignedCells(self, counts, status, order, Cells(counts, self.plan.noise.rearranged(order), status))
+
+    # ---------------------------------------------------------------- words
+
+    @property
+    def error_sentence(self) -> str:
+        """What is known of the error of every count."""
+        seen = self.status.reshape(-1) == NORMAL
+        if not seen.any():
+            return "No noisy count is published."
+        errors = {name: values[seen] for name, values in self.errors.items()}
+        low, high = float(errors["bias_low"].min()), float(errors["bias_high"].max())
+        # less than this is the floats', not the noise's
+        parts = [f"{text_up(size, 3)} too {way}" for size, way in ((high, "high"), (-low, "low")) if size > 1e-9]
+        bias = f"On average a count is at most {' and at most '.join(parts)}." if parts else "The counts are unbiased."
+        exact = text_down(100 * Fraction(float(errors["exact_probability"].min())), 3)
+        return (
+            f"The noise of a count has a standard deviation of at most {text_up(float(errors['sd'].max()), 3)}. {bias} "
+            f"The noise is zero at least {exact}% of the time. This holds whatever the true counts are."
+        )
+
+    def counts_in_words(self, bounded: str, negative: bool) -> str:
+        """What a count is, and what of it is not a mistake.
+
+        ``bounded`` says that contributions were, ``negative`` whether any table has counts below zero.
+        """
+        odd = "A negative count, or a total" if negative else "A total"
+        return (
+            f"Each count is the true count{bounded and f'{bounded},'} plus random noise. {odd} that differs from the "
+            f"sum of its parts{',' if negative else ''} comes from the noise and is not a mistake."
+        )
+
+    @property
+    def sums_in_words(self) -> str:
+        """How the counts are added up."""
+        return (
+            "For sums, differences and percentages use `release.total({...})`: its interval contains the true figure "
+            f"at least {percent(self.level, 6)} of the time. The ends of the counts' intervals added up need not, and "
+            "are often wider."
+        )
+
+    @property
+    def post_processing(self) -> str:
+        """What was done to the noisy counts; empty if nothing."""
+        output = self.plan.noise.output
+        return "" if output == "signed" else f"{self.title}: {OUTPUT_IN_WORDS[output]}."
 
 
 def _in_order(groups: Groups, column: int) -> tuple[list[int | str], tuple[Edge | None, ...]]:
@@ -374,3 +447,9 @@ def _several(value: Any, name: str, known: Sequence[Any]) -> list[Any]:
             meant = "..." if given is ... else repr(given)
             raise InvalidInput(f"{meant} is not a declared value of {name!r}; those are {shown}.", argument="cells")
     return values
+
+
+def _known(values: Array, missing: BoolArray) -> list[Any]:
+    known = values.astype(object)
+    known[missing] = None
+    return list(known.tolist())

@@ -1,34 +1,33 @@
-"""Groups not known in advance: what a request for them may say, their noise, their price, and what is said of them."""
+"""Which columns have their values found in the data, and the groups that come to be named."""
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from ...engines.base import ROW, Discovering, Found
-from ...engines.sources import Source
 from ...errors import InvalidInput, arg
 from ...exact.arrays import Array, IntArray
 from ...exact.bits import Bits
-from ...exact.rationals import bound_up, claimed, read_alpha, text_up
-from ...ledger.budget import Cost
-from ...privacy.compose import compose
-from ...privacy.partition_selection import lost_by_any
-from ...privacy.relations import RELATIONS
-from ...questions.domains import has_rest
-from ...questions.groups import TOTAL, Groups, Value, domain_column
+from ...questions.domains import INTEGER
+from ...questions.groups import Groups, Value
+from ...questions.orders import canonical
 from ...questions.question import Question, find_column
 from ...report import Json
 from ...unit import Unit
 from ...wording import listed
-from ..noise.discovered import DiscoveredNoise, discovered_noise
-from .declaring import declared_groups
-from .protection import Protection
-from .request import ReleaseRequest
+from ..noise.discovered import DiscoveredNoise
+from ..protection import Protection
+from .reading import Refuted
+
+if TYPE_CHECKING:
+    from ...engines.sources import Source
+    from ..plan.request import ReleaseRequest
 
 _Label = TypeVar("_Label", int, str)
 
@@ -131,6 +130,62 @@ def name_groups(
     order = np.lexsort(named.cells.T[::-1])
     ordered = replace(named, cells=named.cells[order])
     return ordered, reports[order].reshape(-1).tolist()
+
+
+def read_groups(
+    text: str, name: str, discovery: Discovery, question: Question, declared: Groups, has_edition: bool
+) -> Groups:
+    """The groups that a CSV file names: each once, in canonical order, in a declared part if any is.
+
+    Only labels are read here; whoever calls compares every line with the one that these groups and their counts have.
+    """
+    by, measures = len(question.by), len(question.aggregates)
+    try:
+        lines = list(csv.reader(io.StringIO(text, newline=""), strict=True))[1::measures]
+    except csv.Error as problem:
+        raise Refuted(f"{name} is not a CSV file: {problem}.") from None
+    first = int(has_edition)
+    labels = [line[first : first + by] for line in lines]
+    found = dict(zip(discovery.places, zip(discovery.columns, discovery.kinds, strict=True), strict=True))
+    fixed = iter(range(len(declared.columns)))
+    columns, kinds, values, codes = [], [], [], []
+    for place in range(by):
+        written = [label[place] for label in labels]
+        if place in found:
+            column, kind = found[place]
+            read = [_value(one, kind, name) for one in written]
+        else:
+            number = next(fixed)
+            column, kind = declared.columns[number], declared.kinds[number]
+            read = [_declared(one, declared.values[number], kind, name) for one in written]
+        known = set(read)
+        distinct = [*sorted(value for value in known if value is not None), *([None] if None in known else [])]
+        order = {value: code for code, value in enumerate(distinct)}
+        columns.append(column)
+        kinds.append(kind)
+        values.append(tuple(distinct))
+        codes.append([order[value] for value in read])
+    cells = np.array(codes, np.int64).reshape(by, len(labels)).T
+    groups = Groups(tuple(columns), tuple(kinds), tuple(values), cells)
+    if not groups.is_empty and canonical(groups).to_json() != groups.to_json():
+        raise Refuted(f"{name} does not list its groups in their order.")
+    return groups
+
+
+def _value(written: str, kind: str, name: str) -> Value:
+    """A label as it was found, from the way it is written: a text may be marked by an apostrophe."""
+    if kind == "text":
+        return written.removeprefix("'")
+    if not INTEGER.fullmatch(written):
+        raise Refuted(f"{name} has {written[:40]!r} where a whole number was found.")
+    return int(written)
+
+
+def _declared(written: str, known: Sequence[Value], kind: str, name: str) -> Value:
+    value = None if written == "NULL" else _value(written, kind, name)
+    if value not in known:
+        raise Refuted(f"{name} has the value {written[:40]!r}, which was not declared.")
+    return value
 
 
 # ------------------------------------------------------------------------------------------------ reading a request
@@ -241,122 +296,3 @@ def _kind(question: Question, place: int, source: Source | None) -> str:
             argument="discover",
         )
     return _READ_AS[stored]
-
-
-def declared_part(request: ReleaseRequest, asked: Question, discovery: Discovery) -> Groups:
-    """The groups of the columns that are declared; one total if none is."""
-    given = request.domain
-    names = [] if given is None else list(given) if isinstance(given, Mapping) else [domain_column(t) for t in given]
-    both = [name for name in names if any(str(name).casefold() == one.casefold() for one in discovery.columns)]
-    if both:
-        raise InvalidInput(
-            f"{both[0]!r} is declared and to be discovered.",
-            f"Leave it out of {arg('domain')}, or out of {arg('discover')}.",
-        )
-    rest = tuple(column for place, column in enumerate(asked.by) if place not in discovery.places)
-    if not rest and not names:
-        return TOTAL
-    if rest and given is None:
-        raise InvalidInput(
-            f"declare the values of {listed(rest)}, or discover them too: {arg('domain', [f'{rest[0]}=a,b,c'])}."
-        )
-    (groups,) = declared_groups([replace(asked, by=rest)], given, None, None, [{}], [{}])
-    starred = next((one for one, values in zip(rest, groups.values, strict=True) if has_rest(values)), None)
-    if starred is not None:
-        raise InvalidInput(
-            "a domain with a rest (*) cannot stand beside columns that are discovered.",
-            f"Leave the * of {starred!r} out of {arg('domain')}, and ask for the rest in a question of its own.",
-        )
-    return groups
-
-
-# ------------------------------------------------------------------------------------------------ noise and price
-
-
-def sensitivity(question: Question, protection: Protection) -> int:
-    """The most counts that one change can move, however many groups are found."""
-    return naming_draws(protection) * question.most_at_once
-
-
-def naming_draws(protection: Protection) -> int:
-    """How many draws that may name a group one change concerns: k, twice where one unit is exchanged for another."""
-    return RELATIONS[protection.relation].moves * protection.max_groups
-
-
-def noise_for(question: Question, protection: Protection, epsilon: Fraction, delta: Fraction) -> DiscoveredNoise:
-    """The noise of a question: each count that a unit can move has an equal part of epsilon."""
-    each = epsilon / sensitivity(question, protection)
-    return discovered_noise(each, delta, naming_draws(protection), len(question.aggregates))
-
-
-def price_discovery(
-    question: Question, protection: Protection, noise: DiscoveredNoise, epsilon: Fraction, delta: Fraction
-) -> Cost:
-    """What it costs: all of epsilon, and ``1 - (1 - delta_1)^m`` for the m draws that may name a group.
-
-    The judge composes the draws; it knows nothing of how the threshold was found.
-    """
-    moved, draws = sensitivity(question, protection), naming_draws(protection)
-    each = epsilon / moved
-    alphas = [Fraction(str(mechanism.parameters["alpha"])) for mechanism in noise.mechanisms]
-    if noise.measures != len(question.aggregates) or any(alpha != read_alpha(None, each) for alpha in alphas):
-        raise InvalidInput("this noise is not that of the epsilon that is stated for it.", argument="epsilon")
-    needed = min(delta, claimed(bound_up(lost_by_any(noise.delta, draws))))
-    together = compose(noise.charges(moved, draws, each))
-    if not together.holds(epsilon, needed):
-        raise InvalidInput(
-            f"a threshold of {noise.reach} does not give delta = {float(delta):g} with epsilon = {float(epsilon):g}.",
-            "Ask for a larger delta.",
-            argument="delta",
-        )
-    return Cost(epsilon, needed, None)
-
-
-# ------------------------------------------------------------------------------------------------ in words
-
-
-def shape_in_words(discovery: Discovery, groups: Groups, measures: int) -> str:
-    """What is known of the cells beforehand."""
-    found = f"the values of {listed(discovery.columns)} are found in the data"
-    within = f", in each of {groups.size:,} declared groups of {listed(groups.columns)}" if groups.columns else ""
-    return f"not known beforehand: {found}{within}{f'; {measures} measures' if measures > 1 else ''}"
-
-
-def _cells_of_a_value(discovery: Discovery, protection: Protection, groups: Groups) -> int:
-    """In how many cells a value may stand that one unit alone has: one for each of its groups that differ otherwise."""
-    if len(discovery.columns) > 1:
-        return protection.max_groups
-    return min(protection.max_groups, groups.size)
-
-
-def sentences(
-    discovery: Discovery, protection: Protection, groups: Groups, noise: DiscoveredNoise, question: Question
-) -> tuple[str, ...]:
-    """Whom the release protects, how groups come to be named, and what a named count is."""
-    who, several = protection.who.one, protection.who.several
-    if protection.unit == ROW:
-        general: tuple[str, ...] = (protection.sentences(1)[0],)
-    else:
-        general = protection.sentences(protection.max_groups + 1)[:-1]
-    without = [] if protection.unit == ROW else [protection.unit]
-    outside = "outside WHERE" + (" or the declared groups" if groups.columns else "")
-    by = f" by {question.aggregates[0].name}" if len(question.aggregates) > 1 else ""
-    reach, draws, cells = noise.reach, naming_draws(protection), _cells_of_a_value(discovery, protection, groups)
-    one, together = (text_up(lost_by_any(noise.delta, many), 3) for many in (cells, draws))
-    of_all = "" if draws == cells else f" ({together} for the {draws} draws of one {who})"
-    said = [
-        f"The values of {listed(discovery.columns)} come from the data. A group is named{by} only if its noisy count "
-        f"is above {reach:,}. How many groups are withheld is not published.",
-        f"A value that only one {who} has is printed as it stands with probability at most {one}{of_all}. A group of "
-        f"{2 * reach + 1:,} {several} or more is always named.",
-        f"Only large enough noisy counts are published, so the counts of small groups are too high on average, by up "
-        f"to {reach:,}. Intervals take this into account.",
-        f"Rows without a value of {' or '.join([*without, *discovery.columns])}, and rows {outside}, are not counted. "
-        "We cannot say how many: that number is itself private.",
-    ]
-    if protection.unit == ROW:
-        said.append(
-            f"This rests on nobody having more than one row. Somebody with {2 * reach + 1:,} rows in one group would "
-            "be named for certain."
-        )
-    return (*general, *said)

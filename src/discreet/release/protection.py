@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ...engines.base import ROW
-from ...errors import InvalidInput, arg
-from ...exact.integers import positive_integer
-from ...privacy.relations import RELATIONS
-from ...questions.groups import Groups
-from ...questions.question import Question
-from ...unit import Unit
-from ..levels.shape import Shape
+from ..engines.base import ROW
+from ..errors import InvalidInput, arg
+from ..exact.integers import positive_integer
+from ..privacy.relations import RELATIONS
+from ..questions.groups import Groups
+from ..questions.question import Question
+from ..unit import Unit
+from .levels.shape import Shape
 
 #: What to say when no unit was named.
 WHOSE = (

@@ -7,15 +7,15 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Protocol, TypeVar
 
-from ...errors import InvalidInput, arg
-from ...exact.kernels import Noise
-from ...exact.laws import Gaussian
-from ...exact.rationals import as_fraction, claimed, text_up
-from ...ledger.budget import Cost
-from ...mechanism import Mechanism
-from ...privacy.certificate import Privacy
-from ...privacy.compose import Composition, compose
-from ..noise.cells import CellNoise
+from ..errors import InvalidInput, arg
+from ..exact.kernels import Noise
+from ..exact.laws import Gaussian
+from ..exact.rationals import as_fraction, claimed, text_up
+from ..ledger.budget import Cost
+from ..mechanism import Mechanism
+from ..privacy.certificate import Privacy
+from ..privacy.compose import Composition, compose
+from .noise.cells import CellNoise
 from .protection import Change
 
 

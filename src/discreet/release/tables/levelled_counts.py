@@ -7,14 +7,15 @@ worked out again by whoever reads the table.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import ROUND_CEILING
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...errors import InvalidInput
 from ...exact.arrays import Array, BoolArray, FloatArray, IntArray
@@ -27,7 +28,14 @@ from ..levels.quantiles import Balance
 from ..levels.rounding import rounded_leaves
 from ..noise.margins import Combined
 from ..noise.weighted import chernoff, half_width, law_variance
-from .tables import IMPOSSIBLE, ErrorColumn, ReleasedTable
+from .aligned import Aligned, AlignedLevels
+from .columns import IMPOSSIBLE, ErrorColumn
+from .csv_text import integers, rounded, written
+from .released import ReleasedTable
+from .typed_columns import Column, error_type, group_column
+
+if TYPE_CHECKING:
+    from .levelled import LevelledTablePlan
 
 #: What stands in a column that was summed over; the column ``grouping`` tells it from a value that reads the same.
 TOTAL = "Total"
@@ -43,6 +51,13 @@ LEVEL_ERRORS = (
     ErrorColumn("measured", "measured", "the noisy count as it was drawn, before all levels were combined"),
 )  # fmt: skip
 
+#: What the rounded counts beside a table with totals are.
+ROUNDED_MEANING = (
+    "the counts made whole and not negative so that they still add up: each next to the count itself, unless negative "
+    "counts were raised to 0 or more than two totals overlap. They are biased, small counts upwards: work with the "
+    "counts of the table itself"
+)
+
 GROUPING_MEANING = (
     "which columns a count is summed over, as SQL's GROUPING of all group columns: a bit for each, the last one "
     f"lowest; 0 is a group, and a column that is summed over reads {TOTAL}"
@@ -52,6 +67,11 @@ GROUPING_MEANING = (
 @dataclass(frozen=True, eq=False)
 class LevelledTable(ReleasedTable):
     """One table of a release with totals. ``counts`` and ``status`` have the measurements of the finest level first."""
+
+    plan: LevelledTablePlan
+
+    rank: ClassVar[int] = 1
+    own_meanings: ClassVar[Mapping[str, str]] = {"grouping": GROUPING_MEANING}
 
     @property
     def columns(self) -> tuple[ErrorColumn, ...]:
@@ -127,6 +147,20 @@ class LevelledTable(ReleasedTable):
         return {name: values[self.order] for name, values in errors.items()}
 
     @property
+    def flags(self) -> NDArray[np.str_]:
+        return self.status.reshape(-1)[self.order]
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        return ("grouping", *super().keys)
+
+    def is_summed_over(self, row: Mapping[str, object], column: int) -> bool:
+        """Read ``grouping``, which has a bit for each column."""
+        grouping = row["grouping"]
+        assert isinstance(grouping, int)
+        return bool(grouping >> (len(self.by) - 1 - column) & 1)
+
+    @property
     def texts(self) -> list[str]:
         """The combined counts as decimals that lose nothing, in the order of the rows."""
         counts = np.concatenate([one.reshape(-1) for one in self.combined])[self.order]
@@ -142,7 +176,7 @@ class LevelledTable(ReleasedTable):
     def _level_rows(self, levels: range, most: int | None) -> list[dict[str, Any]]:
         shape, many = self.combination.shape, len(self.measures)
         size = self.counts.size if most is None else min(most, self.counts.size)
-        flags = self.status.reshape(-1)[self.order].tolist()
+        flags = self.flags.tolist()
         counts = np.concatenate([one.reshape(-1) for one in self.combined])[self.order]
         place = 0
         rows: list[dict[str, Any]] = []
@@ -249,7 +283,93 @@ class LevelledTable(ReleasedTable):
         terms = self.combination.terms(weights.astype(np.float64)) if weights.any() else ()
         return sum(term.count * term.weight**2 * float(law_variance(term.law)) for term in terms)
 
+    # ---------------------------------------------------------------- what is published
+
+    def files(self, name: str) -> Iterator[tuple[str, str]]:
+        yield from super().files(name)
+        yield rounded_file(name), self.rounded_text()
+
+    def statement(self, file: str) -> dict[str, object]:
+        """What release.json says of the levels."""
+        sizes, names = self.combination.shape.sizes, self.groups.columns
+        levels = zip(self.groupings, self.question.levels, sizes, self.plan.levels, strict=True)
+        return {
+            "levels": [
+                {"grouping": number, "columns": [names[k] for k in columns], "groups": size, "share": str(level.share)}
+                for number, columns, size, level in levels
+            ],
+            "rounded": {"file": rounded_file(file), "meaning": ROUNDED_MEANING},
+        }
+
+    def csv_text(self) -> str:
+        """The published table: the coarsest level first."""
+        flags = self.flags.tolist()
+        none = np.zeros(len(flags), dtype=bool)
+        said = [self.cell_names(), self.texts, flags]
+        for column in self.columns:
+            values = self.errors[column.name]
+            said.append(integers(values, none) if column.rounding is None else rounded(values, none, column.rounding))
+        return "\n".join([",".join(map(written, self.headings)), *map(",".join, zip(*said, strict=True))]) + "\n"
+
+    def rounded_text(self) -> str:
+        """The counts made whole and not negative so that they still add up."""
+        counts = np.concatenate([one.reshape(-1) for one in self.rounded])[self.order]
+        headings = self.headings[: self.headings.index("count")]
+        lines = map(",".join, zip(self.cell_names(), map(str, counts.tolist()), strict=True))
+        return "\n".join([",".join([*map(written, headings), "rounded_count"]), *lines]) + "\n"
+
+    def cell_names(self) -> list[str]:
+        """What stands before the count in each line: edition, grouping, values, measure."""
+        edition = [written(self.edition)] if self.edition else []
+        measures = [[written(name)] if len(self.measures) > 1 else [] for name in self.measures]
+        lines: list[str] = []
+        for level in reversed(range(len(self.groupings))):
+            nodes, own = self.combination.shape.nodes[level], self.question.levels[level]
+            columns = [
+                list(map(written, nodes.labels(own.index(k)))) if k in own else [TOTAL] * nodes.size
+                for k in range(len(self.groups.columns))
+            ]
+            before = [*edition, str(self.groupings[level])]
+            starts = [",".join([*before, *values]) for values in zip(*columns, strict=True)]
+            lines += [",".join([start, *measure]) for start in starts for measure in measures]
+        return lines
+
+    def typed_columns(self) -> list[Column]:
+        """The columns with the type of their values. One that counts are summed over reads "Total", and so is text."""
+        rows = self.rows()
+        columns = [Column("edition", "text", [self.edition] * len(rows))] if self.edition else []
+        columns.append(Column("grouping", "integer", [row["grouping"] for row in rows]))
+        for k, name in enumerate(self.by):
+            columns.append(group_column(name, self.groups.kinds[k], [row[name] for row in rows]))
+        if len(self.measures) > 1:
+            columns.append(Column("measure", "text", [row["measure"] for row in rows]))
+        columns.append(Column("count", "number", [row["count"] for row in rows]))
+        columns.append(Column("status", "text", [row["status"] for row in rows]))
+        return columns + [Column(one.name, error_type(one), [row[one.name] for row in rows]) for one in self.columns]
+
+    def aligned(self, first: ReleasedTable) -> Aligned:
+        rows = self.rows()
+        at = {tuple(row[key] for key in self.keys): k for k, row in enumerate(rows)}
+        order = np.array([at[tuple(row[key] for key in self.keys)] for row in first.rows()], dtype=np.int64)
+        counts, status = (np.array([row[name] for row in rows])[order] for name in ("count", "status"))
+        return AlignedLevels(self, counts, status, order)
+
     # ---------------------------------------------------------------- words
+
+    def counts_in_words(self, bounded: str, negative: bool) -> str:
+        return (
+            f"Every group and every total was counted with random noise of its own{bounded}. The counts combine all of "
+            "these by least squares, so that they add up. Here they are shown rounded; the CSV files have all digits. "
+            "A negative count, or one that is not whole, comes from this and is not a mistake; counts_rounded.csv has "
+            "whole counts that are not negative, with a bias."
+        )
+
+    @property
+    def post_processing(self) -> str:
+        return (
+            f"{self.title}: the noisy counts of all levels are combined by least squares, so that they add up. Beside "
+            f"them: {ROUNDED_MEANING}."
+        )
 
     @property
     def error_sentence(self) -> str:
@@ -262,6 +382,11 @@ class LevelledTable(ReleasedTable):
             f"The counts of all levels add up and are unbiased. The standard deviation of a count is at most "
             f"{listed(parts)}. This holds whatever the true counts are."
         )
+
+
+def rounded_file(name: str) -> str:
+    """The name of the file of rounded counts beside a table with totals."""
+    return f"{name.removesuffix('.csv')}_rounded.csv"
 
 
 def level_in_words(columns: tuple[int, ...], names: tuple[str, ...]) -> str:

@@ -1,0 +1,35 @@
+"""The kinds of tables there are. A new kind has a file of its own, and its two places here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...questions.groups import Groups
+from ...questions.question import Question
+from ..protection import Protection
+from .discovered import DiscoveredDraft, DiscoveredTablePlan
+from .draft import Draft
+from .levelled import LevelledDraft, LevelledTablePlan
+from .plain import PlainDraft, PlainTablePlan
+from .table import Entry, TablePlan
+
+if TYPE_CHECKING:
+    from ..plan.request import ReleaseRequest
+
+#: The kinds as requests describe them: the first that an entry describes is its own.
+KINDS: tuple[type[PlainTablePlan], ...] = (DiscoveredTablePlan, LevelledTablePlan, PlainTablePlan)
+
+
+def draft_of(request: ReleaseRequest, question: Question) -> Draft:
+    """The draft of a question as it was written, of the kind that its request asks for."""
+    if request.discover:
+        return DiscoveredDraft(request, question)
+    if question.levels or request.totals is not None:
+        return LevelledDraft(request, question)
+    return PlainDraft(request, question)
+
+
+def table_from_json(entry: Entry, question: Question, groups: Groups, protection: Protection) -> TablePlan:
+    """The table that an entry of a request describes, judged again."""
+    kind = next(kind for kind in KINDS if kind.describes(entry, question))
+    return kind.from_json(entry, question, groups, protection)

@@ -1,0 +1,356 @@
+"""Tables with totals: every level is measured apart, and the counts of all are combined so that they add up."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import InvalidInput, InWords, arg
+from ...exact.arrays import IntArray
+from ...exact.bits import Bits
+from ...exact.laws import Gaussian, GeometricTails
+from ...exact.rationals import as_fraction, text_up
+from ...mechanism import Mechanism
+from ...questions.groups import Groups
+from ...questions.levels import with_totals
+from ...questions.orders import places_in
+from ...questions.question import Question, find_column
+from ...report import Json
+from ...wording import listed, percent
+from ..levels.combining import Combination
+from ..levels.shape import Shape
+from ..levels.splitting import best_split
+from ..noise.accuracy import Expected
+from ..noise.cells import CellNoise, takes_sigma2
+from ..protection import Change, Protection
+from .columns import IMPOSSIBLE, NORMAL
+from .draft import CellRequest
+from .levelled_counts import LevelledTable, rounded_file
+from .plain import PlainDraft, PlainTablePlan
+from .reading import Refuted, read_lines
+from .released import ReleasedTable
+from .table import Entry, noise_in_words
+
+if TYPE_CHECKING:
+    from ..plan.request import ReleaseRequest
+
+
+@dataclass(frozen=True)
+class LevelDraft:
+    """A level before its noise is chosen: its part of the table's budget, and what one unit can change in it."""
+
+    share: Fraction
+    change: Change
+
+
+@dataclass(frozen=True)
+class LevelPlan:
+    """A level of a table with totals: its noise, its part of the table's budget, and what one unit can change in it."""
+
+    noise: CellNoise
+    share: Fraction
+    change: Change
+
+
+@dataclass(frozen=True)
+class LevelledTablePlan(PlainTablePlan):
+    """A table with totals.
+
+    Attributes
+    ----------
+    levels
+        The noise of each level, the finest first, whose noise is that of the table.
+    """
+
+    levels: tuple[LevelPlan, ...] = field(kw_only=True)
+
+    @classmethod
+    def describes(cls, entry: Entry, question: Question) -> bool:
+        return bool(question.levels) or "levels" in entry
+
+    @classmethod
+    def from_json(cls, entry: Entry, question: Question, groups: Groups, protection: Protection) -> PlainTablePlan:
+        groups_alone = cls._read(entry, question, groups, protection)
+        changes = protection.level_changes(question, Shape(groups, question.levels))
+        levels = _levels_from_json(entry.get("levels"), groups_alone.noise, changes, groups_alone.suppress_below)
+        table = _with_levels(groups_alone, levels)
+        if any(one.unused for one, _ in table.changes):
+            raise InvalidInput("the noise of this request has a mechanism that no cell has.", argument="request")
+        return table
+
+    # ---------------------------------------------------------------- size and noise
+
+    @cached_property
+    def combination(self) -> Combination:
+        """How the measurements of the levels become counts that add up."""
+        laws = [level.noise.shift_law for level in self.levels]
+        return Combination(Shape(self.groups, self.question.levels), tuple(law for law in laws if law is not None))
+
+    @property
+    def drawn_groups(self) -> Sequence[Groups]:
+        return self.combination.shape.nodes
+
+    @property
+    def measured_levels(self) -> int:
+        return len(self.levels)
+
+    @property
+    def changes(self) -> tuple[tuple[CellNoise, Change], ...]:
+        return tuple((level.noise, level.change) for level in self.levels)
+
+    def expected(self, level: Fraction) -> Expected:
+        width = max(float(one.max()) for one in self.combination.half_widths(level))
+        sd = max(float(one.max()) for one in self.combination.standard_errors)
+        return ExpectedLevels(level, math.ceil(width), sd, 0.0, 0.0, 0.0)
+
+    # ---------------------------------------------------------------- drawing, recording
+
+    def draw(self, counts: IntArray, bits: Bits) -> IntArray:
+        """The noisy sums of every level, for the true counts of the groups: level after level, in one row."""
+        sums = self.combination.shape.sums(counts.reshape(self.groups.size, -1))
+        return np.concatenate(
+            [level.noise.draw(own.reshape(-1), bits) for level, own in zip(self.levels, sums, strict=True)]
+        )
+
+    def recall(self, recorded: Entry, asked: Entry, level: Fraction, edition: str) -> ReleasedTable:
+        shape, order = self.combination.shape, Shape(Groups.from_json(asked["groups"]), self.question.levels)
+        counts = np.array(recorded["counts"], dtype=np.int64).reshape(-1, len(self.question.aggregates))
+        if len(counts) != sum(order.sizes):
+            raise InvalidInput(
+                "the ledger's recorded answer does not fit this question.", "Check it with: discreet ledger verify"
+            )
+        kept = np.split(counts, np.cumsum(order.sizes)[:-1].tolist())
+        levels = [own[places_in(*pair)] for own, *pair in zip(kept, shape.nodes, order.nodes, strict=True)]
+        return LevelledTable(self, np.concatenate(levels), self.flags, level, edition)
+
+    @property
+    def flags(self) -> NDArray[np.str_]:
+        """The flag of each count: of those that cannot exist, and all others."""
+        live = np.concatenate(self.combination.shape.live_nodes)
+        flags = np.where(live, NORMAL, IMPOSSIBLE).astype("U1")
+        return np.repeat(flags[:, None], len(self.question.aggregates), axis=1)
+
+    # ---------------------------------------------------------------- files
+
+    def to_json(self) -> dict[str, Json]:
+        """The table in a request; the noise of the first level is that of the table."""
+        levels: dict[str, Json] = {
+            "shares": [str(level.share) for level in self.levels],
+            "noises": [level.noise.to_json() for level in self.levels[1:]],
+        }
+        return {**super().to_json(), "levels": levels}
+
+    def file_names(self, name: str) -> list[str]:
+        return [name, rounded_file(name)]
+
+    def read(self, text: str, name: str, level: Fraction, edition: str, layout: int) -> ReleasedTable:
+        """The measurements of the levels; all else is worked out again and compared."""
+        flags = self.flags
+        empty = LevelledTable(self, np.zeros(flags.shape, np.int64), flags, level, edition, layout)
+        lines = read_lines(text, name, empty.headings, empty.cell_names())
+        measured = [line.rpartition(",")[2] for line in lines]
+        numbers = list(map(int, measured))
+        if list(map(str, numbers)) != measured:
+            raise Refuted(f"{name} has a count that is not written as a plain whole number.")
+        values = np.empty(flags.size, dtype=np.int64)
+        values[empty.order] = numbers
+        if values.reshape(flags.shape)[flags == IMPOSSIBLE].any():
+            raise Refuted(f"{name}: a cell that cannot exist has a count.")
+        return replace(empty, counts=values.reshape(flags.shape))
+
+    # ---------------------------------------------------------------- words
+
+    @property
+    def noise_lines(self) -> list[tuple[str, str]]:
+        """For each level its part of the budget, and the noise it is measured with."""
+        lines = []
+        names = self.groups.columns
+        for columns, level in zip(self.question.levels, self.levels, strict=True):
+            which = f"by {listed([names[k] for k in columns])}" if columns else "the total"
+            noise = noise_in_words(level.noise)
+            lines.append(("level", f"{which}: {percent(level.share, 4)} of the budget; {noise}"))
+        return lines
+
+    @property
+    def by_in_words(self) -> str:
+        return ", with totals"
+
+    def total_sentences(self, protection: Protection) -> Sequence[str]:
+        return totals_in_words(protection)
+
+
+def _with_levels(table: PlainTablePlan, levels: tuple[LevelPlan, ...]) -> LevelledTablePlan:
+    """The table with totals whose groups alone are this table."""
+    return LevelledTablePlan(
+        table.question, table.groups, table.noise, table.share, sum(level.change.l1 for level in levels),
+        table.suppress_below, levels=levels,
+    )  # fmt: skip
+
+
+@dataclass
+class LevelledDraft(PlainDraft):
+    """A table with totals before its noise is chosen.
+
+    Attributes
+    ----------
+    levels
+        The part of each level, and what one unit can change in it.
+    """
+
+    levels: tuple[LevelDraft, ...] = ()
+
+    has_levels: ClassVar[bool] = True
+
+    def add_totals(self) -> None:
+        self.asked = self.base = question_with_totals(self.asked, self.request.totals)
+
+    def refuse_misfits(self) -> None:
+        refuse_with_totals(self.request)
+
+    def measure(self, protection: Protection, sizes: IntArray | None) -> None:
+        shape = Shape(self.groups, self.base.levels)
+        changes = protection.level_changes(self.base, shape)
+        self.levels = level_drafts(self.request, self.base, shape, changes, self.share, sizes)
+        self.sensitivity = sum(change.l1 for change in changes)
+
+    def pure(self, noise: CellRequest, epsilon: Fraction) -> PlainTablePlan:
+        return self._levelled(
+            [noise.signed(epsilon=epsilon * self.share * one.share / one.change.l1) for one in self.levels]
+        )
+
+    def gaussian(self, noise: CellRequest, rho: Fraction) -> PlainTablePlan:
+        return self._levelled(
+            [noise.signed(sigma2=one.change.squared_l2 / (2 * rho * self.share * one.share)) for one in self.levels]
+        )
+
+    def _levelled(self, noises: Sequence[CellNoise]) -> LevelledTablePlan:
+        """The table with the noise of each of its levels."""
+        for noise in noises:
+            refuse_unsuited(noise)
+        levels = tuple(LevelPlan(n, one.share, one.change) for n, one in zip(noises, self.levels, strict=True))
+        return _with_levels(self.table(noises[0]), levels)
+
+
+def question_with_totals(question: Question, totals: Sequence[str] | None) -> Question:
+    """The question with the totals that a request asks for beside it."""
+    if totals is None:
+        return question
+    if question.levels:
+        raise InvalidInput(
+            "the question asks for totals by ROLLUP, CUBE or GROUPING SETS already.", f"Leave {arg('totals')} out."
+        )
+    if not question.by:
+        raise InvalidInput("without GROUP BY the count is the total.", f"Leave {arg('totals')} out.")
+    named = question.by if [name.casefold() for name in totals] == ["all"] else totals
+    levels = with_totals(question.by, named, lambda name: find_column(name, question.by))
+    return replace(question, levels=levels)
+
+
+def refuse_with_totals(request: ReleaseRequest) -> None:
+    """Refuse what does not go with totals."""
+    if request.suppress_below is not None:
+        raise InvalidInput(
+            "counts that add up would undo what is withheld.", f"Leave {arg('suppress_below')} or the totals out."
+        )
+    if request.counts not in (None, "signed"):
+        raise InvalidInput(
+            "totals are combined from unbiased counts, which may be negative.",
+            f"Leave {arg('counts', request.counts)} out; the file of rounded counts has none below zero.",
+        )
+    if request.discover:
+        raise InvalidInput(
+            f"totals need groups that are declared, and {arg('discover')} finds them in the data.",
+            f"Give {arg('domain')} or {arg('groups')} instead of it, or leave the totals out.",
+        )
+    if isinstance(request.mechanism, Mechanism) or request.designed or request.error is not None:
+        raise InvalidInput(
+            "with totals the noise of each level follows from its part of epsilon.",
+            f"Give {arg('epsilon')}, with {arg('mechanism', 'geometric')} or {arg('mechanism', 'discrete-gaussian')}.",
+        )
+    if request.bound is not None:
+        raise InvalidInput("counts with totals have no bound.", f"Leave {arg('bound')} out.")
+
+
+def level_drafts(
+    request: ReleaseRequest, question: Question, shape: Shape, changes: Sequence[Change], share: Fraction,
+    sizes: IntArray | None,
+) -> tuple[LevelDraft, ...]:  # fmt: skip
+    """Return the parts of the levels: as given, or with a small largest error."""
+    count = len(question.levels)
+    if request.level_split:
+        if len(request.level_split) != count:
+            raise InvalidInput.must_be(
+                "split",
+                f"as many positive numbers as there are levels, {count}",
+                InWords(", ".join(map(str, request.level_split))),
+            )
+        shares = request.level_split
+    else:
+        gaussian = takes_sigma2(request.mechanism)
+        epsilon = float(request.epsilon or 1) * float(share)
+
+        def variance(level: int, part: float) -> float:
+            if gaussian:
+                return changes[level].squared_l2 / part
+            half = epsilon * part / changes[level].l1 / 2
+            return 1 / (2 * math.sinh(min(half, 300.0)) ** 2)
+
+        shares = best_split(shape, variance, None if sizes is None else sizes[:: len(question.aggregates)])
+    return tuple(LevelDraft(*pair) for pair in zip(shares, changes, strict=True))
+
+
+def _levels_from_json(
+    content: Entry | None, first: CellNoise, changes: Sequence[Change], withheld: int | None
+) -> tuple[LevelPlan, ...]:
+    """The levels that a request describes, judged again."""
+    problem = "the levels of this request do not fit its question."
+    if not isinstance(content, Mapping) or len(changes) < 2 or set(content) != {"shares", "noises"}:
+        raise InvalidInput(problem, argument="request")
+    shares = [as_fraction(share) for share in content["shares"]]
+    noises = [first, *(CellNoise.from_json(noise) for noise in content["noises"])]
+    if not len(shares) == len(noises) == len(changes) or min(shares) <= 0 or sum(shares) != 1 or withheld is not None:
+        raise InvalidInput(problem, argument="request")
+    levels = tuple(LevelPlan(*level) for level in zip(noises, shares, changes, strict=True))
+    for level in levels:
+        refuse_unsuited(level.noise)
+    return levels
+
+
+def refuse_unsuited(noise: CellNoise) -> None:
+    """Refuse noise that totals cannot be combined from: it must be signed and have one known law for every count."""
+    law = noise.shift_law
+    if noise.output != "signed" or noise.high is not None or not isinstance(law, GeometricTails | Gaussian):
+        raise InvalidInput(
+            "totals need noise that is signed, unbounded and symmetric.", "Use geometric or discrete-gaussian."
+        )
+
+
+class ExpectedLevels(Expected):
+    """The worst case over all counts that were combined from several levels."""
+
+    def __str__(self) -> str:
+        return (
+            f"combined counts ± {self.half_width:,} or less, {percent(self.level, 6)} of the time, standard deviation "
+            f"at most {text_up(self.sd, 3)}, unbiased"
+        )
+
+
+def totals_in_words(protection: Protection) -> tuple[str, ...]:
+    """What totals mean."""
+    said = "A total is the sum of the counts of its declared groups. Rows outside these are in no total."
+    if protection.max_groups == 1:
+        return (said,)
+    who = protection.who
+    they = "they are" if who.is_person else "it is"
+    return (
+        said,
+        f"A total counts {who.a} once for each group {they} counted in: it counts {who.several} times groups, not "
+        f"{who.several}.",
+    )

@@ -1,0 +1,302 @@
+"""Tables of declared groups: each cell is counted, and has noise of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...engines.base import Counting, Found
+from ...errors import InvalidInput
+from ...exact.arrays import IntArray
+from ...exact.bits import Bits
+from ...exact.integers import is_integer
+from ...exact.rationals import as_fraction
+from ...ledger.budget import Cost
+from ...questions.bands import Bands, in_words
+from ...questions.domains import REST, has_rest
+from ...questions.groups import Groups, Value
+from ...questions.orders import places_in
+from ...questions.question import Question
+from ...report import Fact, Json
+from ...wording import noun, plural
+from ..noise.accuracy import Expected
+from ..noise.cells import CellNoise
+from ..pricing import price
+from ..protection import Change, Protection
+from .columns import IMPOSSIBLE, LAYOUT, NORMAL, STATUS_MEANING, SUPPRESSED
+from .draft import CellRequest, Draft
+from .reading import Refuted, read_lines
+from .released import ReleasedTable
+from .table import Counted, Entry, TablePlan, names_fit
+
+if TYPE_CHECKING:
+    from ...engines.sources import Source
+
+
+@dataclass(frozen=True)
+class PlainTablePlan(TablePlan):
+    """A table of declared groups."""
+
+    lines_in_words: ClassVar[str] = (
+        "every declared group is there once, in order, with a count in range and a fitting status."
+    )
+    public_facts: ClassVar[tuple[str, ...]] = (
+        "The question, the groups and which cells cannot exist are public. They are not protected.",
+    )
+    public_in_words: ClassVar[str] = "the questions and the groups"
+
+    @classmethod
+    def describes(cls, entry: Entry, question: Question) -> bool:
+        """Whether a request describes a table of this kind: what is of no other kind is."""
+        return True
+
+    @classmethod
+    def from_json(cls, entry: Entry, question: Question, groups: Groups, protection: Protection) -> PlainTablePlan:
+        """The table that a request describes, judged again."""
+        table = cls._read(entry, question, groups, protection)
+        if any(one.unused for one, _ in table.changes):
+            raise InvalidInput("the noise of this request has a mechanism that no cell has.", argument="request")
+        return table
+
+    @classmethod
+    def _read(cls, entry: Entry, question: Question, groups: Groups, protection: Protection) -> PlainTablePlan:
+        if not names_fit(groups, question.by):
+            raise InvalidInput(
+                "the groups of this request do not fit the columns its question groups by.", argument="request"
+            )
+        noise = CellNoise.from_json(entry["noise"])
+        if noise.size not in (None, groups.size * len(question.aggregates)):
+            raise InvalidInput(
+                "the noise of this request is for another number of cells than its question has.", argument="request"
+            )
+        withheld = entry["suppress_below"]
+        if withheld is not None and not is_integer(withheld):
+            raise InvalidInput("suppress_below of this request is not a whole number.", argument="request")
+        sensitivity = protection.sensitivity(question, groups)
+        return PlainTablePlan(question, groups, noise, as_fraction(entry["share"]), sensitivity, withheld)
+
+    # ---------------------------------------------------------------- size and noise
+
+    @property
+    def known_cells(self) -> int | None:
+        return sum(groups.size for groups in self.drawn_groups) * len(self.question.aggregates)
+
+    @property
+    def drawn_groups(self) -> Sequence[Groups]:
+        """The groups that noisy counts are drawn for, one list after the other."""
+        return (self.groups,)
+
+    @property
+    def changes(self) -> tuple[tuple[CellNoise, Change], ...]:
+        return ((self.noise, Change(self.sensitivity, self.sensitivity)),)
+
+    def expected(self, level: Fraction) -> Expected:
+        return self.noise.expected(level)
+
+    @staticmethod
+    def price(tables: Sequence[TablePlan], protection: Protection, epsilon: Fraction | None, delta: Fraction) -> Cost:
+        return price(tables, epsilon, delta)
+
+    # ---------------------------------------------------------------- counting, drawing, recording
+
+    def counting(self, protection: Protection, key: bytes) -> Counting:
+        return Counting(self.question, self.groups, protection.unit, protection.max_groups, key)
+
+    @staticmethod
+    def count(source: Source, countings: Sequence[Counting]) -> Sequence[Counted]:
+        return source.count(countings)
+
+    def answer(self, counted: Counted, bits: Bits) -> dict[str, Json]:
+        assert not isinstance(counted, Found)
+        return {"counts": self._published(self.draw(counted, bits))}
+
+    def draw(self, counts: IntArray, bits: Bits) -> IntArray:
+        """Noisy counts for the true ones of the groups, one for each cell."""
+        return self.noise.draw(counts.reshape(-1), bits)
+
+    def _published(self, noisy: IntArray) -> list[Json]:
+        """What may be seen: structural zeros are zero, withheld counts are not kept anywhere."""
+        values: list[Json] = noisy.tolist()
+        if (least := self.suppress_below) is not None:
+            values = [None if value < least else value for value in noisy.tolist()]
+        measures, start = len(self.question.aggregates), 0
+        for groups in self.drawn_groups:
+            for group in groups.zeros:
+                values[start + group * measures : start + (group + 1) * measures] = [0] * measures
+            start += groups.size * measures
+        return values
+
+    def rehearse(self, bits: Bits) -> None:
+        self.draw(np.zeros((self.groups.size, len(self.question.aggregates)), dtype=np.int64), bits)
+
+    def recall(self, recorded: Entry, asked: Entry, level: Fraction, edition: str) -> ReleasedTable:
+        values, order = recorded["counts"], Groups.from_json(asked["groups"])
+        shape = (self.groups.size, len(self.question.aggregates))
+        counts = np.array([0 if value is None else value for value in values], dtype=np.int64).reshape(shape)
+        withheld = np.array([value is None for value in values], dtype=bool).reshape(shape)
+        if order != self.groups:
+            places = places_in(self.groups, order)
+            counts, withheld = counts[places], withheld[places]
+        status = np.where(withheld, SUPPRESSED, NORMAL).astype("U1")
+        status[sorted(self.groups.zeros)] = IMPOSSIBLE
+        return self.released(counts, status, level, edition)
+
+    def released(
+        self, counts: IntArray, status: NDArray[np.str_], level: Fraction, edition: str, layout: int = LAYOUT
+    ) -> ReleasedTable:
+        """The table with these counts and flags, in a bundle of this layout."""
+        return ReleasedTable(self, counts, status, level, edition, layout)
+
+    # ---------------------------------------------------------------- files
+
+    def file_names(self, name: str) -> list[str]:
+        return [name]
+
+    def read(self, text: str, name: str, level: Fraction, edition: str, layout: int) -> ReleasedTable:
+        edition = edition if layout > 1 else ""
+        empty = self.released(np.zeros((0, 0), np.int64), np.zeros((0, 0), "U1"), level, edition, layout)
+        counts, flags = [], []
+        for line in read_lines(text, name, empty.headings, empty.cell_names(), empty.has_names):
+            count, _, rest = line.partition(",")
+            flags.append(rest.partition(",")[0])
+            counts.append(count)
+        return self._with_counts(empty, name, counts, flags)
+
+    def _with_counts(self, empty: ReleasedTable, name: str, counts: list[str], flags: list[str]) -> ReleasedTable:
+        """The released table with the counts and flags of a file, where they may be those of this table."""
+        if not set(flags) <= set(STATUS_MEANING):
+            raise Refuted(f"{name} has an unknown status; the known ones are {', '.join(STATUS_MEANING)}.")
+        status = np.array(flags)
+        unseen = status == SUPPRESSED
+        numbers = [0 if hidden else int(count) for count, hidden in zip(counts, unseen.tolist(), strict=True)]
+        again = ["" if hidden else str(number) for number, hidden in zip(numbers, unseen.tolist(), strict=True)]
+        if again != counts:
+            raise Refuted(f"{name} has a count that is not written as a plain whole number, or one that is suppressed.")
+        values = np.array(numbers, dtype=np.int64)
+        shape = (self.groups.size, len(self.question.aggregates))
+        declared = np.zeros(shape, dtype=bool)
+        declared[sorted(self.groups.zeros)] = True
+        impossible = status == IMPOSSIBLE
+        if not np.array_equal(impossible, declared.reshape(-1)):
+            raise Refuted(f"{name}: the cells marked {IMPOSSIBLE} are not those declared as structural zeros.")
+        if values[impossible].any():
+            raise Refuted(f"{name}: a cell that cannot exist has a count.")
+        below, above = self.noise.clamp(values.size)
+        normal = status == NORMAL
+        if ((values < below) | (values > above))[normal].any():
+            raise Refuted(f"{name} has a count outside the range of its noise.")
+        least = self.suppress_below
+        if (least is None and unseen.any()) or (least is not None and (values[normal] < least).any()):
+            raise Refuted(f"{name}: what is suppressed does not follow the stated rule.")
+        return replace(empty, counts=values.reshape(shape), status=status.reshape(shape))
+
+    # ---------------------------------------------------------------- words
+
+    @property
+    def shape_text(self) -> str:
+        if not self.groups.columns:
+            sizes = "one total"
+        elif self.groups.cells is None:
+            named = zip(self.groups.values, self.groups.columns, self.groups.kinds, strict=True)
+            sizes = " x ".join(f"{len(values)} {name}: {_listed(values, kind)}" for values, name, kind in named)
+        else:
+            sizes = f"{self.groups.size:,} listed groups of {', '.join(self.groups.columns)}"
+        measures = f" x {len(self.question.aggregates)} measures" if len(self.question.aggregates) > 1 else ""
+        if self.measured_levels:
+            sizes = f"{sizes}; {plural(self.measured_levels, 'level')}"
+        zeros = f", {len(self.groups.zeros):,} of the groups structural zeros" if self.groups.zeros else ""
+        return f"{self.cells:,} ({sizes}{measures}{zeros})"
+
+    def bound_sentences(self, protection: Protection, groups: int, tables: int) -> tuple[str, ...]:
+        return protection.sentences(groups, tables)
+
+    def group_sentences(self, protection: Protection) -> Sequence[str]:
+        return declared_in_words(self.groups)
+
+    def size_fact(self, cells: int) -> Fact:
+        return Fact(f"{cells:,}", noun(cells, "count"))
+
+    @staticmethod
+    def composition_in_words(tables: Sequence[TablePlan], cells: int, delta: Fraction) -> str:
+        levels = sum(table.measured_levels for table in tables)
+        counts = f"{plural(cells, 'count')}{f' on {levels} levels' if levels else ''}"
+        return f"Composition of {counts}, with an upper bound of delta" if delta else f"Basic composition of {counts}"
+
+
+@dataclass
+class PlainDraft(Draft):
+    """A table of declared groups before its noise is chosen."""
+
+    def group_notes(self, protection: Protection) -> list[str]:
+        return _rest_notes(self.asked.by, self.groups, protection)
+
+    def tables(self, drafts: Sequence[Draft], protection: Protection, noise: CellRequest) -> Sequence[TablePlan]:
+        return noise.tables(drafts)
+
+    def pure(self, noise: CellRequest, epsilon: Fraction) -> PlainTablePlan:
+        return self.table(noise.cells(epsilon=epsilon * self.share / self.sensitivity))
+
+    def gaussian(self, noise: CellRequest, rho: Fraction) -> PlainTablePlan:
+        return self.table(noise.cells(sigma2=self.sensitivity / (2 * rho * self.share)))
+
+    def table(self, noise: CellNoise) -> PlainTablePlan:
+        return PlainTablePlan(self.base, self.groups, noise, self.share, self.sensitivity, self.request.suppress_below)
+
+
+def _listed(values: Sequence[Value], kind: str) -> str:
+    """Some values of a column, so that a slip in a domain is seen: numbers as they are, texts in quotes."""
+    texts = [
+        "NULL" if value is None else repr(value) if kind == "text" and value is not REST else str(value)
+        for value in values[:6]
+    ]
+    if kind == "integer" and len(values) > 6:
+        return f"{texts[0]} to {values[-1]}"
+    return ", ".join(texts) + (", ..." if len(values) > 6 else "")
+
+
+def declared_in_words(groups: Groups) -> list[str]:
+    """What the published words must say of bands and of the rest, from the request alone."""
+    bands: Sequence[Bands | None] = groups.bands or (None,) * len(groups.columns)
+    sentences = []
+    for column, values, own in zip(groups.columns, groups.values, bands, strict=True):
+        if own is not None:
+            sentences.append(in_words(column, own, values))
+        if has_rest(values):
+            missing = "but not missing ones" if None in values else "missing ones included"
+            sentences.append(f"{REST} of {column} counts all values that are not listed, {missing}.")
+    return sentences
+
+
+def _rest_notes(by: Sequence[str], groups: Groups, protection: Protection) -> list[str]:
+    """Whether rows with other values are counted, and what a group for them changes."""
+    without = [
+        column
+        for column, kind, values in zip(by, groups.kinds, groups.values, strict=True)
+        if kind == "text" and not has_rest(values) and groups.cells is None
+    ]
+    starless = [
+        column for column, values in zip(by, groups.values, strict=True) if "*" in values and not has_rest(values)
+    ]
+    notes = [
+        f"'*' is a text of its own in the domain of {column}; for all other values write * without quotes, or ... in "
+        "Python."
+        for column in starless
+    ]
+    if without:
+        notes.append(
+            f"rows with any other value of {' or '.join(without)}, such as a misspelt one, are not counted: add * to "
+            "the domain to count them together."
+        )
+    starred = [column for column, values in zip(by, groups.values, strict=True) if has_rest(values)]
+    who, most = protection.who, protection.max_groups
+    if starred and not who.is_row and most < groups.live:
+        notes.append(
+            f"{REST} of {' and '.join(starred)} takes part in the choice of groups: {who.a} with rows there and in "
+            f"listed groups is still counted in {most} at most."
+        )
+    return notes
