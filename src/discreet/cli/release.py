@@ -240,7 +240,8 @@ def _words_of_a_file(questions: list[str]) -> Iterator[None]:
     def write(mention: Mention) -> str:
         if mention.kind == "call":
             return mention.name
-        if mention.name not in RequestFields.__annotations__:  # an option, beside the file too
+        # an option, beside the file too
+        if mention.name == "edition" or mention.name not in RequestFields.__annotations__:
             return arg(mention.name, mention.value) if mention.value else arg(mention.name)
         return mention.name if mention.kind == "name" or not mention.value else as_line(mention.name, mention.value)
 
