@@ -88,8 +88,13 @@ def test_a_declaration_that_names_another_file_does_not_get_the_old_answer(visit
     write_people(folder / "data" / "visits_q2.csv")
     file = folder / "visits.toml"
     file.write_text(file.read_text().replace("data/visits.csv", "data/visits_q2.csv"))
-    plan = dc.Dataset.open(file).plan(SQL, **ASKED)
-    assert plan.edition == "visits_q2" and plan.release().fresh
+    changed = dc.Dataset.open(file)
+    plan = changed.plan(SQL, **ASKED)
+    with refused(InvalidInput, "edition", token="visits_q2.csv"):
+        plan.preview()
+    with refused(InvalidInput, "edition", token="visits_q2.csv"):
+        plan.release()
+    assert plan.edition == "visits_q2" and changed.plan(SQL, **ASKED, edition="Q2").release().fresh
 
 
 def test_the_declaration_fixes_unit_relation_and_name(visits: dc.Dataset) -> None:

@@ -12,7 +12,7 @@ import typer
 import discreet as dc
 from datasets.conftest import SQL, write_people
 from discreet.cli import datasets as verbs
-from discreet.errors import InvalidInput
+from discreet.errors import BudgetExceeded, InvalidInput
 from support.command_line import invoke, run
 from support.refusals import refused
 
@@ -76,3 +76,48 @@ def test_a_person_is_asked_before_anything_is_spent(answer: bool, here: Path, mo
     monkeypatch.setattr(typer, "confirm", lambda _: answer)
     assert "would be paid" in invoke(*ASK, "-o", "out").stdout
     assert bool(dc.Dataset.open("visits.toml").budget.spent.epsilon) is answer
+
+
+def test_nobody_is_asked_about_a_release_that_would_be_refused(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verbs, "on_terminal", lambda: True)
+    monkeypatch.setattr(typer, "confirm", lambda _: pytest.fail("asked"))
+    with pytest.raises(BudgetExceeded):
+        invoke("release", SQL, "--max-groups", 1, "--epsilon", 11, "-o", "out")
+
+
+def test_what_is_fixed_is_named_as_it_was_typed(here: Path) -> None:
+    for option in ("--unit", "--ledger", "--unit-name", "--relation"):
+        said = run(*ASK, "--plan", option, "x", code=2).stderr
+        assert f"{option} is declared in visits.toml" in said and "Edit visits.toml" in said
+
+
+def test_a_name_without_data_is_told_from_the_file(here: Path) -> None:
+    with refused(InvalidInput, "dataset", token="visits.toml"):
+        invoke(*ASK, "--plan", "--dataset", "visits")
+    json.loads(run(*ASK, *OPTIONS, "--dataset", "visits", "--edition", "1", "--plan", "--json").stdout)
+
+
+def test_the_nearest_table_of_the_folder_is_named(here: Path) -> None:
+    with refused(InvalidInput, "data", token="mean visits"):
+        invoke("release", "SELECT COUNT(*) FROM visit", "--epsilon", 1, "--plan")
+
+
+def test_every_form_of_a_plan_says_what_is_left(here: Path) -> None:
+    assert json.loads(run(*ASK, "--plan", "--json").stdout)["left"]["epsilon"] == "9"
+    os.rename(here / "data", here / "elsewhere")
+    plan = run(*ASK, "--plan").stdout
+    assert "columns could not be checked" in plan and "epsilon 10" in plan
+
+
+def test_a_file_that_changed_after_its_answer_is_pointed_out(here: Path) -> None:
+    run(*ASK, "-o", "first")
+    os.utime(here / "data" / "visits.csv", (4e9, 4e9))
+    again = run(*ASK, "-o", "second")
+    assert "was changed on" in again.stderr and "--edition NAME" in again.stdout
+
+
+def test_another_edition_of_a_request_file_is_asked_for_as_an_option(here: Path) -> None:
+    run("release", SQL, *ASK[2:], *OPTIONS, "--plan", "--write", "request.toml")
+    write_people(here / "visits_q2.csv", 60)
+    said = run("release", "request.toml", "--data", "visits_q2.csv", "--plan", code=2).stderr
+    assert "Name it: --edition 2026-Q2" in said

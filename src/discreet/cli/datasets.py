@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,8 +14,10 @@ from .output import Json, decide, print_json, say
 if TYPE_CHECKING:
     from ..datasets.columns import DeclaredColumn
     from ..datasets.declaration import Declaration
+    from ..engines.sources import Source
     from ..ledger.ledger import Cost, Ledger
     from ..release.dataset import BoundPlan
+    from ..release.publish.released import Release
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -91,14 +93,14 @@ def new(
             typer.echo(f"warning: {line}.", err=True)
         _ask(
             "Are these names of columns, and no person's values?",
-            "the first line may be a person's row, and the file is meant for version control.",
+            "nothing was written, because the first line may be a person's row",
             "Give the data a heading; or say --has-heading if it has one.",
         )
     if not yes:
         if not json:
             say(f"{declared.path}:\n")
             say(draft.text)
-        _ask("Write it?", "nothing was written.", "Say --yes to write it without being asked.")
+        _ask("Write it?", "nothing was written", "Say --yes to write it without being asked.")
     made = write_dataset(draft, budget=budget, delta=delta, adopt=ledger is not None)
     if json:
         print_json({"file": str(declared.path), **declared.to_json(), "left": made.left().to_json()})
@@ -194,7 +196,9 @@ def _ask(question: str, otherwise: str, advice: str) -> None:
     from ..errors import InvalidInput
 
     if not on_terminal():
-        raise InvalidInput(f"this is not a terminal, where it would be asked: {otherwise}", advice, argument="yes")
+        raise InvalidInput(
+            f"{otherwise}, and this is not a terminal, where you could be asked.", advice, argument="yes"
+        )
     if not typer.confirm(question):
         say("nothing was written")
         raise typer.Exit(0)
@@ -236,15 +240,24 @@ def _say_budget(ledger: Ledger | None) -> None:
 
 def find_dataset(questions: list[str], data: str | None, dataset: str | None) -> Declaration | None:
     """Return the declaration that a command means; None for a command that says all by options or in a request."""
-    from ..datasets.declaration import Declaration
+    from ..datasets.declaration import ENDING, Declaration
     from ..datasets.finding import find_declaration, is_declaration
+    from ..errors import InvalidInput, arg, named
     from ..questions.question import asked_table
     from ..release.plan.request_file import is_request_file
 
     if is_request_file(questions):
         return None
     if dataset is not None:
-        return Declaration.open(dataset) if is_declaration(dataset) else None
+        if is_declaration(dataset):
+            return Declaration.open(dataset)
+        file = f"{dataset}{ENDING}"
+        if data is None and Path(file).is_file():
+            raise InvalidInput(
+                f"{named('dataset')} {dataset} is a name, which goes with {arg('data', 'FILE')}.",
+                f"For the dataset file write: {arg('dataset', file)}.",
+            )
+        return None
     return None if data is not None else find_declaration(asked_table(questions[0]), Path())
 
 
@@ -252,11 +265,10 @@ def plan_declared(
     declared: Declaration, questions: list[str], data: str | None, ledger: str | None, fields: Mapping[str, object]
 ) -> BoundPlan:
     """Return the plan of questions to a declared data set; what it fixes cannot be given."""
-    from ..errors import InvalidInput
     from ..release.dataset import Dataset
 
     if ledger is not None:
-        raise InvalidInput(f"{declared.name} says it.", f"Edit {declared.name} to change it.", argument="ledger")
+        raise declared.fixed("ledger")
     given = {name: value for name, value in fields.items() if name != "dataset"}
     opened = Dataset.of(declared)
     if data is not None:
@@ -266,37 +278,73 @@ def plan_declared(
 
 def show_declared(plan: BoundPlan, out: Path | None, page: Path | None, json: bool) -> None:
     """Show the plan and what the ledger would decide, and leave with that decision."""
-    report = plan.report()
+    outlook = plan.preview(out) if plan.is_open else None
+    report = plan.report(outlook=outlook)
     if page is not None:
         report.save(page)
-    verdict = plan.preview(out).verdict if plan.is_open else None
     if json:
-        print_json(plan.to_json())
+        decision = {} if outlook is None else {"left": outlook.left.to_json(), "decision": outlook.to_json()}
+        print_json({**plan.to_json(), **decision})
     else:
         say(report.text())
-        say("no row was read and nothing was spent")
-    decide(verdict != "refused")
+        if outlook is None:
+            _say_budget(_ledger(plan.dataset_object.declaration))
+        refused = outlook is not None and outlook.verdict == "refused"
+        how = "" if refused else f"; to release, leave --plan out{' and give -o' if out is None else ''}"
+        say(f"no row was read and nothing was spent{how}")
+    decide(outlook is None or outlook.verdict != "refused")
 
 
 def release_declared(plan: BoundPlan, out: Path | None, yes: bool, json: bool) -> None:
-    """Release a plan; on a terminal it is shown first, and the person is asked."""
+    """Release a plan; on a terminal it is shown first, and the person is asked unless the ledger would refuse."""
     from ..errors import InvalidInput
-    from ..ledger.budget import amount_text
 
     if out is None and not json:
         raise InvalidInput("say where the bundle goes: -o FOLDER (or --json to print the counts).", argument="out")
     if not yes and not json and on_terminal():
-        say(plan.describe())
-        if not typer.confirm("Release?"):
+        outlook = plan.preview(out)
+        say(plan.report(outlook=outlook).text())
+        if outlook.verdict != "refused" and not typer.confirm("Release?"):
             say("nothing was released and nothing was spent")
             raise typer.Exit(0)
     released = plan.release(out)
-    book = plan.dataset_object.ledger
+    say_release(released, plan.source, plan.place, plan.dataset_object.ledger, out, json, plan.origin)
+
+
+def say_release(
+    released: Release, source: Source, data: str | None, book: Ledger, out: Path | None, json: bool,
+    notes: Sequence[str] = (),
+) -> None:  # fmt: skip
+    """Say what was released, what it cost and what is left."""
+    from ..ledger.budget import amount_text
+
+    left = book.left()
+    if not released.fresh and data is not None:
+        _warn_of_later_changes(source, data, str(released.ledger["time"]))
     if json:
-        print_json({**released.to_json(), "left": book.left().to_json()})
+        print_json({**released.to_json(), "left": left.to_json()})
         return
     say(released.describe())
-    for note in (*released.plan.notes, *plan.origin):
+    for note in (*released.plan.notes, *notes):
         say(f"note: {note}")
-    say(f"\n{released.payment}; left in {book.name}: {amount_text(book.left())}")
-    say(f"written to {out}: open {Path(str(out)) / 'index.html'}, re-check with: discreet verify {out}")
+    edition = "ANOTHER" if released.plan.edition else "NAME"
+    anew = f". To ask anew, and pay, name the state of the data: --edition {edition}"
+    say(f"\n{released.payment}{'' if released.fresh else anew}; left in {book.name}: {amount_text(left)}")
+    if out is not None:
+        say(f"written to {out}: open {out / 'index.html'}, re-check with: discreet verify {out} --ledger {book.name}")
+
+
+def _warn_of_later_changes(source: Source, data: str, recorded: str) -> None:
+    """Say on the terminal, and nowhere else, that the data was written to after the answer was recorded."""
+    from datetime import UTC, datetime
+
+    from ..addresses import read_address
+
+    written = source.last_changed()
+    if written is not None and written > datetime.fromisoformat(recorded).timestamp() + 1:
+        changed = datetime.fromtimestamp(written, UTC)
+        typer.echo(
+            f"warning: {read_address(data)} was changed on {changed:%Y-%m-%d %H:%M:%S} UTC, after this answer was "
+            "recorded. It is the answer for the earlier state; name the new one by --edition to count it.",
+            err=True,
+        )

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast
 
 import typer
 from typer.core import TyperArgument, TyperCommand, TyperOption
 
 from ..errors import Mention, arg
-from .datasets import find_dataset, plan_declared, release_declared, show_declared
+from .datasets import find_dataset, plan_declared, release_declared, say_release, show_declared
 from .output import Json, Page, decide, print_json, refuse_unwritable, say
 
 if TYPE_CHECKING:
-    from ..engines.sources import Data
+    from ..engines.sources import Source
     from ..release.plan.plan import Plan
     from ..release.plan.request import ReleaseRequest, RequestFields
+    from ..release.plan.request_file import RequestFile
 
 
 class RequestCommand(TyperCommand):
@@ -90,69 +91,95 @@ def release(
     Example: `discreet release "SELECT site, COUNT(*) FROM doctor_visits GROUP BY site" --data data/doctor_visits.csv.gz
     --unit person --max-groups 1 --domain site=1..6 --epsilon 1 --ledger study.ledger -o by_site/`
     """
-    from ..addresses import read_address
     from ..errors import InvalidInput
-    from ..ledger.budget import amount_text
-    from ..ledger.ledger import Ledger
-    from ..release.counts import release_counts, without_ledger
-    from ..release.plan.planning import plan_request
 
     declared = find_dataset(questions, data, dataset)
     if declared is not None:
         if (page is not None and not plan) or write is not None:
             raise InvalidInput("a question to a dataset has a page with --plan, and no request file.", argument="write")
-        given = _fields(context)
-        question_plan = plan_declared(declared, questions, data, ledger, given)
+        question_plan = plan_declared(declared, questions, data, ledger, _fields(context))
         if not plan:
             release_declared(question_plan, out, yes, json)
             return
         refuse_unwritable(page, [".html"], "a page")
         show_declared(question_plan, out, page, json)
     with _words_of_a_file(questions):
-        request, data, ledger, out = _asked(context, questions)
-        source = _called_as_asked(request, data, questions)
-        planned = plan_request(request, source) if plan else None
-    unit, edition = request.unit, request.edition
+        asked = _asked(context, questions)
     if page is not None and not plan:
         raise InvalidInput(
             "--page goes with --plan.", "The page of a release is index.html in the folder of -o.", argument="page"
         )
     if write is not None and not plan:
         raise InvalidInput("--write goes with --plan.", "Look at the plan before it is run.", argument="write")
-    if planned is not None:
-        refuse_unwritable(page, [".html"], "a page")
-        verdict = _show_plan(planned, data, source, ledger, out, page, json)
-        if write is not None:
-            _write(context, write, questions)
-            places = f"{'' if ledger else ' --ledger PATH'}{'' if out else ' -o FOLDER'}"
-            released_by = "" if verdict == "refused" else f"; to release: discreet release {write}{places}"
-            typer.echo(f"written to {write}{released_by}", err=json)
-        if verdict is not None:
-            decide(verdict != "refused")
+    if not plan:
+        _release(questions, asked, json)
         return
+    with _words_of_a_file(questions):
+        planned, source = asked.plan()
+    refuse_unwritable(page, [".html"], "a page")
+    verdict = _show_plan(planned, asked, source, page, json)
+    if write is not None:
+        _write(context, write, questions)
+        places = f"{'' if asked.ledger else ' --ledger PATH'}{'' if asked.out else ' -o FOLDER'}"
+        released_by = "" if verdict == "refused" else f"; to release: discreet release {write}{places}"
+        typer.echo(f"written to {write}{released_by}", err=json)
+    if verdict is not None:
+        decide(verdict != "refused")
+
+
+class _Asked(NamedTuple):
+    """What options or a request file ask: the request, and where the data, the ledger and the bundle are.
+
+    ``names`` are the tables that a question may be about although its data has another name.
+    """
+
+    request: ReleaseRequest
+    data: str
+    ledger: str | None
+    out: Path | None
+    names: frozenset[str]
+
+    def plan(self) -> tuple[Plan, Source | None]:
+        """Return the plan, and the data if it is there; a plan can be made for data that is not."""
+        from ..addresses import read_address
+        from ..engines.sources import open_source
+        from ..questions.question import asked_table
+        from ..release.plan.planning import plan_request, refuse_unnamed_selection
+
+        refuse_unnamed_selection(self.data, self.request.edition)
+        address = read_address(self.data)
+        if not address.may_be_opened:
+            return plan_request(self.request, self.data), None
+        source = open_source(address)
+        table = asked_table(self.request.questions[0]) if self.names else ""
+        if table.casefold() in self.names:
+            source = source.call_table(table)
+        return plan_request(self.request, source), source
+
+
+def _release(questions: list[str], asked: _Asked, json: bool) -> None:
+    """Release what is asked, and say what is left."""
+    from ..addresses import read_address
+    from ..engines.sources import open_source
+    from ..errors import InvalidInput
+    from ..release.counts import open_ledger, release_plan, without_ledger
+
+    ledger, out = asked.ledger, asked.out
     if ledger is None:
-        raise without_ledger(str(read_address(data)), unit)
+        raise without_ledger(str(read_address(asked.data)), asked.request.unit)
     if out is None and not json:
         raise InvalidInput("say where the bundle goes: -o FOLDER (or --json to print the counts).", argument="out")
     with _words_of_a_file(questions):
-        released = release_counts(request, data=source, ledger=ledger, out=out)
-    left = Ledger.open(ledger).left()
-    if not released.fresh:
-        _warn_of_later_changes(data, str(released.ledger["time"]))
-    if json:
-        print_json({**released.to_json(), "left": left.to_json()})
-        return
-    say(released.describe())
-    for note in released.plan.notes:
-        say(f"note: {note}")
-    anew = ". To ask anew, and pay, name the state of the data: --edition " + ("ANOTHER" if edition else "NAME")
-    say(f"\n{released.payment}{'' if released.fresh else anew}; left in {ledger}: {amount_text(left)}")
-    if out is not None:
-        say(f"written to {out}: open {out / 'index.html'}, re-check with: discreet verify {out} --ledger {ledger}")
+        planned, source = asked.plan()
+        source = open_source(asked.data) if source is None else source  # which says what is missing
+        book = open_ledger(ledger, planned)
+        released = release_plan(planned, source, book, out)
+    say_release(released, source, asked.data, book, out, json)
 
 
-def _asked(context: typer.Context, questions: list[str]) -> tuple[ReleaseRequest, str, str | None, Path | None]:
-    """The request that a file or the options make, and where the data, the ledger and the bundle are."""
+def _asked(context: typer.Context, questions: list[str]) -> _Asked:
+    """Return what a file or the options ask; a request file is read once."""
+    from ..addresses import read_address
     from ..errors import InvalidInput
     from ..release.plan.fields import PLACES
     from ..release.plan.request import read_request
@@ -160,58 +187,47 @@ def _asked(context: typer.Context, questions: list[str]) -> tuple[ReleaseRequest
     from ..release.protection import WHOSE
 
     given = _fields(context)
-    places = {name: context.params[name] for name in PLACES if context.params[name] is not None}
+    places = {name: str(context.params[name]) for name in PLACES if context.params[name] is not None}
+    names = set()
     if is_request_file(questions):
         for name in given:
             if name != "edition":
                 option = f"--{name.replace('_', '-')}"
                 raise InvalidInput(f"{questions[0]} says what is asked.", f"Leave {option} out, or change the file.")
-        file = open_request(questions[0], **_of_this_edition(questions[0], given, places))
-        request, places = file.request, file.places | places
+        file = open_request(questions[0])
+        request = _of_this_edition(file, given.get("edition"), places.get("data"))
+        places = file.places | places
+        if file.data is not None:
+            names.add(read_address(file.data).dataset)
     else:
         if "unit" not in given:
             raise InvalidInput(WHOSE, argument="unit")
         request = read_request(questions, **given)
     if "data" not in places:
         raise InvalidInput(f"say which table is meant: {arg('data', 'FILE')}, or the address of a database.")
+    # the file of another edition may be called by the data set, or as the file that a request was for
+    called = {name.casefold() for name in (*names, request.dataset)} if request.dataset is not None else ()
     out = places.get("out")
-    return request, str(places["data"]), places.get("ledger"), None if out is None else Path(out)
+    return _Asked(request, places["data"], places.get("ledger"), None if out is None else Path(out), frozenset(called))
 
 
-def _of_this_edition(file: str, given: Mapping[str, object], places: Mapping[str, object]) -> Mapping[str, object]:
-    """What changes in a request file whose data is another file: the same people pay, under the name of the edition."""
+def _of_this_edition(file: RequestFile, edition: str | None, data: str | None) -> ReleaseRequest:
+    """Return the request of a file for this edition; for other data it names the people that the file's data has."""
+    from dataclasses import replace
+
     from ..addresses import read_address
     from ..errors import InvalidInput
-    from ..release.plan.request_file import open_request
 
-    asked = open_request(file)
-    other = None if places.get("data") is None else str(places["data"])
-    if other is None or asked.data is None or read_address(other).dataset == read_address(asked.data).dataset:
-        return given
-    if "edition" not in given:
+    request = file.request if edition is None else replace(file.request, edition=edition)
+    if data is None or file.data is None or read_address(data).dataset == read_address(file.data).dataset:
+        return request
+    if edition is None:
         raise InvalidInput(
-            f"{read_address(other)} is not the file of {file}, so it is an edition of its own.",
+            f"{read_address(data)} is not the file of {file.path}, so it is an edition of its own.",
             f"Name it: {arg('edition', '2026-Q2')}.",
             argument="edition",
         )
-    return {"dataset": asked.request.dataset or read_address(asked.data).dataset, **given}
-
-
-def _called_as_asked(request: ReleaseRequest, data: str, questions: list[str]) -> Data:
-    """The data; the file of another edition may be called by the data set, or as the file that a request was for."""
-    from ..addresses import read_address
-    from ..engines.sources import open_source
-    from ..questions.question import asked_table
-    from ..release.plan.request_file import is_request_file, open_request
-
-    address = read_address(data)
-    if request.dataset is None or not address.may_be_opened:
-        return data
-    names = {request.dataset.casefold()}
-    if is_request_file(questions) and (own := open_request(questions[0]).data) is not None:
-        names.add(read_address(own).dataset.casefold())
-    table = asked_table(request.questions[0])
-    return open_source(address).call_table(table) if table.casefold() in names else data
+    return replace(request, dataset=request.dataset or read_address(file.data).dataset)
 
 
 @contextmanager
@@ -224,7 +240,8 @@ def _words_of_a_file(questions: list[str]) -> Iterator[None]:
     def write(mention: Mention) -> str:
         if mention.kind == "call":
             return mention.name
-        if mention.name not in RequestFields.__annotations__:  # an option, beside the file too
+        # an option, beside the file too
+        if mention.name == "edition" or mention.name not in RequestFields.__annotations__:
             return arg(mention.name, mention.value) if mention.value else arg(mention.name)
         return mention.name if mention.kind == "name" or not mention.value else as_line(mention.name, mention.value)
 
@@ -275,40 +292,24 @@ def _write(context: typer.Context, file: Path, questions: list[str]) -> None:
     write_request(file, questions, **places, **cast("RequestFields", fields))
 
 
-def _warn_of_later_changes(data: str, recorded: str) -> None:
-    """Say on the terminal, and nowhere else, that the data was written to after the answer was recorded."""
-    from datetime import UTC, datetime
-
-    from ..addresses import read_address
-    from ..engines.sources import open_source
-
-    written = open_source(data).last_changed()
-    if written is not None and written > datetime.fromisoformat(recorded).timestamp() + 1:
-        changed = datetime.fromtimestamp(written, UTC)
-        typer.echo(
-            f"warning: {read_address(data)} was changed on {changed:%Y-%m-%d %H:%M:%S} UTC, after this answer was "
-            "recorded. It is the answer for the earlier state; name the new one by --edition to count it.",
-            err=True,
-        )
-
-
-def _show_plan(
-    plan: Plan, data: str, source: Data, ledger: str | None, out: Path | None, page: Path | None, json: bool
-) -> str | None:
-    """The plan, and with a ledger what it would decide: the verdict."""
+def _show_plan(plan: Plan, asked: _Asked, source: Source | None, page: Path | None, json: bool) -> str | None:
+    """Show the plan, and with a ledger what it would decide; return that verdict."""
     from dataclasses import replace
 
     from ..addresses import read_address
     from ..engines.sources import open_source
     from ..release.counts import foresee, open_ledger
 
-    outlook = None if ledger is None else foresee(plan, open_source(source), open_ledger(ledger, plan), out)
+    ledger, out, outlook = asked.ledger, asked.out, None
+    if ledger is not None:
+        data = open_source(asked.data) if source is None else source  # which says what is missing
+        outlook = foresee(plan, data, open_ledger(ledger, plan), out)
     report, content = plan.report(), plan.to_json()
     if outlook is not None:
         report = replace(report, sections=(*report.sections, *outlook.report().sections))
         content |= {"left": outlook.left.to_json(), "decision": outlook.to_json()}
-    elif not read_address(data).may_be_opened:
-        missing = f"there is no file {read_address(data)}: whether it has these columns was not looked at"
+    elif source is None:
+        missing = f"there is no file {read_address(asked.data)}: its columns could not be checked"
         report = replace(report, notes=(*report.notes, missing))
     if page is not None:
         report.save(page)

@@ -16,7 +16,7 @@ from typing import Any
 
 from ..addresses import Address, read_address
 from ..engines.base import ROW
-from ..errors import DiscreetError, InvalidInput, InWords, UnreadableFile, WrongType
+from ..errors import DiscreetError, InvalidInput, InWords, UnreadableFile, WrongType, named
 from ..ledger.budget import read_name
 from ..names import in_sql, nearest
 from ..report import Json, Report, Result, Section, Terms
@@ -316,6 +316,10 @@ class Declaration(Result):
             f"{self.name} declares no table {table!r}.",
             f"It declares {listed(sorted(map(in_sql, self.tables)), 'and')}.",
         )
+
+    def fixed(self, field: str) -> InvalidInput:
+        """Return the error of a field that is given although this declaration fixes it."""
+        return InvalidInput(f"{named(field)} is declared in {self.name}.", f"Edit {self.name} to change it.")
 
 
 def _shown_address(text: str) -> str:

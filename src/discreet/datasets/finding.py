@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ..errors import DiscreetError, InvalidInput, arg, call
-from ..names import in_sql
+from ..names import in_sql, nearest
 from ..wording import listed
 from .declaration import ENDING, FORMAT, Declaration
 
@@ -34,11 +34,12 @@ def find_declaration(table: str, folder: Path) -> Declaration:
             f"the table {table!r} is declared in {names}.", f"Say which is meant: {arg('dataset', fitting[0].name)}."
         )
     if declared:
-        tables = listed(sorted(in_sql(name) for one in declared for name in one.tables), "and")
-        known = f"{listed([one.name for one in declared], 'and')} declares {tables}"
+        tables = sorted(name for one in declared for name in one.tables)
+        near = nearest(table, tables)
+        known = f"Did you mean {in_sql(near)}?" if near else f"Declared are {listed([*map(in_sql, tables)], 'and')}."
         raise InvalidInput(
-            f"no dataset here declares the table {table!r}; {known}.",
-            f"Name the table so, or say where it is: {arg('data', 'FILE')}.",
+            f"no dataset in this folder declares the table {table!r}.",
+            f"{known} Or say where it is: {arg('data', 'FILE')}.",
         )
     made = call("dc.Dataset(...)", "discreet dataset new FILE --unit COLUMN --budget EPSILON")
     raise InvalidInput(

@@ -301,7 +301,7 @@ class Ledger:
 
         ``fresh`` and ``paid`` of what is returned tell which.
         """
-        paid = self.recorded(key) or self.reserve(key, request, cost)
+        paid = self.reserve(key, request, cost)
         if isinstance(paid, Recorded):
             return paid
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidInput, InWords
@@ -21,6 +22,13 @@ if TYPE_CHECKING:
 LONGEST_SQL = 200_000
 
 
+@lru_cache(maxsize=32)
+def _statements(sql: str) -> tuple[Expression, ...]:
+    """Parse a text, once where its table is asked for before the rest of it; the trees are only read."""
+    # a remark after the last semicolon is a statement of its own to the parser
+    return tuple(one for one in parse_sql(sql, "duckdb") if type(one).__name__ != "Semicolon")
+
+
 def only_statement(sql: str, what: str) -> Expression:
     """Parse text that holds one statement. Its own words in errors are the request's, never the data's."""
     if not isinstance(sql, str):
@@ -33,8 +41,7 @@ def only_statement(sql: str, what: str) -> Expression:
 
     where: str | None = None
     try:
-        # a remark after the last semicolon is a statement of its own to the parser
-        statements = [one for one in parse_sql(sql, "duckdb") if type(one).__name__ != "Semicolon"]
+        statements = _statements(sql)
     except SqlglotError as error:
         first: dict[str, Any] = (getattr(error, "errors", None) or [{}])[0]
         where = f" at line {first['line']}, column {first['col']}" if first.get("line") else ""

@@ -12,7 +12,7 @@ import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Unpack
+from typing import TypeAlias, Unpack
 
 from ..engines.sources import Counting, Data, Source, open_source
 from ..errors import InvalidInput, SourceFailed, arg, call
@@ -20,7 +20,7 @@ from ..exact.bits import Bits, SecureBits
 from ..ledger.bindings import bind_unit_name, refuse_other_unit_name
 from ..ledger.budget import Cost, amount_text
 from ..ledger.chain import time_text
-from ..ledger.ledger import Ledger
+from ..ledger.ledger import Ledger, Recorded
 from ..report import Json, Report, Result, Section, Terms
 from ..sources.encodings import UTF8
 from .plan.plan import Plan
@@ -146,10 +146,16 @@ class Outlook(Result):
         return f"would be refused: {amount_text(self.missing, up=True)} is missing; {left}"
 
 
-def foresee(plan: Plan, source: Source, book: Ledger, out: str | Path | None = None) -> Outlook:
+#: Finds the recorded answer to the question of a plan, if there is one.
+Lookup: TypeAlias = Callable[[Plan, Ledger], Recorded | None]
+
+
+def foresee(
+    plan: Plan, source: Source, book: Ledger, out: str | Path | None = None, lookup: Lookup = recorded_answer
+) -> Outlook:
     """What a release of this plan would do to its ledger. Whatever would be refused for another reason is refused."""
     _refuse_other_terms(plan, book)
-    recorded = recorded_answer(plan, book)
+    recorded = lookup(plan, book)
     if out is not None:
         refuse_occupied(out, plan.key if recorded else None)
         refuse_without_room(out, plan.cells)
@@ -161,22 +167,24 @@ def foresee(plan: Plan, source: Source, book: Ledger, out: str | Path | None = N
 
 
 def release_plan(
-    plan: Plan, source: Source, book: Ledger, out: str | Path | None = None, bind: Callable[[], None] = lambda: None
-) -> Release:
+    plan: Plan, source: Source, book: Ledger, out: str | Path | None = None,
+    bind: Callable[[], None] = lambda: None, lookup: Lookup = recorded_answer,
+) -> Release:  # fmt: skip
     """Release the counts of a plan, paid by this ledger.
 
-    ``bind`` keeps what the ledger is to know of the data; it is called when nothing else can be refused.
+    ``bind`` keeps what the ledger is to know of the data; it is called when nothing else can be refused. ``lookup`` is
+    for who knows the recorded answer already: of an answer that was recorded since, the reservation tells.
     """
-    return _release(plan, source, book, out, SecureBits(), bind)
+    return _release(plan, source, book, out, SecureBits(), bind, lookup)
 
 
 def _release(
     plan: Plan, source: Source, book: Ledger, out: str | Path | None, bits: Bits,
-    bind: Callable[[], None] = lambda: None,
+    bind: Callable[[], None] = lambda: None, lookup: Lookup = recorded_answer,
 ) -> Release:  # fmt: skip
     """The one path of every release; tests give it bits from a seed."""
     _refuse_other_terms(plan, book)
-    recorded = recorded_answer(plan, book)
+    recorded = lookup(plan, book)
     if out is not None:
         refuse_occupied(out, plan.key if recorded else None)
         refuse_without_room(out, plan.cells)

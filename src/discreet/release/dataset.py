@@ -15,7 +15,7 @@ from ..datasets.making import refuse_other_terms
 from ..engines.sources import Data, Source, open_source
 from ..errors import InvalidInput, WrongType, arg
 from ..ledger.budget import Cost
-from ..ledger.ledger import Ledger
+from ..ledger.ledger import Ledger, Recorded
 from ..questions.domains import split_domain
 from ..questions.question import Question, asked_table, read_question
 from ..report import Json, Report, Result
@@ -167,7 +167,7 @@ class Dataset:
         declared = self.declaration
         for name in FIXED:
             if name in fields:
-                raise InvalidInput(f"{declared.name} says it.", f"Edit {declared.name} to change it.", argument=name)
+                raise declared.fixed(name)
         sql = self._sql(by, where) if questions is None else questions
         if questions is not None and (by or where is not None):
             raise InvalidInput("the question says what to group by.", f"Leave {arg('by')} and {arg('where')} out.")
@@ -183,6 +183,7 @@ class Dataset:
         edition = given.get("edition") or self._edition
         if self._edition and edition != self._edition:
             raise InvalidInput(f"this data is the edition {self._edition!r}.", f"Leave {arg('edition')} out.")
+        named = str(edition)
         own = None if source is not None and not source.has_own_name else read_address(cast(str, data)).dataset
         if own != declared.dataset:  # in memory, or a file of another name, which is an edition of its own
             given["dataset"] = declared.dataset
@@ -195,7 +196,7 @@ class Dataset:
         if self._edition:
             overrides = (f"data: {data}" if isinstance(data, str) else "data in memory", *overrides)
         place = data if isinstance(data, str) else None
-        return BoundPlan(plan, self, table, source, place, request, overrides, encoding)
+        return BoundPlan(plan, self, table, source, place, request, overrides, encoding, named)
 
     def _sql(self, by: Sequence[str], where: str | None) -> str:
         names = [by] if isinstance(by, str) else list(by)
@@ -311,12 +312,13 @@ class BoundPlan(Result):
 
     def __init__(
         self, plan: Plan, dataset: Dataset, table: str, source: Source | None, data: str | None,
-        request: ReleaseRequest, overrides: tuple[str, ...], encoding: str | None = None,
+        request: ReleaseRequest, overrides: tuple[str, ...], encoding: str | None = None, edition: str = "",
     ) -> None:  # fmt: skip
         self.plan, self.dataset_object, self.overrides = plan, dataset, overrides
         self.full_request = request
         self.table, self._opened, self._place = table, source, data
-        self._encoding = encoding
+        self._previewed: list[Recorded | None] = []  # the answer that the last preview saw, until a release takes it
+        self._encoding, self._edition = encoding, edition  # as it was named: a file's own name binds no file
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -334,6 +336,11 @@ class BoundPlan(Result):
         return self._opened
 
     @property
+    def place(self) -> str | None:
+        """The address of the data; None for a table in memory."""
+        return self._place
+
+    @property
     def is_open(self) -> bool:
         """Whether the data was there when it was planned for."""
         return self._opened is not None
@@ -348,7 +355,9 @@ class BoundPlan(Result):
     def preview(self, out: str | Path | None = None) -> Outlook:
         """Return what the ledger would decide now; nothing is spent."""
         book = self._checked_ledger()
-        return foresee(self.plan, self.source, book, out)
+        recorded = self._recorded_answer(self.plan, book)
+        self._previewed = [recorded]
+        return foresee(self.plan, self.source, book, out, lambda *_: recorded)
 
     def release(self, out: str | Path | None = None) -> Release:
         """Release the counts: reserve, count, add noise, commit, and write the bundle to a new folder if one is named.
@@ -356,41 +365,46 @@ class BoundPlan(Result):
         The schema is read again, and everything is rehearsed, immediately before the budget is reserved.
         """
         book = self._checked_ledger()
-        return release_plan(self.plan, self.source, book, out, lambda: self._bind_edition(book))
+        recorded = self._previewed.pop() if self._previewed else self._recorded_answer(self.plan, book)
+        return release_plan(self.plan, self.source, book, out, lambda: self._bind_edition(book), lambda *_: recorded)
 
     def _bind_edition(self, book: Ledger) -> None:
         """Have the ledger keep which file the edition is, if it is a file."""
         if self._place is not None:
-            bind_edition(book, self.table, self.plan.edition, self._place)
+            bind_edition(book, self.table, self._edition, self._place)
 
     def _checked_ledger(self) -> Ledger:
-        """Return the ledger, if no recorded answer of another file would be given."""
+        """Return the ledger, if the edition is not bound to another file there."""
         book = self.dataset_object.ledger
-        edition = self.plan.edition
         if self._place is not None:
-            refuse_other_file(book, self.table, edition, self._place)
-            unbound = edition_file(book, self.table, edition) is None
-            if self.dataset_object._edition and unbound and recorded_answer(self.plan, book) is not None:
-                raise InvalidInput(
-                    f"the edition {edition!r} was answered before, and the ledger does not say from which file.",
-                    f"Name a new edition: {arg('edition', 'NAME')}.",
-                )
+            refuse_other_file(book, self.table, self._edition, self._place)
         return book
+
+    def _recorded_answer(self, plan: Plan, book: Ledger) -> Recorded | None:
+        """Return the recorded answer; one that may be of another file is refused."""
+        recorded = recorded_answer(plan, book)
+        named = self._place is not None and self.dataset_object._edition
+        if recorded is not None and named and edition_file(book, self.table, self._edition) is None:
+            raise InvalidInput(
+                f"the edition {plan.edition!r} was answered before, and the ledger does not say from which file.",
+                f"Name a new edition: {arg('edition', 'NAME')}.",
+            )
+        return recorded
 
     def to_json(self) -> dict[str, Json]:
         """The plan for programs, with the declaration and what replaces parts of it."""
         return {**self.plan.to_json(), "declared_in": self.dataset_object.declaration.name,
                 "overrides": list(self.overrides)}  # fmt: skip
 
-    def report(self, guarantee: bool = True) -> Report:
-        """The plan for people, with the ledger's decision."""
+    def report(self, guarantee: bool = True, outlook: Outlook | None = None) -> Report:
+        """The plan for people, with the ledger's decision: the one that is given, or that of this moment."""
         report = self.plan.report(guarantee)
         notes = self.origin
         if self._opened is None:
             return replace(
                 report, notes=(*report.notes, *notes, "the data is not there: its columns could not be checked")
             )
-        sections = self.preview().report().sections
+        sections = (outlook or self.preview()).report().sections
         return replace(report, sections=(*report.sections, *sections), notes=(*report.notes, *notes))
 
     def __repr__(self) -> str:
