@@ -114,7 +114,7 @@ def test_values_in_a_file_are_offered_and_used(folder: Path) -> None:
     Path("sites.txt").write_text("1\n2\n")
     Path("visits.toml").write_text(TEXT.replace('"1..3"', '{ from = "sites.txt" }'), encoding="utf-8")
     pages = opened("visits.toml")
-    assert "the values in sites.txt" in pages.look("/release/new?data=visits.toml&table=visits")
+    assert "values in sites.txt" in pages.look("/release/new?data=visits.toml&table=visits")
     assert "(2 site: 1, 2)" in pages.post("/release/plan", asked())
 
 
