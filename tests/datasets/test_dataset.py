@@ -10,7 +10,8 @@ import pytest
 
 import discreet as dc
 from datasets.conftest import SQL, write_people
-from discreet.errors import InvalidInput, UnreadableFile, WrongType
+from discreet.datasets.editions import edition_file
+from discreet.errors import BudgetExceeded, InvalidInput, UnreadableFile, WrongType
 from support.refusals import refused
 
 ASKED = {"max_groups": 1, "epsilon": 1}
@@ -137,3 +138,21 @@ def test_data_that_is_missing_is_planned_for_and_not_released(visits: dc.Dataset
     with refused(UnreadableFile, token="visits.csv"):
         plan.release()
     assert not visits.budget.spent.epsilon
+
+
+def test_what_is_refused_binds_no_file(visits: dc.Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The ledger learns which file an edition is after the rehearsal, and only if the budget pays."""
+    book, plan = visits.ledger, visits.plan(SQL, **ASKED)
+    with monkeypatch.context() as broken:
+        broken.setattr("discreet.release.counts._rehearse", _without_room)
+        with refused(InvalidInput, "out"):
+            plan.release()
+    with refused(BudgetExceeded, token="50"):
+        visits.plan(SQL, max_groups=1, epsilon=50).release()
+    assert edition_file(book, "visits", "") is None and not book.entries()
+    plan.release()
+    assert edition_file(book, "visits", "") == "data/visits.csv"
+
+
+def _without_room(*_: object) -> None:
+    raise InvalidInput("there is no room.", argument="out")

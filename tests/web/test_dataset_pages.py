@@ -110,6 +110,21 @@ def test_a_release_shows_what_is_left(pages: QuietPages, folder: Path) -> None:
     assert "epsilon 9 is left" in pages.look("/release/new?data=visits.toml&table=visits")
 
 
+def test_values_in_a_file_are_offered_and_used(folder: Path) -> None:
+    Path("sites.txt").write_text("1\n2\n")
+    Path("visits.toml").write_text(TEXT.replace('"1..3"', '{ from = "sites.txt" }'), encoding="utf-8")
+    pages = opened("visits.toml")
+    assert "values in sites.txt" in pages.look("/release/new?data=visits.toml&table=visits")
+    assert "(2 site: 1, 2)" in pages.post("/release/plan", asked())
+
+
+def test_a_name_that_is_taken_is_refused_before_anything_is_confirmed(pages: QuietPages) -> None:
+    pages.release(asked())
+    assert 'hx-post="/release/run"' in pages.post("/release/review", asked())  # the recorded answer is there already
+    other = pages.post("/release/review", asked(epsilon="2"))
+    assert 'role="alert"' in other and "/release/run" not in other
+
+
 @pytest.mark.parametrize(
     ("changed", "words"),
     [

@@ -30,7 +30,7 @@ from .pages.datasets import DatasetsPage
 from .pages.designing import DesignPage
 from .pages.ledgers import LedgersPage
 from .pages.ptables import PTablePage
-from .pages.release_data import AddressedData, AskedData, DeclaredData
+from .pages.release_data import AddressedData, AvailableData, DeclaredData
 from .pages.releasing import ReleasePage
 from .pages.tradeoff import TradeoffPage
 from .pages.verifying import VerifyPage
@@ -111,15 +111,15 @@ class Site:
         await (self._guarded if first and first[0] in OWN and not answers else self._service)(scope, receive, send)
 
     def _pages(self) -> Starlette:
-        asked: dict[str, AskedData] = {name: DeclaredData(file) for name, file in self._datasets.items()}
-        asked |= {name: AddressedData(place, self._ledgers) for name, place in self._data.items()}
+        available: dict[str, AvailableData] = {name: DeclaredData(file) for name, file in self._datasets.items()}
+        available |= {name: AddressedData(place, self._ledgers) for name, place in self._data.items()}
         routes = [
             Route("/", self._home),
             Route("/enter", _entrance),
             Route("/session", self._enter, methods=["POST"]),
             Route("/log-out", self._log_out, methods=["POST"]),
             Route("/assets/{name:path}", _asset),
-            *ReleasePage(asked, self._ledgers, self._out).routes(),
+            *ReleasePage(available, self._ledgers, self._out).routes(),
             *self._dataset_pages.routes(),
             *PTablePage(self._jobs).routes(),
             *DesignPage(self._jobs).routes(),

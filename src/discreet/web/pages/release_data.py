@@ -128,7 +128,7 @@ class PlannedRelease:
     overrides: tuple[str, ...] = ()
 
 
-class AskedData(Protocol):
+class AvailableData(Protocol):
     """Data that the pages can ask."""
 
     def tables(self) -> list[str]:

@@ -26,7 +26,7 @@ from ...release.publish.released import Release
 from ...report import Picture
 from ..frame.answers import page, piece
 from ..frame.rendering import chart, refusal, report_body
-from .release_data import AskedData, PlannedRelease, budget_text, without_ledger
+from .release_data import AvailableData, PlannedRelease, budget_text, without_ledger
 from .release_form import NAME, WAYS, ReleaseForm
 
 #: Files of a bundle, by their endings.
@@ -61,7 +61,7 @@ class ReleasePage:
         The folder that bundles are written into.
     """
 
-    def __init__(self, data: Mapping[str, AskedData], ledgers: Mapping[str, str], out: Path) -> None:
+    def __init__(self, data: Mapping[str, AvailableData], ledgers: Mapping[str, str], out: Path) -> None:
         self._data, self._ledgers, self._out = data, ledgers, out
         self._turn = Lock()
 
@@ -228,12 +228,13 @@ class ReleasePage:
             raise InvalidInput.must_be("out", "a name of letters, digits, - and _", form.folder)
         return self._out / form.folder
 
-    def _known(self, name: str) -> AskedData:
+    def _known(self, name: str) -> AvailableData:
         if name not in self._data:
             raise InvalidInput(
-                "this server was not started with that data.", "Start it with `discreet serve --data ...`.",
+                "this server was not started with that data.",
+                "Start it with `discreet serve --dataset FILE.toml`, or `--data`.",
                 argument="data",
-            )  # fmt: skip
+            )
         return self._data[name]
 
 
@@ -265,7 +266,7 @@ def _refusal(problem: DiscreetError, form: ReleaseForm) -> str:
     return refusal(problem, max_groups=f"Groups per {form.unit_word}")
 
 
-def _tables(data: AskedData) -> tuple[list[str], str]:
+def _tables(data: AvailableData) -> tuple[list[str], str]:
     """The tables of some data, or why they cannot be listed."""
     try:
         return data.tables(), ""
