@@ -266,7 +266,7 @@ def fold(odds: float) -> str:
 
 
 def _how_rare(mechanism: Mechanism) -> str:
-    """Without a finite epsilon: how often the limit of epsilon = 1 is broken."""
+    """Without a finite epsilon: the delta of epsilon = 1, which is less than the probability of odds above it."""
     verdict = verify(mechanism, mechanism.certificate.notion)
     delta = verdict.delta(1)
     settled = verdict.witness.other_probability == 0
@@ -276,8 +276,8 @@ def _how_rare(mechanism: Mechanism) -> str:
     rho = mechanism.certificate.details.get("zcdp_rho")
     concentrated = f" Its zero-concentrated privacy is rho = {rho}." if rho else ""
     return (
-        f"{what}{concentrated} Odds above 2.72 (epsilon = 1) occur with probability up to {text_up(delta, 3)} "
-        f"(delta): {verdict.delta_witness(1)}."
+        f"{what}{concentrated} At epsilon = 1, no set of reports becomes more than 2.72 times as likely, plus "
+        f"{text_up(delta, 3)} (delta): {verdict.delta_witness(1)}."
     )
 
 

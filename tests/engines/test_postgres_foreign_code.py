@@ -15,9 +15,10 @@ import pytest
 
 import discreet as dc
 from discreet.addresses import read_address
+from discreet.databases.postgres import read_parameters
 from discreet.engines.base import Counting, Discovering
 from discreet.engines.postgres import catalogue
-from discreet.engines.postgres.connection import connected, read_parameters
+from discreet.engines.postgres.connection import connected
 from discreet.engines.postgres.counting import discovering_statement, statement
 from discreet.engines.postgres.source import CountedDatabase
 from discreet.engines.sources import open_source

@@ -189,6 +189,12 @@ def test_one_adapter_speaks_to_highs() -> None:
     assert speakers == ["optimise.lp.highs"]
 
 
+def test_stores_connect_in_one_place() -> None:
+    """Settings, withheld messages and steps done again are written once; locks and a device's diary are no stores."""
+    speakers = {name for name, path in MODULES.items() if re.search(r"\b(sqlite3|driver)\.connect\(", text(path))}
+    assert speakers == {"databases.postgres", "databases.sqlite", "system", "collect.reporting.diary"}
+
+
 def test_errors_import_nothing() -> None:
     assert imports("errors") == set()
 
@@ -292,9 +298,10 @@ ANY = {
         "collect.spark.executors": 3, "collect.spark.source": 2, "collect.spark.tasks": 1, "collect.spark.writing": 4,
         "engines.spark.catalogue": 1, "engines.spark.files": 1, "engines.spark.plans": 1, "engines.spark.session": 2,
         "collect.tables": 2, "engines.duckdb.counting": 1, "engines.postgres.catalogue": 7,
-        "engines.postgres.connection": 7, "engines.postgres.counting": 4, "engines.postgres.source": 4,
+        "databases.postgres": 4, "engines.postgres.connection": 4, "engines.postgres.counting": 4,
+        "engines.postgres.source": 4,
         "engines.reference": 5, "estimation.algebra": 1, "estimation.solvers.large": 2, "exact.arrays": 1,
-        "exact.bits": 5, "exact.inversion": 1, "exact.sampling": 9, "ledger.stores.postgres": 9,
+        "exact.bits": 5, "exact.inversion": 1, "exact.sampling": 9, "ledger.stores.postgres": 8,
         "optimise.lp.bounds": 2, "optimise.lp.highs": 9, "optimise.lp.program": 1, "optimise.lp.refinement": 6,
         "optimise.lp.solver": 1, "pages.html": 2, "pages.pictures": 1,
         "release.outputs.excel": 4, "release.publish.frames": 4, "plots.chart": 6, "plots.counts": 4,

@@ -16,13 +16,13 @@ from pathlib import Path
 
 import pytest
 
+from discreet.databases.failures import StoreUnavailable
 from discreet.errors import BudgetExceeded, InvalidInput, WrongType
 from discreet.ledger.budget import (
     Cost,
 )
 from discreet.ledger.ledger import Ledger, Recorded, Reservation
 from discreet.ledger.stores import sqlite as ledger_store
-from discreet.ledger.stores.base import StoreUnavailable
 from support.ledgers import make, pay
 from support.refusals import Parts, refused
 

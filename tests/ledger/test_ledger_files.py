@@ -16,11 +16,11 @@ from pathlib import Path
 
 import pytest
 
+from discreet.databases.failures import StoreUnavailable
 from discreet.errors import UnreadableFile
 from discreet.ledger.budget import Cost
 from discreet.ledger.ledger import Ledger, init_line, verify_store
 from discreet.ledger.stores import sqlite as ledger_store
-from discreet.ledger.stores.base import StoreUnavailable
 from discreet.ledger.stores.sqlite import SqliteStore
 from support.ledgers import make, pay, tamper
 from support.refusals import refused

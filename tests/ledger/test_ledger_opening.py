@@ -16,10 +16,10 @@ from typer.testing import CliRunner
 
 import discreet as dc
 from discreet.cli.main import app
+from discreet.databases.failures import StoreUnavailable
 from discreet.errors import InvalidInput, SourceFailed
 from discreet.ledger.budget import Cost
 from discreet.ledger.ledger import Ledger, Reservation
-from discreet.ledger.stores.base import StoreUnavailable
 from discreet.release import counts as releasing
 from discreet.release.auditing.audit import verify_bundle
 from support.ledgers import hold, make, pay

@@ -17,13 +17,12 @@ import pytest
 from psycopg.errors import RaiseException, SerializationFailure
 
 import discreet as dc
+from discreet.databases import failures
+from discreet.databases.failures import StoreUnavailable, WriteConflict
 from discreet.errors import BudgetExceeded, InvalidInput, UnreadableFile
 from discreet.ledger.budget import Cost
 from discreet.ledger.chain import canonical_json, digest_of
 from discreet.ledger.ledger import Reservation
-from discreet.ledger.stores import base as stores_base
-from discreet.ledger.stores import postgres
-from discreet.ledger.stores.base import StoreUnavailable, WriteConflict
 from discreet.ledger.stores.postgres import PostgresSession, PostgresStore
 from support.command_line import run
 from support.postgres_server import Server
@@ -287,11 +286,12 @@ def test_a_step_that_is_undone_again_and_again_is_given_up_in_words(address: str
     @contextmanager
     def conflicting(self: PostgresStore) -> Iterator[Any]:
         begun.append(True)
-        raise postgres._in_words(self.name, SerializationFailure())
+        with self._place.withheld(self.name):
+            raise SerializationFailure()
         yield
 
     with monkeypatch.context() as patch:
-        patch.setattr(stores_base, "WAITS", (0.0, 0.0))
+        patch.setattr(failures, "WAITS", (0.0, 0.0))
         patch.setattr(PostgresStore, "writing", conflicting)
         with refused(WriteConflict, token=f"{ledger.name} ... by others ... Nothing was written"):
             ledger.reserve("q", {}, Cost(Fraction(1)))

@@ -74,6 +74,15 @@ def test_a_count_mechanism_used_on_a_persons_own_value_says_its_real_epsilon() -
     assert local_use(dc.randomized_response(3, epsilon=1)) is None
 
 
+def test_delta_is_not_called_the_probability_of_large_odds() -> None:
+    """That probability is larger; the sentence is about every set of reports, and its witness is one."""
+    gauss = dc.discrete_gaussian(sigma2=4)
+    verdict = dc.verify(gauss)
+    assert verdict.delta_witness(1).probability > 5 * verdict.delta(1)  # of reports that all have odds above e
+    words = str(explain(gauss))
+    assert f"no set of reports becomes more than 2.72 times as likely, plus {text_up(verdict.delta(1), 3)}" in words
+
+
 def test_delta_is_not_dressed_up_as_a_bound_on_beliefs() -> None:
     certificate = dc.Certificate("central", 1.0, 1e-3, None, "by hand")
     words = explain(certificate)

@@ -31,8 +31,8 @@ from discreet.collect.stores.opening import STORES, report_store
 from discreet.collect.stores.postgres import TODAY as SERVER_TODAY
 from discreet.collect.stores.repair import repair
 from discreet.collect.stores.sqlite import SqliteReports
+from discreet.databases.failures import StoreUnavailable
 from discreet.errors import InvalidInput, UnreadableFile
-from discreet.ledger.stores.base import StoreUnavailable
 from support.postgres_server import server
 from support.refusals import refused
 from support.running_service import make_token

@@ -30,7 +30,7 @@ from discreet.collect.service.problems import Problem
 from discreet.collect.service.running import Settings, server_options
 from discreet.collect.service.tokens import new_token
 from discreet.collect.stores.opening import report_store
-from discreet.ledger.stores.base import StoreUnavailable
+from discreet.databases.failures import StoreUnavailable
 from support.running_service import Answer
 from support.survey_mechanisms import COUNTS, LABELS
 from support.tiers import examples

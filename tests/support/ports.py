@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import getpass
 import socket
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+
+from discreet.system import lock_file
+from support.waiting import wait_for
 
 
 @contextmanager
@@ -23,3 +29,14 @@ def reserved_port() -> Iterator[int]:
         if sys.platform != "linux":
             holder.close()
         yield port
+
+
+@contextmanager
+def documented_ports() -> Iterator[None]:
+    """Hold the ports that the documentation names: the same for every run, so that one run at a time uses them."""
+    lock = wait_for(lambda: lock_file(Path(tempfile.gettempdir()) / f"discreet-documented-ports-{getpass.getuser()}"))
+    assert lock is not None
+    try:
+        yield
+    finally:
+        lock.close()

@@ -166,7 +166,7 @@ def test_a_store_has_one_writer_there_and_is_free_when_that_is_killed(without_po
     opening = """
 import sys, time
 from discreet.collect.stores.opening import report_store
-from discreet.ledger.stores.base import StoreUnavailable
+from discreet.databases.failures import StoreUnavailable
 store = report_store(sys.argv[1])
 try:
     store.open()

@@ -26,6 +26,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from ..databases.failures import StoreUnavailable
 from ..errors import BudgetExceeded, DiscreetError, InvalidInput, InWords, UnreadableFile, WrongType, arg
 from ..strict_json import read_json
 from .books import VERSION, Books, read_reason
@@ -34,7 +35,7 @@ from .chain import Event, canonical_json, digest_of, next_event
 from .copying import close_and_copy
 from .entries import Entry, LedgerReport, Recorded, Reservation
 from .statement import LedgerStatement, release_line
-from .stores.base import Session, Store, StoreUnavailable
+from .stores.base import Session, Store
 from .stores.opening import create_store, open_store
 
 __all__ = [

@@ -22,7 +22,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ import pytest
 
 from support.pages import README, blocks, commands
 from support.paths import DOCS, ROOT
+from support.ports import documented_ports
 
 PAGES = sorted(DOCS.glob("*.md"))
 
@@ -93,7 +94,8 @@ def _run_page(page: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_everything_on_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    _run_page(page, tmp_path, monkeypatch)
+    with documented_ports() if "discreet serve " in page.read_text(encoding="utf-8") else nullcontext():
+        _run_page(page, tmp_path, monkeypatch)
 
 
 def test_everything_in_the_readme_runs(
@@ -129,8 +131,13 @@ class _Loads(HTMLParser):
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("sphinx", reason="the docs extra is not installed")
     folder = tmp_path_factory.mktemp("site")
+    # pictures are drawn beside the pages: another run draws its own
+    sources = shutil.copytree(DOCS, folder / "project" / "docs", ignore=shutil.ignore_patterns("_build", "_generated"))
+    for beside in ROOT.iterdir():
+        if beside != DOCS and not beside.name.startswith("."):
+            (folder / "project" / beside.name).symlink_to(beside)
     command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", "-d", str(folder / "cache")]
-    done = subprocess.run([*command, str(DOCS), str(folder / "html")], capture_output=True, text=True, timeout=300)
+    done = subprocess.run([*command, str(sources), str(folder / "html")], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     return folder / "html"
 

@@ -20,8 +20,8 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.types import Message, Receive, Scope, Send
 
+from ...databases.failures import StoreUnavailable
 from ...errors import DiscreetError
-from ...ledger.stores.base import StoreUnavailable
 from ..browser.routes import AnswerPage
 from ..encoded import Encoded, encode, respond
 from ..stores.base import ReportStore

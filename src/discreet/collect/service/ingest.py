@@ -16,7 +16,7 @@ from typing import TypeAlias
 from starlette.concurrency import run_in_threadpool
 from starlette.types import Receive, Scope, Send
 
-from ...ledger.stores.base import StoreUnavailable
+from ...databases.failures import StoreUnavailable
 from ..collection import NAME
 from ..keys import KEPT, read_key
 from ..stores.base import Outcome, ReportStore

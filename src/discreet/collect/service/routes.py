@@ -13,8 +13,8 @@ from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from starlette.concurrency import run_in_threadpool
 
+from ...databases.failures import StoreUnavailable
 from ...errors import DiscreetError, InvalidInput, InWords, Unsupported
-from ...ledger.stores.base import StoreUnavailable
 from ...mechanism import Mechanism
 from ...report import Json, stamped
 from ..browser.assets import answer_page

@@ -125,7 +125,7 @@ class ReportStore(ABC):
 
     ``add`` is called by one thread of a process at a time; everything else may be called by any thread. What a method
     wrote is durable when it returns. A store that cannot be reached raises
-    :class:`~discreet.ledger.stores.base.StoreUnavailable`.
+    :class:`~discreet.databases.failures.StoreUnavailable`.
     """
 
     #: Whether several processes may write to it at once.

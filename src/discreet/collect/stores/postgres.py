@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, suppress
 from typing import TYPE_CHECKING, ClassVar, TypeAlias, TypeVar
 
 from ...addresses import Address
-from ...engines.postgres.connection import psycopg_driver, read_parameters
+from ...databases.failures import Failures, write_patiently
+from ...databases.postgres import CONFLICTS, NO_ANSWER, PostgresPlace, psycopg_driver
 from ...errors import DiscreetError, InvalidInput, UnreadableFile
-from ...ledger.stores.base import WAITS, StoreUnavailable, WriteConflict
 from .base import (
     NO_DAY,
     REWRITTEN,
@@ -92,6 +91,21 @@ _SINCE_FORMAT_3 = (
 TODAY = "((now() AT TIME ZONE 'UTC')::date - DATE '0001-01-01' + 1)"
 
 
+#: What the server finds, in words that say what to do.
+_FAILURES = Failures(
+    unavailable=dict.fromkeys(
+        # 58 and XX: what a server says whose files or shared memory went away with a crash
+        ("08", "57", "53", "58", "XX", "55P03", "25006", "42501", NO_ANSWER),
+        ("ended the connection, or refuses it now ({code}).", "Try again."),
+    ),
+    unreadable={},
+    other=lambda name, code: InvalidInput(
+        f"{name} cannot be used as a store of reports ({code}).", "Look at the server's log."
+    ),
+    conflicts=CONFLICTS,
+)
+
+
 class PostgresReports(ReportStore):
     """Reports in the schema ``discreet_reports`` of a database: ``postgresql://user@host/study``.
 
@@ -105,7 +119,7 @@ class PostgresReports(ReportStore):
 
     def __init__(self, address: str) -> None:
         self._address = Address("postgresql", address)
-        self._parameters = read_parameters(self._address)
+        self._place = PostgresPlace(self._address, _SETTINGS, _FAILURES)
         self._writer: Connection | None = None
         self._turn = threading.Lock()
 
@@ -248,24 +262,16 @@ class PostgresReports(ReportStore):
         may have been written: whoever asks again is answered by what is there.
         """
         with self._turn:
-            for wait in WAITS:
-                try:
-                    return self._try(step)
-                except WriteConflict:
-                    time.sleep(wait)
-            return self._try(step)
+            return write_patiently(lambda: self._try(step))
 
     def _try(self, step: Callable[[Connection], T]) -> T:
-        driver = psycopg_driver()
         if self._writer is None:
-            self._writer = self._connect()
+            self._writer = self._place.connect(self.name)
         try:
-            self._writer.execute(b"BEGIN ISOLATION LEVEL READ COMMITTED")
-            made = step(self._writer)
-            self._writer.execute(b"COMMIT")
-        except driver.Error as problem:
-            self._drop_writer()
-            raise _in_words(self.name, problem) from None
+            with self._place.withheld(self.name):
+                self._writer.execute(b"BEGIN ISOLATION LEVEL READ COMMITTED")
+                made = step(self._writer)
+                self._writer.execute(b"COMMIT")
         except BaseException:
             self._drop_writer()
             raise
@@ -276,30 +282,9 @@ class PostgresReports(ReportStore):
             self._writer.close()  # undoes an open transaction
             self._writer = None
 
-    def _connect(self) -> Connection:
-        driver = psycopg_driver()
-        try:
-            connection: Connection = driver.connect(
-                **self._parameters, autocommit=True, prepare_threshold=None, cursor_factory=driver.RawCursor
-            )
-            connection.execute("; ".join(f"SET {name} = '{value}'" for name, value in _SETTINGS.items()).encode())
-        except driver.Error:
-            raise StoreUnavailable(
-                f"{self.name} cannot be reached.", "Look at the address, the server and the role; nothing was written."
-            ) from None
-        return connection
-
-    @contextmanager
-    def _connected(self) -> Iterator[Connection]:
+    def _connected(self) -> AbstractContextManager[Connection]:
         """A connection for one look."""
-        driver = psycopg_driver()
-        connection = self._connect()
-        try:
-            yield connection
-        except driver.Error as problem:
-            raise _in_words(self.name, problem) from None
-        finally:
-            connection.close()
+        return self._place.connected(self.name)
 
 
 def _run(connection: Connection, sql: str, *values: object) -> Cursor:
@@ -395,16 +380,3 @@ def _settle(connection: Connection) -> bool:
         "INSERT INTO {}.counts SELECT * FROM old ORDER BY mechanism, report",
     )
     return True
-
-
-def _in_words(name: str, problem: Exception) -> DiscreetError:
-    """What the server found, in words that say what to do."""
-    state = getattr(problem, "sqlstate", None) or ""
-    if state in ("40001", "40P01"):
-        return WriteConflict(f"{name} was written by others at the same time.", "Nothing was written; try again.")
-    # 58 and XX: what a server says whose files or shared memory went away with a crash
-    if not state or state.startswith(("08", "57", "53", "58", "XX", "55P03", "25006", "42501")):
-        return StoreUnavailable(
-            f"{name} ended the connection, or refuses it now ({state or 'no answer'}).", "Try again."
-        )
-    return InvalidInput(f"{name} cannot be used as a store of reports ({state}).", "Look at the server's log.")

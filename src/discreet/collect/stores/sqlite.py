@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from itertools import chain, groupby
 from pathlib import Path
 from typing import ClassVar
-from urllib.parse import quote
 
+from ...databases.failures import Failures, StoreUnavailable
+from ...databases.sqlite import Mark, connect, make_private_file, read_mark, withheld, write_mark
 from ...errors import DiscreetError, InvalidInput, UnreadableFile
-from ...ledger.stores.base import StoreUnavailable
 from ...strict_json import read_json
 from ...system import FileLock, lock_file
 from .. import keys
@@ -49,6 +48,14 @@ BRIEFLY = 100
 #: Pages that the log may have before they go into the file, and the memory for pages of the file, in kibibytes.
 CHECKPOINT, CACHE = 16_384, 65_536
 
+_WRITER_SETTINGS = {
+    "synchronous": "FULL",
+    "wal_autocheckpoint": f"{CHECKPOINT}",
+    "cache_size": f"-{CACHE}",
+    "secure_delete": "ON",
+    "temp_store": "MEMORY",
+}
+
 #: How many rows one statement looks up or inserts.
 AT_ONCE = 500
 
@@ -71,6 +78,26 @@ _SINCE_FORMAT_2 = (
     "ALTER TABLE horizon ADD COLUMN first INTEGER NOT NULL DEFAULT 0",
     # keys that were refused for their day, and that day
     "CREATE TABLE refused (key BLOB PRIMARY KEY, day INTEGER NOT NULL) WITHOUT ROWID",
+)
+
+
+_DAMAGED = ("is damaged, or is not a store of reports.", "Restore a copy of it.")
+
+#: What SQLite finds, in words that say what to do.
+_FAILURES = Failures(
+    unavailable={
+        "SQLITE_BUSY": ("is in use by another program.", "Nothing was written; try again."),
+        "SQLITE_LOCKED": ("is in use by another program.", "Nothing was written; try again."),
+        "SQLITE_READONLY": ("cannot be written: it, or its folder, is read-only.", "Change its permissions."),
+        "SQLITE_PERM": ("cannot be opened: permission denied.", "Change its permissions."),
+        "SQLITE_CANTOPEN": ("cannot be opened.", "Look at the permissions of the file and of its folder."),
+        "SQLITE_FULL": ("cannot be written: the disk is full.", "Make room, and try again."),
+        "SQLITE_IOERR": ("cannot be read or written: the disk fails.", "Look at the disk."),
+    },
+    unreadable={"SQLITE_NOTADB": _DAMAGED, "SQLITE_CORRUPT": _DAMAGED},
+    other=lambda name, code: InvalidInput(
+        f"{name} cannot be used as a store of reports ({code}).", "Name another file."
+    ),
 )
 
 
@@ -104,8 +131,7 @@ class SqliteReports(ReportStore):
         self._lock_file = self._take_lock()
         try:
             if not self._path.exists():
-                # the mode keeps hashes of tokens to the owner; SQLite gives its log the same one
-                os.close(os.open(self._path, os.O_CREAT | os.O_WRONLY, 0o600))
+                make_private_file(self._path, new=False)  # it holds hashes of tokens
             self._connection = self._connected("rw")
             with self._in_words():
                 self._prepare(self._connection)
@@ -245,24 +271,13 @@ class SqliteReports(ReportStore):
         return lock
 
     def _connected(self, mode: str) -> sqlite3.Connection:
-        address = f"file:{quote(str(self._path.absolute()))}?mode={mode}"
+        settings = _WRITER_SETTINGS if mode == "rw" else {}
         with self._in_words():
-            connection = sqlite3.connect(
-                address, uri=True, timeout=PATIENCE, isolation_level=None, check_same_thread=False
-            )
-            connection.execute("PRAGMA trusted_schema = OFF")
-            if mode == "rw":
-                connection.execute("PRAGMA synchronous = FULL")
-                connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT}")
-                connection.execute(f"PRAGMA cache_size = -{CACHE}")
-                connection.execute("PRAGMA secure_delete = ON")
-                connection.execute("PRAGMA temp_store = MEMORY")
-            return connection
+            return connect(self._path, mode, patience=PATIENCE, settings=settings, one_thread=False)
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
         """Make the tables of an empty file, and refuse a file that holds something else."""
-        application = connection.execute("PRAGMA application_id").fetchone()[0]
-        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        application, version = read_mark(connection)
         tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
         if application != _APPLICATION and tables:
             raise UnreadableFile(f"{self.name} is a SQLite database, but not a store of reports.", "Name another file.")
@@ -279,8 +294,7 @@ class SqliteReports(ReportStore):
             connection.execute(statement)
         if application != _APPLICATION:
             connection.execute("INSERT INTO horizon VALUES (1, 0, ?)", (NO_DAY,))
-        connection.execute(f"PRAGMA application_id = {_APPLICATION}")
-        connection.execute(f"PRAGMA user_version = {FORMAT}")
+        write_mark(connection, Mark(_APPLICATION, FORMAT))
         connection.execute("COMMIT")
 
     @contextmanager
@@ -308,13 +322,9 @@ class SqliteReports(ReportStore):
         finally:
             connection.close()
 
-    @contextmanager
-    def _in_words(self) -> Iterator[None]:
-        """What SQLite finds, in words that say what to do."""
-        try:
-            yield
-        except sqlite3.Error as problem:
-            raise _as_refusal(self.name, problem) from None
+    def _in_words(self) -> AbstractContextManager[None]:
+        """Turn what SQLite says into words that say what to do."""
+        return withheld(self.name, _FAILURES)
 
 
 #: What becomes of a count that is there already.
@@ -382,25 +392,3 @@ def _some_at_once(all_keys: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
     """Yield keys in portions that one statement looks up."""
     for start in range(0, len(all_keys), AT_ONCE):
         yield all_keys[start : start + AT_ONCE]
-
-
-def _as_refusal(name: str, problem: sqlite3.Error) -> DiscreetError:
-    code = getattr(problem, "sqlite_errorname", "") or ""
-    for start, (what, advice) in _UNAVAILABLE.items():
-        if code.startswith(start):
-            return StoreUnavailable(f"{name} {what}", advice)
-    if code.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT")):
-        return UnreadableFile(f"{name} is damaged, or is not a store of reports.", "Restore a copy of it.")
-    return InvalidInput(f"{name} cannot be used as a store of reports ({code}).", "Name another file.")
-
-
-#: What SQLite says -> what that is, and what to do.
-_UNAVAILABLE = {
-    "SQLITE_BUSY": ("is in use by another program.", "Nothing was written; try again."),
-    "SQLITE_LOCKED": ("is in use by another program.", "Nothing was written; try again."),
-    "SQLITE_READONLY": ("cannot be written: it, or its folder, is read-only.", "Change its permissions."),
-    "SQLITE_PERM": ("cannot be opened: permission denied.", "Change its permissions."),
-    "SQLITE_CANTOPEN": ("cannot be opened.", "Look at the permissions of the file and of its folder."),
-    "SQLITE_FULL": ("cannot be written: the disk is full.", "Make room, and try again."),
-    "SQLITE_IOERR": ("cannot be read or written: the disk fails.", "Look at the disk."),
-}

@@ -8,11 +8,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ...addresses import Address
+from ...databases.postgres import read_parameters
 from ...errors import DiscreetError, SourceFailed
 from ...exact.arrays import IntArray
 from ..base import Counting, Discovering, Found, Snapshot, Source
 from .catalogue import Relation, case_collation, column_names, lock, read_relation, refuse_kind, relation_names
-from .connection import connected, read_parameters
+from .connection import connected
 from .counting import count, discover, discovering_statement, statement
 from .dialect import PostgresDialect
 

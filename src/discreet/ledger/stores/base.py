@@ -6,8 +6,6 @@ secret key, and the place of every recorded answer by the key of its question.
 
 from __future__ import annotations
 
-import random
-import time
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -15,25 +13,14 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TypeVar
 
-from ...errors import UnreadableFile
+from ...databases.failures import write_patiently
 from ...sources.packed import TooLarge, unpack_zlib
 from ..chain import Row, digest_of
 
 T = TypeVar("T")
 
-#: How long a step waits before it is done again, in seconds.
-WAITS = (0.01, 0.03, 0.1, 0.3, 1.0)
-
 #: The largest content that is unpacked, in bytes: far above that of any release, whatever a ledger says it holds.
 MAX_CONTENT_BYTES = 2**31
-
-
-class StoreUnavailable(UnreadableFile):
-    """A store that cannot be reached now: in use, read-only, or on a disk that is full. Nothing is known against it."""
-
-
-class WriteConflict(StoreUnavailable):
-    """A transaction that the database undid because of another one at the same time. Nothing of it was written."""
 
 
 class Session(ABC):
@@ -105,7 +92,8 @@ class Store(ABC):
 
     ``writing`` must exclude every other writer from its beginning to its end, and what was written must be durable when
     it ends; an exception inside it leaves the store as it was. A store that cannot be reached raises
-    :class:`StoreUnavailable`, and one that holds something else than a ledger ``UnreadableFile``.
+    :class:`~discreet.databases.failures.StoreUnavailable`, and one that holds something else than a ledger
+    ``UnreadableFile``.
     """
 
     @abstractmethod
@@ -151,14 +139,12 @@ class Store(ABC):
         times with short waits. So a step reads and writes through its session alone. Whatever else fails is not
         repeated: whether it was written may not be known.
         """
-        for wait in WAITS:
-            try:
-                with self.writing() as session:
-                    return step(session)
-            except WriteConflict:
-                time.sleep(wait * random.uniform(0.5, 1.5))  # not in step with the other
-        with self.writing() as session:
-            return step(session)
+
+        def transaction() -> T:
+            with self.writing() as session:
+                return step(session)
+
+        return write_patiently(transaction)
 
     @abstractmethod
     def damage(self) -> list[str]:

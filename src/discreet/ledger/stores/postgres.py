@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...addresses import Address
-from ...engines.postgres.connection import psycopg_driver, read_parameters
-from ...errors import DiscreetError, InvalidInput, UnreadableFile
+from ...databases.failures import Failures
+from ...databases.postgres import CONFLICTS, NO_ANSWER, PostgresPlace, psycopg_driver
+from ...errors import InvalidInput, UnreadableFile
 from ..chain import Row
-from .base import Session, Store, StoreUnavailable, WriteConflict
+from .base import Session, Store
 
 if TYPE_CHECKING:
     import psycopg
@@ -47,6 +48,27 @@ _SETTINGS = {
     "bytea_output": "hex",
     "standard_conforming_strings": "on",
 }
+
+
+_MAY_BE_THERE = ("ended the connection.", "What was being written may be there or not: see discreet ledger show.")
+
+#: What the server finds, in words that say what to do.
+_FAILURES = Failures(
+    unavailable={
+        "55P03": (f"has been in use by another process for {PATIENCE} seconds.", "Nothing was written; try again."),
+        "40003": _MAY_BE_THERE,
+        "40": ("undid what was being written.", "Nothing was written; try again."),
+        "42501": ("cannot be used: the role lacks permission on its schema. Nothing was written.", ""),
+        "25006": ("cannot be written: the server or the role is read-only. Nothing was written.", ""),
+        "53": ("cannot be written: the server has no room or no connections left. Nothing was written.", ""),
+        "57": _MAY_BE_THERE,
+        "08": _MAY_BE_THERE,
+        NO_ANSWER: _MAY_BE_THERE,
+    },
+    unreadable={"23": ("was altered: it has rows that cannot be.", "See discreet ledger verify.")},
+    other=lambda name, code: UnreadableFile(f"{name} cannot be used as a ledger: the server refuses ({code})."),
+    conflicts=CONFLICTS,
+)
 
 
 class PostgresSession(Session):
@@ -113,7 +135,7 @@ class PostgresStore(Store):
     def __init__(self, address: str | Path) -> None:
         rest, name = _split_name(str(address))
         self._address = Address("postgresql", rest)
-        self._parameters = read_parameters(self._address)
+        self._place = PostgresPlace(self._address, _SETTINGS, _FAILURES)
         self._ledger = name
         self._schema = f"discreet_{name}"
 
@@ -185,27 +207,9 @@ class PostgresStore(Store):
 
     # ---------------------------------------------------------------- connections
 
-    @contextmanager
-    def _connected(self) -> Iterator[psycopg.Connection[Any]]:
+    def _connected(self) -> AbstractContextManager[psycopg.Connection[Any]]:
         """A connection for one transaction; what is not committed when it ends is undone."""
-        driver = psycopg_driver()
-        try:
-            connection = driver.connect(
-                **self._parameters, autocommit=True, prepare_threshold=None, cursor_factory=driver.RawCursor
-            )
-        except driver.Error:
-            raise StoreUnavailable(
-                f"{self.name} cannot be reached.",
-                "Look at the address, the server and the role; nothing was written.",
-            ) from None
-        try:
-            settings = "; ".join(f"SET {name} = '{value}'" for name, value in _SETTINGS.items())
-            connection.execute(settings.encode())
-            yield connection
-        except driver.Error as problem:
-            raise _in_words(self.name, problem) from None
-        finally:
-            connection.close()  # undoes an open transaction
+        return self._place.connected(self.name)
 
     def _lock(self, connection: psycopg.Connection[Any]) -> None:
         errors = psycopg_driver().errors
@@ -330,42 +334,3 @@ def _expected_layout(schema: str) -> set[tuple[str, ...]]:
         )
         expected.add(("trigger", table, trigger, "O"))
     return expected
-
-
-# ------------------------------------------------------------------------------------------------ errors
-
-
-def _in_words(name: str, problem: Any) -> DiscreetError:
-    """What the server found, in words that say what to do. Its own could quote what the ledger holds."""
-    state = getattr(problem, "sqlstate", None) or ""
-    if state in _CONFLICTS:
-        return WriteConflict(f"{name} was written by others at the same time.", "Nothing was written; try again.")
-    if not state:  # no answer came back: whether the last step took effect is not known
-        state = _NO_ANSWER
-    for start, (what, advice) in _UNAVAILABLE.items():
-        if state.startswith(start):
-            return StoreUnavailable(f"{name} {what}", advice)
-    if state.startswith("23"):
-        return UnreadableFile(f"{name} was altered: it has rows that cannot be.", "See discreet ledger verify.")
-    return UnreadableFile(f"{name} cannot be used as a ledger: the server refuses ({state}).")
-
-
-#: The server undid the whole transaction, also where it says so of a COMMIT: a serialisation failure, a deadlock.
-_CONFLICTS = ("40001", "40P01")
-
-#: A state of a connection that ended.
-_NO_ANSWER = "08"
-
-_MAY_BE_THERE = ("ended the connection.", "What was being written may be there or not: see discreet ledger show.")
-
-#: How a state begins -> what that is, and what to do.
-_UNAVAILABLE = {
-    "55P03": (f"has been in use by another process for {PATIENCE} seconds.", "Nothing was written; try again."),
-    "40003": _MAY_BE_THERE,
-    "40": ("undid what was being written.", "Nothing was written; try again."),
-    "42501": ("cannot be used: the role lacks permission on its schema. Nothing was written.", ""),
-    "25006": ("cannot be written: the server or the role is read-only. Nothing was written.", ""),
-    "53": ("cannot be written: the server has no room or no connections left. Nothing was written.", ""),
-    "57": _MAY_BE_THERE,
-    _NO_ANSWER: _MAY_BE_THERE,
-}

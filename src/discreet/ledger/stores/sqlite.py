@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from urllib.parse import quote
 
-from ...errors import DiscreetError, InvalidInput, UnreadableFile
+from ...databases.failures import Failures
+from ...databases.sqlite import Mark, connect, make_private_file, read_mark, withheld, write_mark
+from ...errors import InvalidInput, UnreadableFile
 from ..chain import Row
-from .base import Session, Store, StoreUnavailable
+from .base import Session, Store
 
 #: The version of the file's layout, kept in SQLite's ``user_version``. Format 1 has no events that tell when rows could
 #: be read first; formats 1 and 2 have no table of answers. A program that knows only older formats must not write to
@@ -55,6 +55,33 @@ _LAYOUTS = {
     2: _layout("events", "contents", "secret"),
     FORMAT: _layout("events", "contents", "secret", "answers"),
 }
+
+
+#: What SQLite finds, in words that say what to do.
+_FAILURES = Failures(
+    unavailable={
+        "SQLITE_BUSY": (
+            f"has been in use by another process for {PATIENCE:g} seconds.", "Nothing was written; try again."
+        ),
+        "SQLITE_LOCKED": ("is in use by another program.", "Nothing was written; try again."),
+        "SQLITE_READONLY": ("cannot be written: it, or the folder it lies in, is read-only. Nothing was written.", ""),
+        "SQLITE_PERM": ("cannot be opened: permission denied.", ""),
+        "SQLITE_CANTOPEN": ("cannot be opened.", "Look at the permissions of the file and of the folder it lies in."),
+        "SQLITE_FULL": ("cannot be written: the disk is full. Nothing was written.", "Make room, and try again."),
+        "SQLITE_IOERR": (
+            "cannot be read or written: the disk or the network drive fails.", "See discreet ledger show."
+        ),
+        "SQLITE_TOOBIG": ("cannot keep so large an answer: the limit is a thousand million bytes, compressed.", ""),
+    },
+    unreadable={
+        "SQLITE_NOTADB": ("is not a ledger.", "A ledger is made by: discreet ledger init."),
+        "SQLITE_CORRUPT": (
+            "is damaged.", "Restore a copy, and compare it with the bundles: discreet ledger verify --bundle."
+        ),
+        "SQLITE_CONSTRAINT": ("was altered: it has rows that cannot be.", "See discreet ledger verify."),
+    },
+    other=lambda name, code: UnreadableFile(f"{name} cannot be used as a ledger: SQLite cannot read it."),
+)  # fmt: skip
 
 
 class SqliteSession(Session):
@@ -137,8 +164,7 @@ class SqliteStore(Store):
         """Make a file with its first event, in one step; of several processes that try, one succeeds."""
         store = cls(address)
         try:
-            # The mode keeps the key of the bounding secret; SQLite gives its journal the same one.
-            os.close(os.open(store._path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+            make_private_file(store._path, new=True)  # it holds the key of the bounding secret
         except FileExistsError:
             raise InvalidInput(
                 f"{store.name} exists already, and a ledger is never overwritten: what was spent stays spent.",
@@ -149,8 +175,7 @@ class SqliteStore(Store):
         try:
             with store._connected() as connection:
                 connection.execute("BEGIN EXCLUSIVE")
-                connection.execute(f"PRAGMA application_id = {_APPLICATION}")
-                connection.execute(f"PRAGMA user_version = {FORMAT}")
+                write_mark(connection, Mark(_APPLICATION, FORMAT))
                 for statement in _LAYOUTS[FORMAT]:
                     connection.execute(statement)
                 connection.execute("INSERT INTO secret VALUES (1, ?)", (secret,))
@@ -188,33 +213,21 @@ class SqliteStore(Store):
     @contextmanager
     def _connected(self) -> Iterator[sqlite3.Connection]:
         """A connection for one transaction; what is not committed when it ends is undone."""
-        # The file is never opened by any other means: closing it would drop the locks of this process's other threads.
-        try:
-            address = f"file:{quote(str(self._path.absolute()))}?mode=rw"  # never creates a file
-            connection = sqlite3.connect(address, uri=True, timeout=PATIENCE, isolation_level=None)
-        except sqlite3.Error as problem:
-            raise _told(self.name, problem) from None
-        try:
-            connection.execute("PRAGMA trusted_schema = OFF")
-            connection.execute("PRAGMA synchronous = EXTRA")
-            mode = connection.execute("PRAGMA journal_mode = DELETE").fetchone()[0]
-            if mode != "delete":
-                raise UnreadableFile(
-                    f"{self.name} was switched to SQLite's journal mode {mode!r} and cannot be switched back now.",
-                    "End the other programs that use it.",
-                )
-            yield connection
-        except sqlite3.Error as problem:
-            raise _told(self.name, problem) from None
-        except UnicodeDecodeError:  # Python's reading of what SQLite says about a damaged file
-            what, advice = _BROKEN["SQLITE_CORRUPT"]
-            raise UnreadableFile(f"{self.name} {what}", advice) from None
-        finally:
-            connection.close()  # undoes an open transaction
+        with withheld(self.name, _FAILURES):
+            connection = connect(self._path, "rw", patience=PATIENCE, settings={"synchronous": "EXTRA"})
+            try:
+                mode = connection.execute("PRAGMA journal_mode = DELETE").fetchone()[0]
+                if mode != "delete":
+                    raise UnreadableFile(
+                        f"{self.name} was switched to SQLite's journal mode {mode!r} and cannot be switched back now.",
+                        "End the other programs that use it.",
+                    )
+                yield connection
+            finally:
+                connection.close()  # undoes an open transaction
 
     def _refuse_foreign(self, connection: sqlite3.Connection) -> None:
-        application = connection.execute("PRAGMA application_id").fetchone()[0]
-        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        application, version = read_mark(connection)
         if application != _APPLICATION:
             empty = not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
             raise UnreadableFile(
@@ -232,37 +245,3 @@ class SqliteStore(Store):
             raise UnreadableFile(
                 f"{self.name} was altered: its tables or the triggers that forbid changes are not those of a ledger."
             )
-
-
-def _told(name: str, problem: sqlite3.Error) -> DiscreetError:
-    """What SQLite found, in words that say what to do."""
-    code = getattr(problem, "sqlite_errorname", "") or ""
-    for start, (what, advice) in _UNAVAILABLE.items():
-        if code.startswith(start):
-            return StoreUnavailable(f"{name} {what}", advice)
-    for start, (what, advice) in _BROKEN.items():
-        if code.startswith(start):
-            return UnreadableFile(f"{name} {what}", advice)
-    return UnreadableFile(f"{name} cannot be used as a ledger: SQLite cannot read it.")
-
-
-#: What SQLite says -> what that is, and what to do.
-_UNAVAILABLE = {
-    "SQLITE_BUSY": (f"has been in use by another process for {PATIENCE:g} seconds.", "Nothing was written; try again."),
-    "SQLITE_LOCKED": ("is in use by another program.", "Nothing was written; try again."),
-    "SQLITE_READONLY": ("cannot be written: it, or the folder it lies in, is read-only. Nothing was written.", ""),
-    "SQLITE_PERM": ("cannot be opened: permission denied.", ""),
-    "SQLITE_CANTOPEN": ("cannot be opened.", "Look at the permissions of the file and of the folder it lies in."),
-    "SQLITE_FULL": ("cannot be written: the disk is full. Nothing was written.", "Make room, and try again."),
-    "SQLITE_IOERR": ("cannot be read or written: the disk or the network drive fails.", "See discreet ledger show."),
-    "SQLITE_TOOBIG": ("cannot keep so large an answer: the limit is a thousand million bytes, compressed.", ""),
-}
-
-_BROKEN = {
-    "SQLITE_NOTADB": ("is not a ledger.", "A ledger is made by: discreet ledger init."),
-    "SQLITE_CORRUPT": (
-        "is damaged.",
-        "Restore a copy, and compare it with the bundles: discreet ledger verify --bundle.",
-    ),
-    "SQLITE_CONSTRAINT": ("was altered: it has rows that cannot be.", "See discreet ledger verify."),
-}
