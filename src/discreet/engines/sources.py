@@ -20,10 +20,10 @@ from .spark.source import open_session, open_spark
 
 __all__ = ["Counting", "Data", "Source", "columns_of", "open_source"]
 
-#: What a release reads: an address, a table in memory, a session of Spark, or a source that is open already.
+#: Data for a release: an address, a table in memory, a session of Spark, or an open source.
 Data: TypeAlias = str | Path | Source | ArrowStream | Session
 
-#: The schemes of data -> how its engine opens it.
+#: Schemes of data -> the function by which its engine opens it.
 OPENERS: Mapping[str, Callable[[Address], Source]] = {
     FILE: open_counted_files,
     "duckdb": open_counted_files,
@@ -71,7 +71,7 @@ def _named(dataset: str | None, what: str) -> str:
 
 
 def columns_of(data: str | Path | Address) -> set[str] | None:
-    """The names of all columns of all tables of some data, or None if there is no such file."""
+    """Return the names of all columns of all tables of some data, or None if there is no such file."""
     address = read_address(data)
     if not address.may_be_opened:
         return None

@@ -70,7 +70,7 @@ def _refuse_other_texts(test: Compare | Member, column: str, kind: str, text: st
 
 
 def reading_notes(question: Question, kinds: Mapping[str, str]) -> tuple[str, ...]:
-    """What a person should know about how a question reads the columns of its table, of which each has a kind.
+    """Return what a person should know about how a question reads the columns of its table, of which each has a kind.
 
     Raises
     ------

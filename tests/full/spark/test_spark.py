@@ -219,7 +219,7 @@ def test_many_files_are_listed_as_few_are(spark: Any, tmp_path, monkeypatch) -> 
         written(tmp_path / "t", {"x": [i]}, f"{i} é.parquet")
     own, place = sessions.own_session(spark), Files(str(tmp_path / "t"), "parquet")
     few = place.listed(own)
-    monkeypatch.setattr(files, "_ASKED_ONE_BY_ONE", 0)
+    monkeypatch.setattr(files, "_MAX_DIRECT_LISTINGS", 0)
     assert place.listed(own) == few and len(few) == 3
 
 

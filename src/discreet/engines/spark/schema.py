@@ -1,4 +1,4 @@
-"""Columns of Spark by their types. What has an equality, a text or a padding of its own is refused for its type."""
+"""Columns of Spark by their types. Types with an equality, a text or a padding of their own are refused."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from ..columns import DECIMAL, MOMENT, Column
+from ..columns import DECIMAL, TIMESTAMPTZ, Column
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructField, StructType
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 _KINDS = {
     "tinyint": "integer", "smallint": "integer", "int": "integer", "bigint": "integer", "float": "number",
     "double": "number", "string": "text", "boolean": "boolean", "date": "date", "timestamp_ntz": "timestamp",
-    "timestamp": MOMENT,
+    "timestamp": TIMESTAMPTZ,
 }  # fmt: skip
 
-#: Where Spark notes that a column was declared as CHAR or VARCHAR.
+#: Spark's metadata key of a column declared as CHAR or VARCHAR.
 _DECLARED_LENGTH = "__CHAR_VARCHAR_TYPE_STRING"
 
 
 def columns_of(schema: StructType, unsafe: Mapping[str, str]) -> dict[str, Column]:
-    """The columns of a table; of those at whose values Spark could stop, the reason is given."""
+    """Return the columns of a table, with the reason for each at whose values Spark could stop."""
     return {field.name: _column(field, unsafe.get(field.name)) for field in schema.fields}
 
 
@@ -41,4 +41,4 @@ def _column(field: StructField, reason: str | None) -> Column:
     if stored not in _KINDS:
         return Column(stored, "other", False, f"is stored as {stored}, which has an equality or a text of its own")
     kind = _KINDS[stored]
-    return Column(stored, kind, kind not in ("number", MOMENT))
+    return Column(stored, kind, kind not in ("number", TIMESTAMPTZ))

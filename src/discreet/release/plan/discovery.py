@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ...engines.base import ROW, Discovering, Found
+from ...engines.base import ROW, Discovering, DiscoveredGroups
 from ...engines.sources import Source
 from ...errors import InvalidInput, arg
 from ...exact.arrays import Array, IntArray
@@ -121,7 +121,7 @@ def _ascending(labels: list[_Label]) -> tuple[tuple[Value, ...], IntArray]:
 
 
 def name_groups(
-    discovery: Discovery, question: Question, groups: Groups, noise: DiscoveredNoise, found: Found, bits: Bits
+    discovery: Discovery, question: Question, groups: Groups, noise: DiscoveredNoise, found: DiscoveredGroups, bits: Bits
 ) -> tuple[Groups, list[int]]:
     """The groups that are named, in their canonical order, and their noisy counts; nothing of the others is kept."""
     kept, reports = noise.name_groups(found.counts, bits)
