@@ -15,7 +15,7 @@ from typer.core import TyperCommand, TyperOption
 
 from ..errors import DiscreetError, InvalidInput
 from ..report import Refusal
-from . import collector, datasets, design, judge, ledger, planning, publishing, release, serving, studies
+from . import collect, collector, datasets, design, editions, ledger, release, serving, studies, verify
 from .output import in_options, print_json, writer
 
 app = typer.Typer(
@@ -28,8 +28,8 @@ app = typer.Typer(
 )
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(is_given: bool) -> None:
+    if is_given:
         from .. import __version__
 
         typer.echo(f"discreet {__version__}")
@@ -66,19 +66,19 @@ def demo(
 
 
 app.command()(design.design)
-app.command()(judge.verify)
-app.command()(judge.check)
-app.command()(judge.explain)
+app.command()(verify.verify)
+app.command()(verify.check)
+app.command()(verify.explain)
 app.command()(design.compare)
 app.command()(design.calibrate)
 app.command()(release.release)
-app.command()(publishing.editions)
-app.command()(publishing.export)
+app.command()(editions.editions)
+app.command()(editions.export)
 app.add_typer(datasets.app, name="dataset")
 app.add_typer(ledger.app, name="ledger")
 app.command()(collector.perturb)
 app.command()(collector.estimate)
-app.add_typer(planning.app, name="collect")
+app.add_typer(collect.app, name="collect")
 app.command()(studies.study)
 app.command()(serving.serve)
 

@@ -14,16 +14,16 @@ from .dialect import Dialect
 
 
 class BandSql:
-    """How one banded column is written.
+    """The SQL of one banded column.
 
     Parameters
     ----------
     bands
         Its edges.
     column, kind
-        The column and what it is, as the dialect tells columns apart.
+        The column, and its kind in the dialect.
     dialect
-        The engine's words.
+        The engine's dialect.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class BandSql:
         Parameters
         ----------
         x
-            What the reading of the column is called.
+            The name of the column's reading.
         missing
             The test for missing values and their place, where they are declared.
         rest

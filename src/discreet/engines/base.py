@@ -39,12 +39,12 @@ from typing import TypeVar
 
 from ..errors import DiscreetError, InvalidInput, SourceFailed, Unsupported
 from ..exact.arrays import Array, IntArray
-from ..names import find_table
 from ..questions.conditions import Condition
 from ..questions.groups import Groups
 from ..questions.question import Question
 from ..sources.encodings import UTF8
 from ..unit import ROW as ROW
+from ..wording import find_table
 from .dialect import Dialect
 
 _Read = TypeVar("_Read")
@@ -115,7 +115,7 @@ class Discovering(Counting):
     label_columns
         The columns whose values are discovered.
     kinds
-        How each is read: ``"integer"`` or ``"text"``.
+        The reading of each: ``"integer"`` or ``"text"``.
     """
 
     label_columns: tuple[str, ...] = ()

@@ -71,7 +71,7 @@ def rank_sql(counting: Counting, whole: str) -> str:
     Parameters
     ----------
     counting
-        What is counted.
+        The counts to make.
     whole
         The type that holds a rank. ``start`` and ``turn``, the places where the person's rounds begin, are INTEGER.
     """

@@ -14,7 +14,7 @@ _COMMON = {DECIMAL: "number", TIMESTAMPTZ: "other"}
 
 
 @dataclass(frozen=True)
-class Column:
+class SourceColumn:
     """A column of a table.
 
     Attributes

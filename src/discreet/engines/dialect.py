@@ -117,7 +117,7 @@ class Dialect(ABC):
         type_
             One of ``expressions.READINGS``.
         kind
-            What the column is: one of :attr:`kinds`.
+            The kind of the column, one of :attr:`kinds`.
 
         Examples
         --------

@@ -68,9 +68,9 @@ class BandExpression:
             fits = given is not None and _steps_of(given.bands, self.width or 1)
         if given is None or not fits:
             raise InvalidInput(
-                f"{self.text} does not say where its bands begin and end"
+                f"{self.text} does not state where its bands begin and end"
                 f"{'' if given is None else ', and other bands are declared'}.",
-                f"Say it beside the question, such as {arg('bands', [line])}.",
+                f"State it outside the question, such as {arg('bands', [line])}.",
                 argument="bands",
             )
         return given
@@ -166,13 +166,13 @@ def _bucket(node: Expression, tables: frozenset[str]) -> BandExpression:
     if low is None or high is None or many is None or not (low < high and 1 <= many <= MAX_BANDS):
         raise refused(
             f"{shown(node)} is not made of whole numbers, the first below the second",
-            f"Declare the edges beside the question: {arg('bands', [f'{column}=18,30,45,65'])}.",
+            f"Declare the edges outside the question: {arg('bands', [f'{column}=18,30,45,65'])}.",
         )
     edges = [low + Fraction(k * (high - low), many) for k in range(many + 1)]
     if any(Fraction(repr(float(edge))) != edge for edge in edges):
         raise refused(
             f"{shown(node)} has edges that no decimal number is",
-            f"Declare them beside the question: {arg('bands', [f'{column}={low},...,{high}'])}.",
+            f"Declare them outside the question: {arg('bands', [f'{column}={low},...,{high}'])}.",
         )
     edge_list = ",".join(str(int(edge)) if edge.denominator == 1 else repr(float(edge)) for edge in edges)
     return BandExpression(column, shown(node)[1:-1], read_bands(column, edge_list))

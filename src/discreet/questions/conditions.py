@@ -330,7 +330,7 @@ class _Reader:
             return Term("TRY_CAST", inner.column, inner, type_)
         signed = name == "Neg" and type(bare(node.this)).__name__ == "Literal"
         if signed or name in ("Literal", "Boolean", "Null") or (name == "Cast" and not self.is_term(node)):
-            raise refused(f"{shown(node)} stands where a column should", "Compare a column with a literal.")
+            raise refused(f"{shown(node)} is in the place of a column", "Compare a column with a literal.")
         raise _refused(node)
 
     def literal(self, node: Expression) -> Literal:

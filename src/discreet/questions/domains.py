@@ -132,7 +132,7 @@ _OTHER_CONVENTIONS: tuple[tuple[str, str, str], ...] = (
 _WORDS_FOR_ALL: tuple[tuple[str, str, str], ...] = (
     (
         r"(?i)\?|auto|automatic|all|any|every|each|values|unique|distinct|from[ _]data|default",
-        "a word for whatever the data has",
+        "a word for all values in the data",
         "Values never come from the data: list them, such as a,b,c",
     ),
     (r"(?i).+\.(txt|csv|tsv|json|parquet)", "a file of values", "Write column=@FILE, with one value on each line"),
@@ -171,7 +171,7 @@ def _question_brackets(column: str, body: str) -> None:
     """Refuse a domain that is written as a list of another language."""
     if body[:1] + body[-1:] in ("[]", "()", "{}"):
         raise InvalidInput(
-            f"the domain of {column!r} stands in brackets, as lists do elsewhere.",
+            f"the domain of {column!r} is in brackets, as lists are elsewhere.",
             f"Write {column}=a,b,c without them; or put each value in quotes if the brackets belong to it.",
             argument="domain",
         )

@@ -153,6 +153,6 @@ def refuse_stray_grouping(item: Expression, levels: Levels) -> None:
     """Refuse GROUPING() where every row is of one level."""
     if not levels:
         raise refused(
-            f"{shown(item)} tells totals from groups, and the question has no totals",
+            f"{shown(item)} distinguishes totals from groups, but the question has no totals",
             "Leave it out, or group by ROLLUP (...).",
         )

@@ -13,8 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from ..names import nearest
-from ..wording import first_of
+from ..wording import first_of, nearest
 from .band_expressions import BAND_NODES, BandExpression, read_band_expression
 from .conditions import Condition, column_name, only, refused, shown
 from .exclusion import most_together
@@ -246,7 +245,7 @@ def _named_bands(select: Expression, names: frozenset[str]) -> dict[str, BandExp
 
 
 @dataclass(frozen=True)
-class View:
+class TableView:
     """A view that is nothing but a choice of columns and rows of one table.
 
     ``names`` maps the view's columns to the table's; None: all columns under their own names. The table is named as in
@@ -265,7 +264,7 @@ class View:
         return dict(self.names)[find_column(name, [alias for alias, _ in self.names])]
 
 
-def read_view(view_sql: str) -> View:
+def read_view(view_sql: str) -> TableView:
     """Read a view's definition (``CREATE VIEW ... AS SELECT ...`` or the SELECT alone).
 
     >>> read_view("CREATE VIEW adults AS SELECT id AS person, age FROM people WHERE age >= 18;").column("person")
@@ -278,7 +277,7 @@ def read_view(view_sql: str) -> View:
     raise too_deep("a view")
 
 
-def _read_view(view_sql: str) -> View:
+def _read_view(view_sql: str) -> TableView:
     node = only_statement(view_sql, "a view")
     headings: list[str] | None = None
     if type(node).__name__ == "Create":
@@ -297,7 +296,7 @@ def _read_view(view_sql: str) -> View:
     where = where_of(node, tables)
     if len(node.expressions) == 1 and type(node.expressions[0]).__name__ == "Star" and headings is None:
         only(node.expressions[0])
-        return View(table, where, None, qualified)
+        return TableView(table, where, None, qualified)
     names: list[tuple[str, str]] = []
     for place, item in enumerate(node.expressions):
         alias = None
@@ -313,7 +312,7 @@ def _read_view(view_sql: str) -> View:
         names.append((headings[place] if headings is not None and place < len(headings) else alias or column, column))
     if len({name.casefold() for name, _ in names}) < len(names):
         raise refused("the view has two columns of one name", "Give each its own name.")
-    return View(table, where, tuple(names), qualified)
+    return TableView(table, where, tuple(names), qualified)
 
 
 def expand_view(question: Question, view_sql: str) -> Question:
@@ -345,7 +344,7 @@ def _judge_selection(selected: list[str], by: tuple[str, ...], counts: list[Aggr
     for column in by:
         if column.casefold() not in {name.casefold() for name in selected}:
             raise refused(
-                f"{column!r} is grouped but not selected, so readers could not tell its counts apart",
+                f"{column!r} is grouped but not selected, so readers could not distinguish its counts",
                 "Select it as well.",
             )
     if len(selected) > len(by):

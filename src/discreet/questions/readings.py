@@ -75,7 +75,7 @@ def reading_notes(question: Question, kinds: Mapping[str, str]) -> tuple[str, ..
     Raises
     ------
     InvalidInput
-        When a comparison cannot hold for any row.
+        If a comparison cannot hold for any row.
 
     Examples
     --------

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidInput, InWords
-from ..names import in_sql
 from ..sources.parsing import duckdb_sql, parse_sql
+from ..wording import in_sql
 from .band_expressions import BAND_NODES, BandExpression, no_bands, read_band_expression
 from .conditions import Condition, bare, column_name, only, read_condition, refused, shown
 from .expressions import Missing, Term
@@ -137,7 +137,7 @@ def grouped_by(
     if group is None:
         return (), ()
     if group.args.get("all"):
-        raise refused("GROUP BY ALL does not say by what", "Name the columns.")
+        raise refused("GROUP BY ALL names no columns", "Name the columns.")
     if any(group.args.get(part) for part in ("totals", "rollup", "cube", "grouping_sets")):
         raise refused("WITH ROLLUP and WITH TOTALS are not accepted", "Write GROUP BY ROLLUP (region, county).")
     only(group, "expressions")

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TextIO, cast
 
 from ..errors import InvalidInput, UnreadableFile
-from ..names import nearest
+from ..wording import nearest
 
 #: The encoding of a file for which none is declared.
 UTF8 = "utf-8"

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import UnreadableFile
-from ..names import find_table
+from ..wording import find_table
 from .encodings import UTF8
 from .packed import check_whole
 from .sql import quoted, text_literal
@@ -212,7 +212,7 @@ def _set_progress(engine: duckdb.DuckDBPyConnection, watched: bool) -> None:
     """Switch the engine's progress counter on or off; it prints nothing into our own output.
 
     In a notebook these settings need ipywidgets, without which the engine refuses to set them, even unchanged. So they
-    are set only if they must change; otherwise there is no progress.
+    are set only if they must change; otherwise progress is unknown.
     """
     import duckdb
 

@@ -1,4 +1,4 @@
-"""What looks like a table and is not counted: queries, streams, connections of others, and what to give instead."""
+"""Objects that look like tables but cannot be counted (queries, streams, connections), and what to give instead."""
 
 from __future__ import annotations
 

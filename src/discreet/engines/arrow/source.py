@@ -192,7 +192,7 @@ def _own_names(names: Sequence[Any]) -> list[str]:
     shared = [name for name in names if times[name.casefold()] > 1]
     if shared:
         raise InvalidInput(
-            f"several columns are called {shared[0]!r}, in whatever case, so that a question could mean either.",
+            f"several columns are called {shared[0]!r}(ignoring case), so that a question could mean either.",
             "Rename or drop all but one.",
         )
     return list(names)

@@ -25,7 +25,7 @@ class ArrowStream(Protocol):
         """Return a capsule with the stream."""
 
 
-class Rows:
+class RowStream:
     """An object that offers only a stream, so that the engine does not recognise its library's class."""
 
     def __init__(self, rows: ArrowStream) -> None:
@@ -58,7 +58,7 @@ class TableInMemory(ABC):
         """Return the number of rows."""
 
     @abstractmethod
-    def stream(self, places: Sequence[int], *, empty: bool) -> Rows:
+    def stream(self, places: Sequence[int], *, empty: bool) -> RowStream:
         """Return the columns at these places as ``c0, c1, ...``: all rows, or none of them."""
 
     def is_null(self, kind: Any) -> bool:
@@ -117,16 +117,16 @@ class _ArrowTable(TableInMemory):
     def size(self) -> int:
         return int(self._table.num_rows)
 
-    def stream(self, places: Sequence[int], *, empty: bool) -> Rows:
+    def stream(self, places: Sequence[int], *, empty: bool) -> RowStream:
         chosen = self._table.select(list(places))
         return _arrow_rows([chosen.column(place) for place in range(len(places))], empty=empty)
 
 
-def _arrow_rows(columns: Sequence[Any], *, empty: bool) -> Rows:
+def _arrow_rows(columns: Sequence[Any], *, empty: bool) -> RowStream:
     import pyarrow
 
     mended = [column.slice(0, 0) if empty else _mended(column) for column in columns]
-    return Rows(pyarrow.table(mended, names=[f"c{place}" for place in range(len(columns))]))
+    return RowStream(pyarrow.table(mended, names=[f"c{place}" for place in range(len(columns))]))
 
 
 def _mended(column: Any) -> Any:
@@ -172,10 +172,10 @@ class _PolarsFrame(TableInMemory):
     def size(self) -> int:
         return int(self._table.height)
 
-    def stream(self, places: Sequence[int], *, empty: bool) -> Rows:
+    def stream(self, places: Sequence[int], *, empty: bool) -> RowStream:
         names = self._table.columns
         chosen = self._table.select([names[place] for place in places])
-        return Rows((chosen.clear() if empty else chosen).rename(lambda name: f"c{chosen.columns.index(name)}"))
+        return RowStream((chosen.clear() if empty else chosen).rename(lambda name: f"c{chosen.columns.index(name)}"))
 
 
 # ------------------------------------------------------------------------------------------------ pandas
@@ -234,7 +234,7 @@ class _PandasFrame(TableInMemory):
     def size(self) -> int:
         return len(self._table)
 
-    def stream(self, places: Sequence[int], *, empty: bool) -> Rows:
+    def stream(self, places: Sequence[int], *, empty: bool) -> RowStream:
         rows = self._table.iloc[:0] if empty else self._table
         return _arrow_rows([_pandas_column(rows.iloc[:, place]) for place in places], empty=empty)
 

@@ -53,7 +53,7 @@ def count(engine: duckdb.DuckDBPyConnection, counting: Counting, table: str, kin
     engine
         A DuckDB connection. Temporary tables of declared values are made in it.
     counting
-        What to count.
+        The counts to make.
     table
         SQL that stands after FROM and has the columns of the counting under their own names.
     kinds
@@ -104,7 +104,7 @@ def discover(
 
 
 @dataclass(frozen=True)
-class _Rows:
+class _GroupedRows:
     """The rows that are in a declared group, in SQL.
 
     ``keys`` tell the group of a row, ``number`` is its number in terms of their names ``k0, k1, ...``, ``others`` are
@@ -130,7 +130,7 @@ class _Rows:
 
 def _declared_rows(
     engine: duckdb.DuckDBPyConnection, counting: Counting, table: str, kinds: Mapping[str, str]
-) -> _Rows:
+) -> _GroupedRows:
     question, groups = counting.question, counting.groups
     reads, joins, tests, keys, codes = [], [], [], [], []
     for j, (column, kind, values) in enumerate(zip(question.by, groups.kinds, groups.values, strict=True)):
@@ -195,14 +195,14 @@ def _declared_rows(
         number = codes[0] if codes else "0"  # the engine folds no constants here: everything written is computed
         for code, values in zip(codes[1:], groups.values[1:], strict=True):
             number = f"({number} * {len(values)} + {code})"
-        return _Rows(keys, number, others, source, bool(groups.zeros))
+        return _GroupedRows(keys, number, others, source, bool(groups.zeros))
     places = {f"code{j}": groups.cells[:, j] for j in range(len(codes))}
     _make_table(engine, "cells", {"g": np.arange(groups.size), **places})
     coded = ", ".join([*(f"{code} AS code{j}" for j, code in enumerate(codes)), *others])
     named = ", ".join([*(f"{key} AS k{j}" for j, key in enumerate(keys)), *others])
     joined = f"(SELECT {coded} FROM (SELECT {named} FROM {source}) AS keyed) AS coded JOIN cells USING "
     joined += f"({', '.join(places)})"
-    return _Rows(["cells.g"], "k0", others, joined, bool(groups.zeros))
+    return _GroupedRows(["cells.g"], "k0", others, joined, bool(groups.zeros))
 
 
 def _column(kind: str, values: Values) -> dict[str, Array]:
@@ -227,7 +227,7 @@ def _make_table(engine: duckdb.DuckDBPyConnection, name: str, columns: Mapping[s
 # ------------------------------------------------------------------------------------------------ each row is a unit
 
 
-def _count_rows(engine: duckdb.DuckDBPyConnection, counting: Counting, rows: _Rows) -> IntArray:
+def _count_rows(engine: duckdb.DuckDBPyConnection, counting: Counting, rows: _GroupedRows) -> IntArray:
     """Count by the keys as they are, and number the groups afterwards, of which there are few."""
     condition_counts = [f"count(*) FILTER (h{i}) AS n{i}" for i in range(len(counting.conditions))]
     by_key = f"SELECT {', '.join([*rows.named, 'count(*) AS n', *condition_counts])} FROM {rows.source} GROUP BY ALL"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ...errors import InvalidInput, SourceFailed
 from ...questions.expressions import name_text
 from ...sources.sql import quoted
-from ..columns import DECIMAL, TIMESTAMPTZ, Column
+from ..columns import DECIMAL, TIMESTAMPTZ, SourceColumn
 from .foreign_code import FAMILY, name_of_part, refuse_added_code, refuse_called_code, refuse_planned_code
 from .views import view_sql
 
@@ -31,7 +31,7 @@ _REFUSED = {
 
 
 @dataclass(frozen=True)
-class StoredColumn(Column):
+class StoredColumn(SourceColumn):
     """A column, and how it is read as a type of ``pg_catalog``.
 
     Attributes
@@ -65,7 +65,7 @@ class StoredColumn(Column):
 
 
 @dataclass(frozen=True)
-class Relation:
+class PostgresRelation:
     """A table, or a view with its definition."""
 
     schema: str
@@ -130,7 +130,7 @@ def case_collation(connection: psycopg.Connection[Any]) -> str | None:
     return None if collation is None else str(collation[0])
 
 
-def lock(connection: psycopg.Connection[Any], relation: Relation) -> None:
+def lock(connection: psycopg.Connection[Any], relation: PostgresRelation) -> None:
     """Keep a table and its partitions from being altered until the session ends; reading and writing go on."""
     from psycopg.errors import InsufficientPrivilege
 
@@ -149,7 +149,7 @@ def lock(connection: psycopg.Connection[Any], relation: Relation) -> None:
         )
 
 
-def read_relation(connection: psycopg.Connection[Any], name: str) -> Relation:
+def read_relation(connection: psycopg.Connection[Any], name: str) -> PostgresRelation:
     """Return a table or view as the catalogue has it now.
 
     Raises
@@ -174,17 +174,17 @@ def read_relation(connection: psycopg.Connection[Any], name: str) -> Relation:
     refuse_planned_code(connection, name, oid)
     columns = _columns(connection, oid)
     if kind != "v":
-        return Relation(schema, table, columns, None)
+        return PostgresRelation(schema, table, columns, None)
     refuse_called_code(connection, name, oid)
     definition = connection.execute(b"SELECT pg_get_viewdef(CAST($1 AS oid))", [oid]).fetchone()
     assert definition is not None
-    return Relation(schema, table, columns, view_sql(name, str(definition[0])))
+    return PostgresRelation(schema, table, columns, view_sql(name, str(definition[0])))
 
 
 def refuse_kind(name: str, kind: str) -> None:
     """Refuse a relation that is neither a table nor a view."""
     if kind in _REFUSED:
-        raise InvalidInput(f"{name} is {_REFUSED[kind]}.", "Ask of a table.")
+        raise InvalidInput(f"{name} is {_REFUSED[kind]}.", "Ask the question of a table.")
 
 
 def _refuse_family(connection: psycopg.Connection[Any], name: str, oid: int) -> None:
@@ -199,8 +199,8 @@ def _refuse_family(connection: psycopg.Connection[Any], name: str, oid: int) -> 
         whose = name_of_part(name, part)
         if secured:
             raise InvalidInput(
-                f"{whose} has row-level security: who asks would decide what is counted.",
-                "Ask of a table without it, or of a copy.",
+                f"{whose} has row-level security: the counts would depend on the user.",
+                "Use a table without it, or a copy.",
             )
         refuse_kind(whose, kind)
         if method not in (None, "heap"):

@@ -61,7 +61,7 @@ def count(
     connection
         A session of ``connection.connected``.
     counting
-        What to count.
+        The counts to make.
     table
         SQL that stands after FROM and has the columns of the counting under their own names.
     kinds

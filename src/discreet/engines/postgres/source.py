@@ -11,7 +11,7 @@ from ...addresses import Address
 from ...errors import DiscreetError, SourceFailed
 from ...exact.arrays import IntArray
 from ..base import Counting, DiscoveredGroups, Discovering, Snapshot, Source
-from .catalogue import Relation, case_collation, column_names, lock, read_relation, refuse_kind, relation_names
+from .catalogue import PostgresRelation, case_collation, column_names, lock, read_relation, refuse_kind, relation_names
 from .connection import connected, read_parameters
 from .counting import count, discover, discovering_statement, statement
 from .dialect import PostgresDialect
@@ -35,7 +35,7 @@ class CountedDatabase(Source):
     def __init__(self, address: Address, parameters: Mapping[str, Any]) -> None:
         self._address = address
         self._parameters = parameters
-        self._relations: dict[str, Relation] = {}
+        self._relations: dict[str, PostgresRelation] = {}
 
     @property
     def dataset(self) -> str:
@@ -86,7 +86,7 @@ class CountedDatabase(Source):
                 refuse_kind(other, kind)
         return super().spelled(name)
 
-    def relation(self, name: str) -> Relation:
+    def relation(self, name: str) -> PostgresRelation:
         """Return a table or view, as the catalogue had it when it was first asked about."""
         spelling = self.spelled(name)
         if spelling not in self._relations:
@@ -162,5 +162,5 @@ class _OneState(Snapshot):
         return True
 
 
-def _kinds(relation: Relation) -> dict[str, str]:
+def _kinds(relation: PostgresRelation) -> dict[str, str]:
     return {name: column.kind for name, column in relation.columns.items()}

@@ -30,7 +30,7 @@ def view_sql(name: str, definition: str) -> str:
     name
         The view's name, for messages.
     definition
-        What ``pg_get_viewdef`` gave, with every name qualified.
+        The output of ``pg_get_viewdef``, with every name qualified.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What Spark's catalogue says about tables and views. No row is read, and what is refused is refused for what it is."""
+"""Tables and views in Spark's catalogue. No row is read; refusals depend on the schema alone."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ...errors import InvalidInput
 from ...sources.parsing import duckdb_sql, parse_statement
 from ...strict_json import read_json
 from .dialect import SPARK
-from .files import Files
+from .files import SparkFiles
 from .session import FORMATS
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def refuse_temporary(given: SparkSession, name: str) -> None:
     if name.casefold() in views or name.casefold().startswith("global_temp."):
         raise InvalidInput(
             f"{name} is a temporary view, whose definition is not in the catalogue.",
-            "Ask of a table, behind the name of its database.",
+            "Name a table with its database.",
         )
 
 
@@ -56,7 +56,7 @@ def sql_name(name: str) -> str:
     return f"{SPARK.quoted(database)}.{SPARK.quoted(table)}"
 
 
-def files_of(name: str, details: Description) -> Files:
+def files_of(name: str, details: Description) -> SparkFiles:
     """Return the files that a table is stored in.
 
     Raises
@@ -81,7 +81,7 @@ def files_of(name: str, details: Description) -> Files:
             )
     if provider == "csv" and "header" not in {option.lower() for option in details.get("storage_properties", {})}:
         raise InvalidInput(f"{name} has no header line.", "Make the table of CSV files with OPTIONS (header 'true').")
-    return Files(str(details["location"]), provider, options)
+    return SparkFiles(str(details["location"]), provider, options)
 
 
 def view_sql(name: str, details: Description) -> str | None:

@@ -35,9 +35,9 @@ def count(rows: DataFrame, counting: Counting, kinds: Mapping[str, str]) -> IntA
     rows
         The table, in a session of ``session.own_session``.
     counting
-        What to count.
+        The counts to make.
     kinds
-        What each column is, as the dialect tells them apart.
+        The kind of each column in the dialect.
     """
     counts = np.zeros((counting.groups.size, len(counting.question.aggregates)), dtype=np.int64)
     cells = query(rows, counting, kinds).collect()
@@ -90,7 +90,7 @@ def query(rows: DataFrame, counting: Counting, kinds: Mapping[str, str]) -> Data
 def _sets(counting: Counting, rows: str) -> str:
     """Return a bit for each chosen group, whether a condition was missed there, and the number of people.
 
-    What a person's rows hold is a word of bits. Of these, the lowest one from the start on is taken, or the lowest of
+    A person's rows are a word of bits. Of these, the lowest one from the start on is taken, or the lowest of
     all otherwise, k times. (After a bare ARRAY, Spark's parser reads no >> any more; STACK does the same.)
     """
     size, c, k = counting.groups.size, len(counting.conditions), counting.max_groups

@@ -1,4 +1,4 @@
-"""How Spark writes what is asked. Texts are guarded by patterns before they are read: Spark's own casts take more."""
+"""The SQL dialect of Spark. Texts are guarded by patterns before they are read: Spark's own casts accept more."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ class File:
 
 
 @dataclass(frozen=True)
-class Files:
+class SparkFiles:
     """A file or folder of one format.
 
     Attributes
@@ -75,7 +75,7 @@ class Files:
         Raises
         ------
         InvalidInput
-            If there are no files, or one would be read differently from what its name says.
+            Without any files, or if one would be read differently from what its name says.
         """
         if _PATTERN.search(self.root):
             raise InvalidInput(
@@ -215,7 +215,7 @@ def _refuse_links(files: Sequence[File]) -> None:
                 )
 
 
-def _headings(session: SparkSession, place: Files, files: Sequence[File]) -> list[str]:
+def _headings(session: SparkSession, place: SparkFiles, files: Sequence[File]) -> list[str]:
     """Return the names in the first lines of files of CSV, which must be the same."""
     lines = {_first_line(session, file.path): file.path for file in files if file.length > 0}
     if len(lines) > 1:

@@ -62,6 +62,4 @@ def leaves(query: DataFrame) -> Iterator[Any]:
 
 
 def _refusal(how: str) -> Unsupported:
-    return Unsupported(
-        f"Spark would read the data {how}.", "Ask of files that Spark reads itself: Parquet, ORC or CSV."
-    )
+    return Unsupported(f"Spark would read the data {how}.", "Use files that Spark reads itself: Parquet, ORC or CSV.")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from ..columns import DECIMAL, TIMESTAMPTZ, Column
+from ..columns import DECIMAL, TIMESTAMPTZ, SourceColumn
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructField, StructType
@@ -22,23 +22,24 @@ _KINDS = {
 _DECLARED_LENGTH = "__CHAR_VARCHAR_TYPE_STRING"
 
 
-def columns_of(schema: StructType, unsafe: Mapping[str, str]) -> dict[str, Column]:
+def columns_of(schema: StructType, unsafe: Mapping[str, str]) -> dict[str, SourceColumn]:
     """Return the columns of a table, with the reason for each at whose values Spark could stop."""
     return {field.name: _column(field, unsafe.get(field.name)) for field in schema.fields}
 
 
-def _column(field: StructField, reason: str | None) -> Column:
+def _column(field: StructField, reason: str | None) -> SourceColumn:
     stored = field.dataType.simpleString()
     if reason is not None:
-        return Column(stored, "other", False, reason)
+        return SourceColumn(stored, "other", False, reason)
     declared = str(field.metadata.get(_DECLARED_LENGTH, stored))
     if declared.startswith("char"):
-        return Column(declared, "other", False, f"is stored as {declared}, whose blanks at the end are padding")
+        return SourceColumn(declared, "other", False, f"is stored as {declared}, whose blanks at the end are padding")
     if stored.startswith("string "):
-        return Column(stored, "other", False, f"is stored as {stored}, a collation of its own")
+        return SourceColumn(stored, "other", False, f"is stored as {stored}, a collation of its own")
     if re.fullmatch(r"decimal\([0-9, ]+\)", stored):
-        return Column(stored, DECIMAL, True)
+        return SourceColumn(stored, DECIMAL, True)
     if stored not in _KINDS:
-        return Column(stored, "other", False, f"is stored as {stored}, which has an equality or a text of its own")
+        reason = f"is stored as {stored}, which has an equality or a text of its own"
+        return SourceColumn(stored, "other", False, reason)
     kind = _KINDS[stored]
-    return Column(stored, kind, kind not in ("number", TIMESTAMPTZ))
+    return SourceColumn(stored, kind, kind not in ("number", TIMESTAMPTZ))

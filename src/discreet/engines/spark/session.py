@@ -128,7 +128,7 @@ def read_place(address: Address) -> Place:
     kind, _, name = query.partition("=")
     if not _MASTER.fullmatch(master) or kind not in (TABLE, *FORMATS) or not name:
         raise InvalidInput(
-            f"{address} does not say where the data is.",
+            f"{address} does not name the data.",
             "Write it like spark://host:7077?table=visits, or with ?parquet=, ?orc= or ?csv= and a path; on this "
             "computer like 'spark:local[*]?parquet=visits'.",
             argument="data",
@@ -220,7 +220,7 @@ def _refuse_without_java() -> None:
     home = os.environ.get("JAVA_HOME")
     java = shutil.which("java", path=os.path.join(home, "bin")) if home else shutil.which("java")
     if java is None:
-        where = f"JAVA_HOME is {home}, where there is none" if home else "no java was found"
+        where = f"JAVA_HOME is {home}, which has no java program" if home else "no java was found"
         raise Unsupported(
             f"Spark needs Java 17 or newer, and {where}.",
             "Install it, for example by: apt-get install openjdk-17-jre-headless",

@@ -13,11 +13,11 @@ from ...addresses import Address
 from ...errors import DiscreetError, InvalidInput, SourceFailed
 from ...exact.arrays import IntArray
 from ..base import Counting, DiscoveredGroups, Discovering, Snapshot, Source
-from ..columns import Column
+from ..columns import SourceColumn
 from .catalogue import description, files_of, refuse_temporary, sql_name, table_names, view_sql
 from .counting import count, discover, query
 from .dialect import SPARK, SparkDialect
-from .files import File, Files, empty
+from .files import File, SparkFiles, empty
 from .schema import columns_of
 from .session import TABLE, Place, logs_withheld, own_session, pyspark_driver, read_place, start_session
 
@@ -39,12 +39,12 @@ def open_session(given: SparkSession, dataset: str) -> CountedSpark:
 
 
 @dataclass(frozen=True)
-class Relation:
+class SparkRelation:
     """A table with its files as they were listed when it was read, or a view with its definition."""
 
     schema: StructType
-    columns: Mapping[str, Column]
-    files: Files | None
+    columns: Mapping[str, SourceColumn]
+    files: SparkFiles | None
     definition: str | None
     listed: tuple[File, ...] = field(default=(), compare=False)
 
@@ -65,7 +65,7 @@ class CountedSpark(Source):
         self._where = where
         self._name = name
         self.has_own_name = isinstance(where, Place)
-        self._relations: dict[str, Relation] = {}
+        self._relations: dict[str, SparkRelation] = {}
 
     @property
     def dataset(self) -> str:
@@ -99,7 +99,7 @@ class CountedSpark(Source):
             refuse_temporary(self._where, name)
         return super().spelled(name)
 
-    def relation(self, name: str) -> Relation:
+    def relation(self, name: str) -> SparkRelation:
         """Return a table or view, as it was when it was first asked about."""
         spelling = self.spelled(name)
         if spelling not in self._relations:
@@ -107,20 +107,20 @@ class CountedSpark(Source):
                 self._relations[spelling] = self._read(spelling)
         return self._relations[spelling]
 
-    def _read(self, name: str) -> Relation:
+    def _read(self, name: str) -> SparkRelation:
         place, session = self._place, self.session
         if place is not None and place.kind != TABLE:
-            files = Files(place.name, place.kind)
+            files = SparkFiles(place.name, place.kind)
             listed = files.listed(session)
             schema = files.schema(session, listed)
             columns = columns_of(schema, files.unsafe_columns(session, schema, listed))
-            return Relation(schema, columns, files, None, listed)
+            return SparkRelation(schema, columns, files, None, listed)
         full = name if "." in name else f"{session.catalog.currentDatabase()}.{name}"
         details = description(session, full)
         schema = session.table(sql_name(full)).schema
         definition = view_sql(name, details)
         if definition is not None:
-            return Relation(schema, columns_of(schema, {}), None, definition)
+            return SparkRelation(schema, columns_of(schema, {}), None, definition)
         files = files_of(name, details)
         listed = files.listed(session)
         columns = columns_of(schema, files.unsafe_columns(session, schema, listed))
@@ -135,11 +135,11 @@ class CountedSpark(Source):
         if paths != known:
             raise InvalidInput(
                 f"the catalogue and the folder of {name} do not have the same files.",
-                "Ask of its folder, for example by ?parquet=.",
+                "Use its folder, for example with ?parquet=.",
             )
-        return Relation(schema, columns, files, None, listed)
+        return SparkRelation(schema, columns, files, None, listed)
 
-    def _read_again(self, name: str, before: Relation) -> Relation:
+    def _read_again(self, name: str, before: SparkRelation) -> SparkRelation:
         """Return a table or view as it is now. As long as files are the same ones, so are their columns."""
         in_catalogue = self._place is None or self._place.kind == TABLE
         if not in_catalogue and before.files is not None and before.files.listed(self.session) == before.listed:
@@ -171,7 +171,7 @@ class CountedSpark(Source):
             for name, before in self._relations.items():
                 if now[name] != before:
                     raise SourceFailed(f"{name} was altered after it was planned for. Open the data again.")
-            yield _Listed(self, {name: one.listed for name, one in now.items()})
+            yield _ListedSnapshot(self, {name: one.listed for name, one in now.items()})
 
     def relist(self) -> dict[str, tuple[File, ...]]:
         """Return the files of all tables that were asked about, as they are now."""
@@ -180,7 +180,7 @@ class CountedSpark(Source):
         }
 
 
-class _Listed(Snapshot):
+class _ListedSnapshot(Snapshot):
     """Files as listed; their state is one if none was replaced, added or removed meanwhile."""
 
     def __init__(self, source: CountedSpark, files: Mapping[str, tuple[File, ...]]) -> None:

@@ -13,9 +13,9 @@ from ...exact.rationals import Number, as_fraction, read_epsilon
 from ...ledger.budget import RELATIONS
 from ...losses import Loss
 from ...mechanism import Mechanism
-from ...names import find_name
 from ...ptables.table import PTable
 from ...unit import read_unit_name
+from ...wording import find_name
 from ..noise.accuracy import read_level
 from ..noise.cells import OUTPUTS, cell_mechanism
 from .protection import WHOSE
