@@ -15,13 +15,13 @@ from .arrow.tables import ArrowStream, table_in_memory
 from .base import Counting, Source
 from .duckdb.files import open_counted_files
 from .postgres.source import open_database
-from .spark.session import Session, is_spark_session
+from .spark.session import AnySparkSession, is_spark_session
 from .spark.source import open_session, open_spark
 
 __all__ = ["Counting", "Data", "Source", "columns_of", "open_source"]
 
 #: Data for a release: an address, a table in memory, a session of Spark, or an open source.
-Data: TypeAlias = str | Path | Source | ArrowStream | Session
+Data: TypeAlias = str | Path | Source | ArrowStream | AnySparkSession
 
 #: Schemes of data -> the function by which its engine opens it.
 OPENERS: Mapping[str, Callable[[Address], Source]] = {

@@ -155,8 +155,8 @@ def start_session(master: str) -> SparkSession:
     return own_session(running)
 
 
-class Session(Protocol):
-    """A session of Spark as others hand it over: PySpark's ``SparkSession``, which is not imported for its name."""
+class AnySparkSession(Protocol):
+    """A session of Spark from elsewhere: PySpark's ``SparkSession``, which is not imported for its name."""
 
     @property
     def version(self) -> str: ...
